@@ -4,7 +4,7 @@ import { Authenticator } from './authenticator.ts';
 import { Browser, enrolled, PASSWORD, type Person, signIn } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
 
-/** A service that is called by name: passkeys are bound to one. */
+/** A service at the host name localhost: a passkey is bound to a host name. */
 async function named(t: TestContext): Promise<ListeningService> {
   const listening = await testService(t);
   return { ...listening, baseUrl: listening.baseUrl.replace('127.0.0.1', 'localhost') };
@@ -22,7 +22,7 @@ async function withPasskey(t: TestContext) {
   return { listening, origin, browser, person, device };
 }
 
-test('a passkey signs in alone, and steps up', async (t) => {
+test('a passkey signs in without a password, and serves for a step-up', async (t) => {
   const { listening, origin, browser, device } = await withPasskey(t);
   assert.deepEqual((await browser.get('/session')).body.user.factors, ['totp', 'passkey']);
   const other = new Browser(origin);
@@ -32,7 +32,7 @@ test('a passkey signs in alone, and steps up', async (t) => {
   const signedIn = await other.post('/session', { passkey });
   assert.equal(signedIn.status, 200, signedIn.text);
   assert.notEqual(signedIn.body.steppedUpUntil, null);
-  // The answer to a challenge is taken once.
+  // The answer to a challenge is accepted once.
   assert.equal((await other.post('/session', { passkey })).status, 401);
   listening.clock.advance(6 * 60_000);
   assert.equal((await other.post('/account/recovery-codes')).body.code, 'step-up-required');
@@ -46,7 +46,7 @@ test('a passkey signs in alone, and steps up', async (t) => {
   assert.equal((await browser.post('/session', { passkey: device.get(removed, { origin }) })).status, 401);
 });
 
-test('a passkey is refused without its owner, from another page, as a copy, and for another challenge', async (t) => {
+test('a passkey is refused if it is unverified, of another origin, copied, or for another challenge', async (t) => {
   const { origin, device } = await withPasskey(t);
   const attempt = async (behaviour: Parameters<Authenticator['get']>[1], rpId?: string) => {
     const browser = new Browser(origin);
@@ -79,7 +79,7 @@ test('a passkey signs in while wrong passwords lock the account', async (t) => {
   assert.equal((await browser.post('/session', { passkey: device.get(options, { origin }) })).status, 200);
 });
 
-test('a passkey needs a name in place of a number, and a second factor to be added', async (t) => {
+test('a passkey cannot be added at an IP address', async (t) => {
   const listening = await testService(t);
   const { browser } = await enrolled(listening);
   const numbered = await browser.post('/account/passkeys/options');
@@ -90,7 +90,7 @@ test('a passkey needs a name in place of a number, and a second factor to be add
   assert.ok([401, 403, 409].includes(response.status), response.text);
 });
 
-test('a changed password ends the other sessions, and needs the old one and a second factor', async (t) => {
+test('a change of password needs the old one and a second factor, and ends the other sessions', async (t) => {
   const listening = await testService(t);
   const { browser, person } = await enrolled(listening);
   const other = await signIn(listening, person);

@@ -12,11 +12,11 @@ import { asOperator, testService } from './harness.ts';
 
 const WRONG = 'wrong horse battery';
 
-test('the hash of a password costs what OWASP asks for', () => {
+test('the password hash has the cost that OWASP recommends', () => {
   assert.deepEqual(COST_OF_SERVICE, { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 });
 });
 
-test('a code of the authenticator app is accepted once, in however many processes', async (t) => {
+test('a code of an authenticator app is accepted once across all processes', async (t) => {
   const one = await testService(t);
   const two = await testService(t, one);
   const { person } = await enrolled(one);
@@ -33,7 +33,7 @@ test('a code of the authenticator app is accepted once, in however many processe
   assert.equal((await last.post('/session', { totp: before })).status, 401);
 });
 
-test('of a thousand parallel guesses five are checked, and the account opens again by itself', async (t) => {
+test('at most five of a thousand parallel guesses are checked, and the account unlocks by itself', async (t) => {
   const one = await testService(t);
   const two = await testService(t, one);
   const { person } = await enrolled(one);
@@ -41,13 +41,13 @@ test('of a thousand parallel guesses five are checked, and the account opens aga
     const browser = new Browser((index % 2 === 0 ? one : two).baseUrl);
     return (await browser.post('/session', { email: person.email, password: `${WRONG} ${index}` })).status;
   };
-  const told = await Promise.all(Array.from({ length: 1_000 }, (_, index) => guess(index)));
-  const checked = told.filter((status) => status === 401).length;
+  const statuses = await Promise.all(Array.from({ length: 1_000 }, (_, index) => guess(index)));
+  const checked = statuses.filter((status) => status === 401).length;
   assert.ok(checked <= 5, `${checked} were checked`);
-  // Beyond that the account is locked, or the service says that it is busy.
+  // The others are refused: the account is locked, or the service is busy.
   assert.ok(
-    told.every((status) => [401, 429, 503].includes(status)),
-    String(new Set(told)),
+    statuses.every((status) => [401, 429, 503].includes(status)),
+    String(new Set(statuses)),
   );
   const right = new Browser(one.baseUrl);
   const attempt = () => right.post('/session', { email: person.email, password: PASSWORD });
@@ -57,7 +57,7 @@ test('of a thousand parallel guesses five are checked, and the account opens aga
   assert.equal((await attempt()).status, 200);
 });
 
-test('each lock of an account is twice as long as the one before, and no longer than a day', async (t) => {
+test('each lock of an account lasts twice as long as the one before, up to a day', async (t) => {
   const { clock, service } = await testService(t);
   const waits: number[] = [];
   for (let guess = 0; waits.length < 9; guess++) {
@@ -73,7 +73,7 @@ test('each lock of an account is twice as long as the one before, and no longer 
   assert.deepEqual(waits, [15, 30, 60, 120, 240, 480, 960, 1440, 1440]);
 });
 
-test('fifty wrong attempts lock a network for an hour, whatever accounts they were for', async (t) => {
+test('fifty attempts lock a network for an hour, whichever accounts they name', async (t) => {
   const { clock, service } = await testService(t);
   const attempt = (account: number, address: string) =>
     countAttempt(service, { email: `${account}@example.com`, address });
@@ -87,42 +87,42 @@ test('fifty wrong attempts lock a network for an hour, whatever accounts they we
 test('wrong codes lock the account as wrong passwords do', async (t) => {
   const listening = await testService(t);
   const { person, browser } = await enrolled(listening);
-  const told: number[] = [];
+  const statuses: number[] = [];
   for (let guess = 0; guess < 7; guess++)
-    told.push((await browser.post('/session/step-up', { totp: '000000' })).status);
-  assert.deepEqual(told, [401, 401, 401, 401, 401, 429, 429]);
+    statuses.push((await browser.post('/session/step-up', { totp: '000000' })).status);
+  assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
   const totp = person.code(listening.clock.now());
   assert.equal((await browser.post('/session/step-up', { totp })).status, 429);
 });
 
-test('an unknown address, a wrong password and a disabled user are answered alike, after the same work', async (t) => {
+test('an unknown address, a wrong password and a disabled user get the same answer after the same work', async (t) => {
   const listening = await testService(t);
   const { service, baseUrl } = listening;
   const known = (await enrolled(listening)).person;
   const disabled = (await enrolled(listening, { email: 'off@example.com', roles: ['support'] })).person;
   await setUserDisabled(asOperator(service), disabled.id, true);
   await invited(service, { email: 'not-yet@example.com' });
-  const ask = async (email: string) => {
+  const attempt = async (email: string) => {
     const before = process.cpuUsage();
     const { status, body } = await new Browser(baseUrl).post('/session', { email, password: WRONG });
     const { user } = process.cpuUsage(before);
-    return { told: [status, body.code, body.detail], work: user };
+    return { answer: [status, body.code, body.detail], work: user };
   };
-  const first = await ask(known.email);
+  const first = await attempt(known.email);
   for (const email of [disabled.email, 'not-yet@example.com', 'nobody@example.com']) {
-    const { told, work } = await ask(email);
-    assert.deepEqual(told, first.told, email);
+    const { answer, work } = await attempt(email);
+    assert.deepEqual(answer, first.answer, email);
     assert.ok(work > first.work / 3, `${email}: ${work} µs instead of ${first.work}`);
   }
-  // And so is what follows the fifth attempt.
+  // They also get the same answer after the fifth attempt.
   const locked = async (email: string) => {
-    for (let guess = 0; guess < 5; guess++) await ask(email);
-    return (await ask(email)).told;
+    for (let guess = 0; guess < 5; guess++) await attempt(email);
+    return (await attempt(email)).answer;
   };
   assert.deepEqual(await locked('somebody@example.com'), await locked(known.email));
 });
 
-test('a session that is ended is ended in every process at once', async (t) => {
+test('an ended session is refused by every process at once', async (t) => {
   const one = await testService(t);
   const two = await testService(t, one);
   const { person } = await enrolled(one);
@@ -144,7 +144,7 @@ test('a session that is ended is ended in every process at once', async (t) => {
   }
 });
 
-test('a role that is taken away is gone with the next request', async (t) => {
+test('the removal of a role takes effect with the next request', async (t) => {
   const listening = await testService(t);
   const { browser, person } = await enrolled(listening);
   await enrolled(listening, { email: 'second@example.com' });
@@ -153,7 +153,7 @@ test('a role that is taken away is gone with the next request', async (t) => {
   assert.deepEqual([status, body.code], [403, 'forbidden']);
 });
 
-test('no page of another site makes a browser do anything', async (t) => {
+test('requests from a page of another site are refused', async (t) => {
   const listening = await testService(t);
   const { baseUrl } = listening;
   const { browser, person } = await enrolled(listening);
@@ -193,20 +193,20 @@ test('no page of another site makes a browser do anything', async (t) => {
   assert.equal((await browser.get('/session')).status, 200);
 });
 
-test('a proxy that changes Host is matched by the public address', async (t) => {
+test('behind a proxy that changes Host, the origin is compared with the public address', async (t) => {
   const { service } = await testService(t);
   const app = buildServer(service, { publicUrl: 'https://vouchers.example.com' });
   t.after(() => app.close());
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
   const browser = new Browser(baseUrl);
-  const ask = (origin: string) =>
+  const attempt = (origin: string) =>
     browser.post('/session', { email: 'x@example.com', password: WRONG }, { origin });
-  assert.equal((await ask('https://vouchers.example.com')).status, 401);
-  assert.equal((await ask(baseUrl)).status, 403);
-  assert.equal((await ask('http://vouchers.example.com')).status, 403);
+  assert.equal((await attempt('https://vouchers.example.com')).status, 401);
+  assert.equal((await attempt(baseUrl)).status, 403);
+  assert.equal((await attempt('http://vouchers.example.com')).status, 403);
 });
 
-test('nothing that signs in stands in a log, in the audit, or in the database', async (t) => {
+test('no password, code, link or session token appears in the log or in the database', async (t) => {
   const listening = await testService(t);
   const lines: string[] = [];
   const log = createLogger('trace', { write: (line) => void lines.push(line) });
@@ -230,20 +230,20 @@ test('nothing that signs in stands in a log, in the audit, or in the database', 
     'sign_in_attempts',
     'audit',
   ];
-  const kept: string[] = [];
+  const rows: string[] = [];
   for (const table of tables) {
     const text = `select ${table}::text as row from ${table}`;
     for (const { row } of await listening.service.db.query<{ row: string }>({ text, values: [] }))
-      kept.push(row);
+      rows.push(row);
   }
-  assert.ok(lines.length > 0 && kept.length > 8);
+  assert.ok(lines.length > 0 && rows.length > 8);
   for (const [where, text] of [
     ['the log', lines.join('\n')],
-    ['the database', kept.join('\n')],
+    ['the database', rows.join('\n')],
   ] as const) {
-    for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
+    for (const secret of secrets) assert.ok(!text.includes(secret), `a secret in ${where}`);
     // Bytes are shown as hexadecimal digits.
     for (const secret of secrets)
-      assert.ok(!text.includes(Buffer.from(secret).toString('hex')), `as bytes in ${where}`);
+      assert.ok(!text.includes(Buffer.from(secret).toString('hex')), `a secret as bytes in ${where}`);
   }
 });

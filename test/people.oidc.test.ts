@@ -9,19 +9,19 @@ import { setUserDisabled } from '../src/people/users.ts';
 import { Browser, enrolled, invited, type Person } from './browser.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
 
-/** What the people of the identity provider sign in as there. */
+/** The account that signs in at the identity provider. */
 type Account = { id: string; email?: string; verified?: boolean; amr?: string[] };
 
 type Scene = {
   readonly listening: ListeningService;
   readonly account: Account;
-  /** Signs in with the provider, up to what the callback answers. */
+  /** Signs in at the provider. @returns the answer of the callback, and the browser */
   signIn(): Promise<{ browser: Browser; status: number; text: string }>;
-  /** The same, up to the address that the provider sends the browser to. */
-  come(browser: Browser): Promise<string>;
+  /** Signs in at the provider. @returns the path and query that it redirects the browser to */
+  callbackPath(browser: Browser): Promise<string>;
 };
 
-/** A real provider, whose page signs the account in at once. */
+/** A real provider that signs the account in without a password. */
 async function startProvider(t: TestContext, redirectUri: string, account: Account): Promise<string> {
   const issuer = `http://127.0.0.1:${await freePort()}`;
   const provider = new Provider(issuer, {
@@ -67,24 +67,21 @@ async function scene(t: TestContext): Promise<Scene> {
   const app = buildServer(started.service, { publicUrl: baseUrl, oidc });
   t.after(() => app.close());
   await app.listen({ host: '127.0.0.1', port });
-  const come = async (browser: Browser) => {
+  const callbackPath = async (browser: Browser) => {
     const { headers, status, text } = await browser.get('/session/oidc');
     assert.equal(status, 302, text);
     return visitProvider(headers.get('location') ?? '', baseUrl);
   };
   const signIn = async () => {
     const browser = new Browser(baseUrl);
-    const path = (await come(browser)).replace('/operator/v1', '');
+    const path = (await callbackPath(browser)).replace('/operator/v1', '');
     const { status, text } = await browser.get(path, { 'sec-fetch-site': 'cross-site', origin: undefined });
     return { browser, status, text };
   };
-  return { listening: { ...started, baseUrl }, account, signIn, come };
+  return { listening: { ...started, baseUrl }, account, signIn, callbackPath };
 }
 
-/**
- * Follows the provider's redirects with its cookies. @returns the path and query that it sends the
- * browser back to
- */
+/** Follows the provider's redirects with its cookies. @returns the path and query of the callback */
 async function visitProvider(from: string, baseUrl: string): Promise<string> {
   const cookies = new Map<string, string>();
   for (let url = from, hops = 0; hops < 10; hops++) {
@@ -97,10 +94,10 @@ async function visitProvider(from: string, baseUrl: string): Promise<string> {
     url = new URL(response.headers.get('location') ?? assert.fail(await response.text()), url).href;
     if (url.startsWith(baseUrl)) return url.slice(baseUrl.length);
   }
-  return assert.fail('the provider redirects for ever');
+  return assert.fail('the provider redirects endlessly');
 }
 
-test('an invited person signs in by the identity provider, and is known there from then on', async (t) => {
+test('an invited person signs in at the identity provider, and is then known by issuer and subject', async (t) => {
   const { listening, account, signIn } = await scene(t);
   await invited(listening.service, {});
   const first = await signIn();
@@ -108,7 +105,7 @@ test('an invited person signs in by the identity provider, and is known there fr
   assert.match(first.text, /url=\/console\/"/);
   const { body } = await first.browser.get('/session');
   assert.deepEqual([body.user.email, body.user.roles], ['ada@example.com', ['owner']]);
-  // By issuer and subject, whatever the address is now.
+  // The address may change afterwards.
   account.email = 'countess@example.com';
   assert.equal((await (await signIn()).browser.get('/session')).status, 200);
   account.id = 'account-2';
@@ -117,7 +114,7 @@ test('an invited person signs in by the identity provider, and is known there fr
   assert.deepEqual([other.status, (await other.browser.get('/session')).status], [401, 401]);
 });
 
-test('nobody signs in who was not invited, is disabled, or whose address is not verified', async (t) => {
+test('a person is refused who is not invited, is disabled, or has no verified address', async (t) => {
   const { listening, account, signIn } = await scene(t);
   const refused = async () => {
     const { status, browser, text } = await signIn();
@@ -133,7 +130,7 @@ test('nobody signs in who was not invited, is disabled, or whose address is not 
   await setUserDisabled(asOperator(listening.service), userId, true);
   await refused();
   await setUserDisabled(asOperator(listening.service), userId, false);
-  // Disabling took the invitation.
+  // Disabling revoked the invitation.
   await refused();
   const merchant = await listening.createMerchant();
   await invited(listening.service, { email: 'eve@example.com', roles: ['owner'], merchantId: merchant.id });
@@ -141,7 +138,7 @@ test('nobody signs in who was not invited, is disabled, or whose address is not 
   await refused();
 });
 
-test('without a second factor at the provider, ours is asked for', async (t) => {
+test('Scrip asks for a second factor if the provider did not', async (t) => {
   const { listening, account, signIn } = await scene(t);
   account.amr = ['pwd'];
   await invited(listening.service, {});
@@ -155,19 +152,19 @@ test('without a second factor at the provider, ours is asked for', async (t) => 
   assert.equal(done.status, 200, done.text);
 });
 
-test('an answer of the provider is taken once, from the browser that asked, and as it was signed', async (t) => {
-  const { listening, come } = await scene(t);
+test('a callback is accepted once, unchanged, and from the browser that began the sign-in', async (t) => {
+  const { listening, callbackPath } = await scene(t);
   await invited(listening.service, {});
   const browser = new Browser(listening.baseUrl);
-  const path = (await come(browser)).replace('/operator/v1', '');
+  const path = (await callbackPath(browser)).replace('/operator/v1', '');
   const thief = new Browser(listening.baseUrl);
   assert.equal((await thief.get(path)).status, 401);
-  await come(thief);
+  await callbackPath(thief);
   assert.equal((await thief.get(path)).status, 401);
   const answers = await Promise.all([browser.get(path), browser.get(path)]);
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401]);
   const again = new Browser(listening.baseUrl);
-  const changed = (await come(again))
+  const changed = (await callbackPath(again))
     .replace('/operator/v1', '')
     .replace(/code=(.)/, (_, first) => (first === 'a' ? 'code=b' : 'code=a'));
   assert.equal((await again.get(changed)).status, 401);

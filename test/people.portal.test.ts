@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { enrolled, invited } from './browser.ts';
 import { testService } from './harness.ts';
 
-test("a merchant's owner manages the people of that merchant, and finds nobody else", async (t) => {
+test("a merchant's owner manages the people of that merchant, and cannot see or change others", async (t) => {
   const listening = await testService(t);
   const { service } = listening;
   const [own, other] = [await listening.createMerchant(), await listening.createMerchant()];

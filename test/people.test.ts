@@ -32,7 +32,7 @@ test('a person enrolls by a link, signs in with password and code, and signs out
   assert.equal((await browser.get('/session')).status, 200);
 });
 
-test('the cookie of a session is bound to the host, to https, and hidden from scripts', async (t) => {
+test('the session cookie is bound to the host and to HTTPS, and hidden from scripts', async (t) => {
   const listening = await testService(t);
   const { person } = await enrolled(listening);
   const browser = new Browser(listening.baseUrl);
@@ -41,7 +41,7 @@ test('the cookie of a session is bound to the host, to https, and hidden from sc
   assert.match(headers.getSetCookie().at(-1) ?? '', COOKIE);
 });
 
-test('a link is valid once, for 72 hours, and only until the next one is made', async (t) => {
+test('an invitation is valid once, for 72 hours, and until the next one is made', async (t) => {
   const { baseUrl, clock, service } = await testService(t);
   const browser = new Browser(baseUrl);
   const first = await invited(service, {});
@@ -59,7 +59,7 @@ test('a link is valid once, for 72 hours, and only until the next one is made', 
     browser.post('/enrollment/complete', enroll()),
     browser.post('/enrollment/complete', enroll()),
   ]);
-  // The loser finds the code used (400), or already the link (401).
+  // The second request finds the code used (400), or the link used (401).
   const [won, lost] = answers.map(({ status }) => status).sort();
   assert.equal(won, 200);
   assert.ok(lost === 400 || lost === 401, `${lost}`);
@@ -70,7 +70,7 @@ test('a link is valid once, for 72 hours, and only until the next one is made', 
   assert.equal((await browser.post('/enrollment', { token: third.token })).status, 401);
 });
 
-test('a password is long enough, and none of those that are tried first', async (t) => {
+test('a password that is short or easy to guess is refused', async (t) => {
   const { baseUrl, clock, service } = await testService(t);
   const { token } = await invited(service, {});
   const browser = new Browser(baseUrl);
@@ -126,7 +126,7 @@ test('a session ends after 20 idle minutes (60 in the portal), and after 12 hour
   assert.equal((await clerk.get('/session')).status, 401);
 });
 
-test('a session has a new id after each second factor, and the old one is worth nothing', async (t) => {
+test('a session gets a new ID after each second factor, and the old ID is refused', async (t) => {
   const listening = await testService(t);
   const { clock } = listening;
   const { person, browser } = await enrolled(listening);
@@ -154,7 +154,7 @@ test('an operation that needs a second factor is refused five minutes after it, 
   assert.equal((await invite('eve@example.com')).status, 201);
 });
 
-test('the people of a merchant sign in to the portal, and nowhere else', async (t) => {
+test('the people of a merchant sign in to the portal, but not to the console', async (t) => {
   const listening = await testService(t);
   const merchant = await listening.createMerchant();
   const { person } = await enrolled(listening, { roles: ['viewer'], merchantId: merchant.id });
@@ -188,7 +188,11 @@ test('the owner of the demo signs in once by a link, from this machine only', as
   assert.equal((await browser.post('/session', { link: third })).status, 200);
   clock.advance(600_000);
   const { body: session } = await browser.get('/session');
-  assert.equal(session.steppedUpUntil, session.expiresAt, 'it has no second factor to give again');
+  assert.equal(
+    session.steppedUpUntil,
+    session.expiresAt,
+    'the owner of the demo has no second factor to renew',
+  );
   clock.advance(3_000_000);
   const late = await inviteDemoOwner(asOperator(service));
   clock.advance(3_600_000);

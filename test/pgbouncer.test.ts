@@ -7,7 +7,7 @@ import { createLogger } from '../src/log.ts';
 import { startTestService } from './harness.ts';
 import { startPgBouncer } from './pgbouncer/bouncer.ts';
 
-test('nothing starts behind a pooler in transaction mode, in one line', async (t) => {
+test('the service refuses to start behind a pooler in transaction mode, and names the setting', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const open = async (url: string) => {

@@ -16,69 +16,69 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 for (const dialect of DIALECTS) {
-  const calls: readonly (readonly [string, (voucher: Voucher) => ApiRequest])[] = [
+  const requests: readonly (readonly [string, (voucher: Voucher) => ApiRequest])[] = [
     ['balance', (voucher) => dialect.balance(voucher)],
     ['redemption', (voucher) => dialect.redeem(voucher, 1, 'sale')],
   ];
-  for (const [name, asked] of calls) {
+  for (const [name, request] of requests) {
     describe(`wrong PINs of a ${name} by ${dialect.name}`, () => {
-      test('lock for 15 minutes, for 24 hours, and until the operator unlocks', async (t) => {
+      test('lock the voucher for 15 minutes, then for 24 hours, then until an operator unlocks it', async (t) => {
         const till = await Till.open(t);
         const { service, clock } = till.testService;
         clock.set(new Date(Date.UTC(2030, 0, 15, 8)));
         const voucher = await till.voucher();
         const fiveWrong = async () => {
           for (let guess = 1; guess <= 5; guess++)
-            await till.refused(dialect, '55', asked(withWrongPin(voucher)));
-          await till.refused(dialect, '75', asked(voucher));
-          await till.refused(dialect, '75', asked(withWrongPin(voucher)));
+            await till.refused(dialect, '55', request(withWrongPin(voucher)));
+          await till.refused(dialect, '75', request(voucher));
+          await till.refused(dialect, '75', request(withWrongPin(voucher)));
         };
         await fiveWrong();
         clock.advance(15 * MINUTE_MS - 1);
-        await till.refused(dialect, '75', asked(voucher));
+        await till.refused(dialect, '75', request(voucher));
         clock.advance(1);
         await fiveWrong();
         clock.advance(24 * HOUR_MS - 1);
-        await till.refused(dialect, '75', asked(voucher));
+        await till.refused(dialect, '75', request(voucher));
         clock.advance(1);
         await fiveWrong();
         clock.advance(300 * 24 * HOUR_MS);
-        await till.refused(dialect, '75', asked(voucher));
+        await till.refused(dialect, '75', request(voucher));
         await unlockPin(asOperator(service), BigInt(voucher.serialNumber));
-        await till.done(asked(voucher));
+        await till.done(request(voucher));
       });
 
-      test('are forgotten with a right one', async (t) => {
+      test('no longer count after a right one', async (t) => {
         const till = await Till.open(t);
         const voucher = await till.voucher();
         for (let round = 1; round <= 3; round++) {
           for (let guess = 1; guess <= 4; guess++)
-            await till.refused(dialect, '55', asked(withWrongPin(voucher)));
-          await till.done(asked(voucher));
+            await till.refused(dialect, '55', request(withWrongPin(voucher)));
+          await till.done(request(voucher));
         }
         const { wrongPins } = await showVoucher(till.testService.service, BigInt(voucher.serialNumber));
         assert.equal(wrongPins, 0);
       });
 
-      test('are looked at five times, of any number at the same time at two processes', async (t) => {
+      test('are checked five times if a hundred arrive at two processes at the same time', async (t) => {
         const one = await Till.open(t);
         const tills = [one, await one.elsewhere(t)] as const;
         const voucher = await one.voucher();
         const answers = await Promise.all(
           Array.from({ length: 100 }, (_, index) =>
-            tills[index % 2 ? 1 : 0].ask(asked(withWrongPin(voucher))),
+            tills[index % 2 ? 1 : 0].ask(request(withWrongPin(voucher))),
           ),
         );
         const codes = answers.map(({ statusCode }) => statusCode);
         assert.equal(codes.filter((code) => code === '55').length, 5);
         assert.equal(codes.filter((code) => code === '75').length, 95);
-        await tills[1].refused(dialect, '75', asked(voucher));
+        await tills[1].refused(dialect, '75', request(voucher));
       });
     });
   }
 }
 
-test('the right PIN behind wrong ones at the same moment is looked at as little as they are', async (t) => {
+test('the right PIN is refused if it arrives at the same moment as many wrong ones', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   const { context } = await authenticate(service, till.merchant.authorization);
@@ -94,7 +94,7 @@ test('the right PIN behind wrong ones at the same moment is looked at as little 
   }
 });
 
-test('wrong PINs of every kind of call count together', async (t) => {
+test('wrong PINs of all operations and variants count together', async (t) => {
   const till = await Till.open(t);
   const [a, b] = DIALECTS;
   assert.ok(a && b);
@@ -106,12 +106,12 @@ test('wrong PINs of every kind of call count together', async (t) => {
   await till.refused(a, '55', a.balance(wrong));
   await till.refused(b, '55', b.balance(wrong));
   await till.refused(a, '75', a.activate(voucher, 'x'));
-  // A serial number carries no PIN: the lock is not for it, and it does not end the lock.
+  // A request by serial number carries no PIN: the lock does not stop it, and it does not end the lock.
   await till.done(b.activate(voucher, 'x'));
   await till.refused(b, '75', b.balance(voucher));
 });
 
-test('a declined redemption with the right PIN forgets the wrong ones', async (t) => {
+test('a declined redemption with the right PIN resets the count of wrong ones', async (t) => {
   const till = await Till.open(t);
   const [a] = DIALECTS;
   assert.ok(a);
@@ -124,7 +124,7 @@ test('a declined redemption with the right PIN forgets the wrong ones', async (t
 });
 
 for (const dialect of DIALECTS) {
-  test(`a right PIN resets the count also where the currency of the voucher refuses the amount, by ${dialect.name}`, async (t) => {
+  test(`a right PIN resets the count even if the voucher's currency refuses the amount, by ${dialect.name}`, async (t) => {
     const dollars = await Till.open(t);
     const { service } = dollars.testService;
     await createProduct(asOperator(service), { code: 'YEN', name: 'Yen', ...productDefaults('JPY', 0) });
@@ -135,7 +135,7 @@ for (const dialect of DIALECTS) {
     for (let guess = 1; guess <= 4; guess++) {
       await yen.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 1, 'sale'));
     }
-    // Too fine for every currency there is: the amount is wrong before anybody looks at the PIN.
+    // Too fine for every currency: the amount is refused before the PIN is checked.
     await yen.refused(dialect, '13', dialect.redeem(voucher, 1.005, 'sale'));
     assert.equal(await wrongPins(), 4);
     await yen.refused(dialect, '13', dialect.redeem(voucher, 1.5, 'sale'));

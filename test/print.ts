@@ -8,7 +8,7 @@ import {
 } from '@zxing/library';
 import { extractText, getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 
-/** Reads a sheet as who holds it in hand does: its words, and its symbols with a scanner. */
+/** Reads a printed sheet: its text, and its symbols with a scanner. */
 
 type Matrix = readonly [number, number, number, number, number, number];
 type Box = { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number };
@@ -16,7 +16,7 @@ type Page = Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['get
 
 export type ReadPage = { readonly text: string; readonly qr: string[]; readonly bars: string[] };
 
-/** Dots a point: coarser than any printer. */
+/** Dots per point: coarser than any printer. */
 const DOTS = 4;
 
 /** @param password of a sealed sheet */
@@ -37,7 +37,7 @@ export async function readSheet(bytes: Buffer, password?: string): Promise<ReadP
   return pages;
 }
 
-/** Every filled path of a page, each as the rectangles that it consists of, in points. */
+/** The filled paths of a page, each as its rectangles, in points. */
 async function readAreas(page: Page): Promise<Box[][]> {
   const { OPS } = await getResolvedPDFJS();
   const { fnArray, argsArray } = await page.getOperatorList();
@@ -55,7 +55,7 @@ async function readAreas(page: Page): Promise<Box[][]> {
   return areas;
 }
 
-/** A path comes as numbers: 0 x y begins a figure, 1 x y draws a line, 4 closes it. */
+/** A path is a list of numbers: 0 x y begins a figure, 1 x y draws a line, 4 closes it. */
 function boxesOf(path: readonly number[], matrix: Matrix): Box[] {
   const boxes: Box[] = [];
   let corners: [number, number][] = [];
@@ -69,7 +69,7 @@ function boxesOf(path: readonly number[], matrix: Matrix): Box[] {
       continue;
     }
     if (operation === 0) corners = [];
-    else if (operation !== 1) throw new Error('a filled figure is no rectangle');
+    else if (operation !== 1) throw new Error('a filled figure is not a rectangle');
     const [x = 0, y = 0] = path.slice(at + 1, at + 3);
     corners.push([matrix[0] * x + matrix[2] * y + matrix[4], matrix[1] * x + matrix[3] * y + matrix[5]]);
     at += 3;
@@ -81,7 +81,7 @@ function times([a, b, c, d, e, f]: Matrix, [p, q, r, s, t, u]: Matrix): Matrix {
   return [a * p + c * q, b * p + d * q, a * r + c * s, b * r + d * s, a * t + c * u + e, b * t + d * u + f];
 }
 
-/** Puts a path on white paper, dot by dot, and scans it. Throws where it is no symbol. */
+/** Draws a path on white paper, dot by dot, and scans it. @throws if it is not a symbol */
 function scan(boxes: readonly Box[]) {
   const edge = 12;
   const left = Math.min(...boxes.map(({ x0 }) => x0)) - edge;

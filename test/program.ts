@@ -4,7 +4,7 @@ import { prepare } from '../src/cli/usage.ts';
 
 const COMMANDS = new URL('../src/cli/', import.meta.url);
 
-/** Every command that does something, by its words: from the very objects that parse command lines. */
+/** Every command without subcommands, by its full name: from the objects that parse command lines. */
 export async function readCommands(): Promise<Map<string, Command>> {
   const program = new Command('scrip');
   for (const name of await readdir(COMMANDS)) {
@@ -21,7 +21,7 @@ export async function readCommands(): Promise<Map<string, Command>> {
   return found;
 }
 
-/** The same, each with its options. */
+/** The long options of every command. */
 export async function readProgram(): Promise<Map<string, string[]>> {
   const commands = [...(await readCommands())];
   return new Map(commands.map(([name, { options }]) => [name, options.map(({ long }) => long ?? '')]));

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 
-/** A receiver of webhooks that answers as it is told. */
+/** A receiver of webhooks. A test sets its answer. */
 
 export type Received = {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a delivery holds is what the tests are about.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check what a delivery holds.
   readonly body: any;
 };
 
@@ -17,7 +17,7 @@ type Behave = (response: ServerResponse, received: Received) => void;
 
 export class Receiver {
   readonly received: Received[] = [];
-  /** Of each connection that was made, whether anything came through it or not. */
+  /** The number of connections, including those without a request. */
   connections = 0;
   behave: Behave = (response) => response.end();
   readonly #server = createServer(async (request, response) => {
@@ -42,7 +42,7 @@ export class Receiver {
     this.behave = (response) => response.writeHead(status, headers).end();
   }
 
-  /** Waits until so many deliveries have come. */
+  /** Waits until `count` deliveries have arrived. */
   async has(count: number): Promise<Received[]> {
     while (this.received.length < count) await sleep(10);
     return this.received;
@@ -54,7 +54,7 @@ export class Receiver {
   }
 }
 
-/** Whether the off-the-shelf verifier accepts a delivery; it throws where it does not. */
+/** Verifies a delivery with the published verifier. @throws if the signature is wrong */
 export function verify({ text, headers }: Received, secret: string): unknown {
   return new Webhook(secret).verify(text, headers as Record<string, string>);
 }

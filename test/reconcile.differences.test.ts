@@ -40,7 +40,7 @@ after(async () => {
 });
 
 describe('the books of a busy day', () => {
-  test('agree, and add up to nothing', async () => {
+  test('agree, and add up to zero', async () => {
     const { ok, checks, totals } = await reconcile(testService.service);
     assert.deepEqual(
       checks.filter((check) => !check.ok),
@@ -56,7 +56,7 @@ describe('the books of a busy day', () => {
       'voucher-balances': await count('vouchers'),
       'journal-entries': await count('journal'),
       activations: await count('vouchers'),
-      // One of them to nothing, which is its reversal alone.
+      // One of them is to zero, which books the reversal only.
       'redemption-updates': 2,
       'update-entries': 2,
       batches: 7,
@@ -91,7 +91,7 @@ describe('the books of a busy day', () => {
     }
   });
 
-  test('are read as they are at one moment, whatever is booked meanwhile', async () => {
+  test('are read at one moment: what is booked meanwhile makes no difference', async () => {
     const { service } = testService;
     const before = await reconcile(service);
     const { db } = service;
@@ -116,7 +116,7 @@ describe('the books of a busy day', () => {
     assert.notDeepEqual((await reconcile(service)).totals, before.totals);
   });
 
-  test('agree at every step of taking a canceled batch back', async () => {
+  test('agree before and after a canceled batch is voided', async () => {
     const batch = await findBatch(context, 'canceled');
     assert.deepEqual(await redOf(), []);
     await voidBatch(testService.service, batch.id);
@@ -124,7 +124,7 @@ describe('the books of a busy day', () => {
   });
 });
 
-/** Tampers and reconciles in one transaction, which is then undone: the books stay as they were. */
+/** Tampers and reconciles in one transaction, and rolls it back. */
 async function tampered(statement: string) {
   const within = { query: owner.query };
   await owner.query(sql`begin isolation level repeatable read`);
@@ -137,18 +137,18 @@ async function tampered(statement: string) {
   }
 }
 
-/** What a check tells of what differs. */
-async function told(name: string, statement: string) {
+/** The differences that a check reports. */
+async function differences(name: string, statement: string) {
   const red = await tampered(statement);
   return red.find((check) => check.name === name)?.differing ?? assert.fail(`${name} found no difference`);
 }
 
 async function one<Row>(statement: string): Promise<Row> {
   const [row] = await owner.query<Row>(text(statement));
-  return row ?? assert.fail(`nothing: ${statement}`);
+  return row ?? assert.fail(`no row: ${statement}`);
 }
 
-describe('reconcile sees', () => {
+describe('reconcile detects', () => {
   for (const [what, statement, red] of [...TAMPERINGS, ...TAMPERINGS_OF_BATCHES, ...TAMPERINGS_OF_RECORDS]) {
     test(what, async () => {
       assert.deepEqual(
@@ -158,29 +158,29 @@ describe('reconcile sees', () => {
     });
   }
 
-  test('nothing in accounts that were never used', async () =>
+  test('no difference in accounts that were never used', async () =>
     assert.deepEqual(await tampered(UNUSED_ACCOUNTS), []));
 
-  test('nothing any more, once all of that is undone', async () => assert.deepEqual(await redOf(), []));
+  test('no difference after all of that is rolled back', async () => assert.deepEqual(await redOf(), []));
 });
 
-describe('reconcile tells', () => {
-  test('what a float holds, and what it should', async () => {
+describe('reconcile reports', () => {
+  test('the balance of a float, and the sum of its entries', async () => {
     const unused = `${UNUSED_ACCOUNTS}; update floats set balance_minor = 5 where currency = 'GBP'`;
-    const [{ account, ...differing }, ...others] = (await told('float-balances', unused)) as [
+    const [{ account, ...differing }, ...others] = (await differences('float-balances', unused)) as [
       Record<string, unknown>,
     ];
     assert.ok(Number(account) > 0);
     const merchantId = context.merchant.id;
     assert.deepEqual(differing, { merchantId, currency: 'GBP', balanceMinor: '5', journalMinor: '0' });
     assert.deepEqual(others, []);
-    const [out] = await told('float-balances', 'update floats set balance_minor = balance_minor + 1');
+    const [out] = await differences('float-balances', 'update floats set balance_minor = balance_minor + 1');
     assert.equal(BigInt(String(out?.['balanceMinor'])) - BigInt(String(out?.['journalMinor'])), 1n);
   });
 
-  test('of many vouchers ten', async () => {
+  test('the first ten of many vouchers', async () => {
     const large = "batch_id = (select id from batches where reference = 'large')";
-    const differing = await told(
+    const differing = await differences(
       'voucher-balances',
       `update vouchers set balance_minor = balance_minor + 3 where ${large}`,
     );
@@ -192,17 +192,17 @@ describe('reconcile tells', () => {
     assert.equal(new Set(differing.map(({ serialNumber }) => serialNumber)).size, 10);
   });
 
-  test('of money on a voucher that has none, and on one that does not exist', async () => {
+  test('money on a voucher that is not active, and on one that does not exist', async () => {
     const { serial } = await one<{ serial: bigint }>('select max(serial_number) as serial from vouchers');
     const stray = `update vouchers set balance_minor = 1 where activated_at is null and serial_number
       = (select max(serial_number) from vouchers where activated_at is null)`;
-    const [never] = await told('voucher-balances', stray);
+    const [never] = await differences('voucher-balances', stray);
     assert.deepEqual(
       { ...never, serialNumber: 0 },
       { serialNumber: 0, balanceMinor: '1', journalMinor: '0', currency: 'USD', journalCurrency: null },
     );
     const beyond = Number(serial) + 1;
-    const differing = await told(
+    const differing = await differences(
       'voucher-balances',
       `update journal set credit_account = ${beyond} where reference = 'activation-of-a-replacement'`,
     );
@@ -215,9 +215,12 @@ describe('reconcile tells', () => {
     });
   });
 
-  test('of batches in the order of their numbers, and of vouchers of none', async () => {
+  test('batches in the order of their numbers, and vouchers of a batch that does not exist', async () => {
     const { id } = await one<{ id: number }>("select id from batches where reference = 'open'");
-    const differing = await told('batches', `update vouchers set batch_id = 999 where batch_id = ${id}`);
+    const differing = await differences(
+      'batches',
+      `update vouchers set batch_id = 999 where batch_id = ${id}`,
+    );
     assert.deepEqual(
       differing.map(({ batchId, status, quantity, produced, vouchers }) => [
         batchId,
@@ -233,35 +236,35 @@ describe('reconcile tells', () => {
     );
   });
 
-  test('of a voucher that says it is active that it never was', async () => {
-    const [differing] = await told(
+  test('a voucher whose activation is missing or has another value', async () => {
+    const [differing] = await differences(
       'activations',
       `update vouchers set value_minor = 500, activated_at = now() where serial_number
         = (select max(serial_number) from vouchers where activated_at is null)`,
     );
     assert.partialDeepStrictEqual(differing, { valueMinor: '500', activations: 0, activationMinor: null });
     const more = 'update vouchers set value_minor = value_minor + 1 where value_minor = 500000';
-    assert.partialDeepStrictEqual(await told('activations', more), [
+    assert.partialDeepStrictEqual(await differences('activations', more), [
       { valueMinor: '500001', activations: 1, activationMinor: '500000' },
     ]);
   });
 
-  test('how much a currency is out, and of an account that does not exist', async () => {
+  test('how much a currency is out, and an account that does not exist', async () => {
     const more = "update floats set balance_minor = balance_minor + 7 where currency = 'EUR'";
-    assert.deepEqual(await told('totals', more), [{ currency: 'EUR', sumMinor: '7' }]);
+    assert.deepEqual(await differences('totals', more), [{ currency: 'EUR', sumMinor: '7' }]);
     const nowhere = "update journal set credit_account = 4999999999 where reference = 'sale-3'";
-    assert.deepEqual(await told('totals', nowhere), [
+    assert.deepEqual(await differences('totals', nowhere), [
       { currency: 'USD', sumMinor: 'on an account that does not exist' },
     ]);
   });
 
-  test('of a reserve what was moved, and of its share in each bucket what its vouchers took', async () => {
+  test('the amounts expected and booked of a reserve, and of its share in each bucket', async () => {
     const { transactionId } = await one<{ transactionId: string }>(
       `select transaction_id as "transactionId" from batches where reference = 'later'`,
     );
     const less = "batch_id = (select id from batches where reference = 'later') and kind = 'RESERVATION'";
     assert.deepEqual(
-      await told('reserves', `update journal set amount_minor = amount_minor - 1 where ${less}`),
+      await differences('reserves', `update journal set amount_minor = amount_minor - 1 where ${less}`),
       [
         {
           transactionId,
@@ -274,13 +277,13 @@ describe('reconcile tells', () => {
     );
     // Two of three are active.
     const elsewhere = "update journal set debit_account = reserve_of(999) where reference = 'activation-0'";
-    assert.deepEqual(await told('reserve-shares', elsewhere), [
+    assert.deepEqual(await differences('reserve-shares', elsewhere), [
       { transactionId, status: 'COMPLETED', bucket: 0, expectedMinor: '4000', journalMinor: '2000' },
     ]);
   });
 });
 
-describe("the service's own account", () => {
+describe('the database account of the service', () => {
   for (const statement of [
     'update journal set amount_minor = 1',
     'delete from journal',

@@ -11,16 +11,16 @@ import { Till } from './till.ts';
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
 const either = <T>(all: readonly T[], index: number): T => all[index % all.length] as T;
-/** Asks again while the service is overloaded, as a client does. */
-async function patiently(till: Till, asked: ApiRequest) {
+/** Repeats a request while the service is overloaded, as a client does. */
+async function patiently(till: Till, request: ApiRequest) {
   for (;;) {
-    const answer = await till.ask(asked);
+    const answer = await till.ask(request);
     if (answer.statusCode !== '91') return answer;
   }
 }
 
 describe('two processes at the same time', () => {
-  test('book sixty copies of a redemption once, and answer each with it', async (t) => {
+  test('book sixty copies of a redemption once, and give all of them the same answer', async (t) => {
     const one = await Till.open(t);
     const tills = [one, await one.elsewhere(t)];
     const voucher = await one.voucher(25);
@@ -52,7 +52,7 @@ describe('two processes at the same time', () => {
     await one.reconciles();
   });
 
-  test('let one of two different requests under a reference through', async (t) => {
+  test('accept one of two different requests under the same reference', async (t) => {
     const one = await Till.open(t);
     const tills = [one, await one.elsewhere(t)];
     const [voucher, other] = await one.vouchers(2);
@@ -71,7 +71,7 @@ describe('two processes at the same time', () => {
     await one.reconciles();
   });
 
-  test('update a redemption once, and tell the first update to all others', async (t) => {
+  test('update a redemption once, and return the first update to all other requests', async (t) => {
     const one = await Till.open(t);
     const tills = [one, await one.elsewhere(t)];
     const voucher = await one.voucher(25);
@@ -113,24 +113,24 @@ describe('two processes at the same time', () => {
     const owner = await openOwner(one.testService.url);
     const watcher = await openOwner(one.testService.url);
     t.after(() => Promise.all([owner.close(), watcher.close()]));
-    // Both have looked the reference up before either of them gets the lock of the float.
+    // Both look the reference up before either of them gets the lock of the float.
     await owner.query(sql`begin`);
     await owner.query(sql`select from scrip.floats for update`);
-    const asked = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
+    const pending = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
     let answered = 0;
-    for (const answer of asked) void answer.finally(() => answered++);
+    for (const answer of pending) void answer.finally(() => answered++);
     const waiting = () =>
       watcher.query(
         sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );
     while (answered === 0 && (await waiting()).length < 2) await sleep(10);
     await owner.query(sql`commit`);
-    const codes = (await Promise.all(asked)).map(({ statusCode }) => statusCode);
+    const codes = (await Promise.all(pending)).map(({ statusCode }) => statusCode);
     assert.deepEqual(codes.sort(), ['00', '94']);
     await one.reconciles();
   });
 
-  test('spend at once what an update gives back and what a top-up brings, or are refused', async (t) => {
+  test('see a concurrent update or top-up either completely or not at all', async (t) => {
     const one = await Till.open(t, { float: 10_000n });
     const other = await one.elsewhere(t);
     const { service } = one.testService;
@@ -151,7 +151,7 @@ describe('two processes at the same time', () => {
     await one.reconciles();
   });
 
-  test('generate one batch for any number of copies, and never beyond the float', async (t) => {
+  test('generate one batch for twenty copies of a request, and none beyond the float', async (t) => {
     const one = await Till.open(t, { float: 100_00n });
     const tills = [one, await one.elsewhere(t)];
     const copies = await Promise.all(

@@ -5,25 +5,25 @@ import { Till, withWrongPin } from './till.ts';
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-const inTwo = (voucher: { code: string; pin: string }, amount: number, reference: string): ApiRequest => ({
+const otherPrefix = (voucher: { code: string; pin: string }, amount: number, reference: string): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/redeem',
   body: { voucherCode: voucher.code, pin: voucher.pin, amount, reference },
 });
 
 for (const dialect of DIALECTS) {
-  describe(`the same redemption again by ${dialect.name}`, () => {
-    test('is answered as the first one, through either prefix, and takes nothing', async (t) => {
+  describe(`a repeated redemption by ${dialect.name}`, () => {
+    test('gets the answer of the first one, through every prefix, and takes no money', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
       assert.equal(first.headers.has('idempotent-replayed'), false);
-      for (const asked of [
+      for (const request of [
         A.redeem(voucher, 10, 'sale'),
         B.redeem(voucher, 10, 'sale'),
-        inTwo(voucher, 10, 'sale'),
+        otherPrefix(voucher, 10, 'sale'),
       ]) {
-        const again = await till.done(asked);
+        const again = await till.done(request);
         assert.equal(again.headers.get('idempotent-replayed'), 'true');
         assert.equal(again.data.transactionId, first.data.transactionId);
         assert.equal(again.data.timestamp, first.data.timestamp);
@@ -31,7 +31,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 15);
     });
 
-    test('is a replay in another spelling of its amount', async (t) => {
+    test('is a replay if its amount is spelled differently', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
@@ -52,7 +52,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('is another one with another amount or voucher', async (t) => {
+    test('is refused with another amount or voucher', async (t) => {
       const till = await Till.open(t);
       const [voucher, other] = await till.vouchers(2);
       assert.ok(voucher && other);
@@ -62,7 +62,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([await till.balanceOf(voucher), await till.balanceOf(other)], [15, 25]);
     });
 
-    test('is a replay also after the voucher has been spent', async (t) => {
+    test('is a replay even after the voucher has been spent', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 25, 'sale'));
@@ -70,20 +70,20 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([again.replayed, again.data], [true, first.data]);
     });
 
-    test('is no way to try PINs', async (t) => {
+    test('counts wrong PINs as a new redemption does', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
       for (let guess = 1; guess <= 5; guess++)
         await till.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 10, 'sale'));
       await till.refused(dialect, '75', dialect.redeem(withWrongPin(voucher), 10, 'sale'));
-      // While it is locked the PIN is not looked at, not even the right one.
+      // While the voucher is locked, even the right PIN is refused.
       await till.refused(dialect, '75', dialect.redeem(voucher, 10, 'sale'));
       till.testService.clock.advance(15 * 60_000);
       assert.equal((await till.done(dialect.redeem(voucher, 10, 'sale'))).replayed, true);
     });
 
-    test('under the reference of another merchant, or of another operation, is a new one', async (t) => {
+    test('is a new redemption under the reference of another merchant or of another operation', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       const voucher = await till.voucher(25);
@@ -99,17 +99,17 @@ for (const dialect of DIALECTS) {
 }
 
 describe('a redemption without a reference', () => {
-  test('is a new one each time', async (t) => {
+  test('is a new redemption each time', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: ApiRequest = {
+    const request: ApiRequest = {
       method: 'POST',
       path: '/merchant-client/v2/redeem',
       body: { code, pin, amount: 10 },
     };
-    const [one, two] = [await till.done(asked), await till.done(asked)];
+    const [one, two] = [await till.done(request), await till.done(request)];
     assert.notEqual(one.data.transactionId, two.data.transactionId);
     assert.deepEqual([one.replayed, two.replayed, one.data.reference], [false, false, null]);
-    await till.refused(A, '51', asked);
+    await till.refused(A, '51', request);
   });
 });

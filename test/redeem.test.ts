@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a redemption by ${dialect.name}`, () => {
-    test('takes amounts in part, down to nothing', async (t) => {
+    test('takes parts of the balance, down to zero', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       for (const [index, [amount, left]] of [
@@ -35,11 +35,11 @@ for (const dialect of DIALECTS) {
       const voucher = await till.voucher(25);
       await till.refused(dialect, '51', dialect.redeem(voucher, 25.01, 'sale'));
       assert.equal(await till.balanceOf(voucher), 25);
-      // What was declined did not use the reference up.
+      // A decline does not use the reference up.
       await till.done(dialect.redeem(voucher, 25, 'sale'));
     });
 
-    test('is refused for an amount that is none', async (t) => {
+    test('is refused for an invalid amount', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       for (const amount of [0, -1, 0.001, 10.005, 1e15]) {
@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 25);
     });
 
-    test('tells an unknown code and a wrong PIN apart, unless the merchant is opaque', async (t) => {
+    test('answers an unknown code and a wrong PIN differently, unless the merchant is opaque', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'sale'));
@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
       await opaque.refused(dialect, '14', dialect.redeem(withWrongPin(voucher), 1, 'sale'));
     });
 
-    test('tells a state of the voucher only to who knows its PIN', async (t) => {
+    test('returns the state of the voucher only with the right PIN', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [blocked, replaced, empty, expired] = await till.vouchers(4);
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('goes through at every merchant, or only at the issuer, as the product says', async (t) => {
+    test('is accepted by every merchant or only by the issuer, depending on the scope of the product', async (t) => {
       const issuer = await Till.open(t);
       const { service } = issuer.testService;
       const other = await Till.at(issuer.testService);
@@ -96,7 +96,7 @@ for (const dialect of DIALECTS) {
       await seller.done(dialect.redeem(voucher, 1, 'sale'));
     });
 
-    test('keeps to the decimals of the voucher, whatever other currencies have', async (t) => {
+    test("has at most the decimals of the voucher's currency", async (t) => {
       const till = await Till.open(t);
       const { service } = till.testService;
       for (const [code, currency, decimals] of [

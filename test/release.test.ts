@@ -14,7 +14,7 @@ import { pack, strip } from '../release/stage.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const run = promisify(execFile);
 const ABOUT = '(LICENSE|README|CHANGELOG|SECURITY)(\\.md)?|package\\.json';
-/** What is in the packages: no test, no source with types, and nothing of this machine. */
+/** The files of the packages: no test, no TypeScript, no local file. */
 const ALLOWED = {
   service: new RegExp(
     `^(${ABOUT}|bin/scrip\\.cjs|src/[\\w./-]+\\.(js|txt)|sql/[\\w./-]+\\.sql|console/dist/.+|docs/(reference|site/dist)/.+)$`,
@@ -41,7 +41,7 @@ test('a release with placeholders in it is refused', async () => {
   );
 });
 
-test('the service is published without types, and runs from where Node strips none', async (t) => {
+test('the service is published as JavaScript, and runs from node_modules', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-release-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const modules = join(folder, 'node_modules');
@@ -71,7 +71,7 @@ test('the service is published without types, and runs from where Node strips no
   assert.equal(typeof service.serveGuides, 'function');
 });
 
-test('what names a source is renamed with it, and nothing else is', () => {
+test('imports and URLs of sources end in .js in a package, and other strings stay', () => {
   const text =
     "import { a } from './a.ts';\nnew Worker(new URL('./b.ts', import.meta.url));\nconst c: string = 'd.ts';";
   assert.equal(

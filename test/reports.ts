@@ -3,7 +3,7 @@ import { findReport, makeReport } from '../src/books/reports/index.ts';
 import type { Report } from '../src/books/reports/report.ts';
 import type { Service } from '../src/context.ts';
 
-/** Reports as tests read them. */
+/** Makes and reads reports. */
 
 export type Interval = { from: string; to: string; merchantId?: number; section?: string };
 
@@ -34,7 +34,7 @@ export const rowsOf = ({ tables }: Report, section?: string): Row[] =>
 /** An amount of two decimals in minor units. */
 export const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
 
-/** Amounts by a text that names them. What is 0 is left out. */
+/** Amounts by name, without those of 0. */
 export type Figures = Record<string, bigint>;
 
 export class Sums {

@@ -10,14 +10,11 @@ import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';
 import { asOperator, produceAll, startTestService, type TestService } from './harness.ts';
 import { Bench, BUCKET } from './statement.ts';
 
-/**
- * More than a page of each of the walks: of 500 that are sealed anew, of 2,000 that are proven, of 20,000
- * that are counted.
- */
+/** More than a page of each walk: 500 vouchers are resealed at a time, 2,000 verified, 20,000 counted. */
 const ALL = 20_050;
 
 let bench: Bench;
-/** One that has a new key, and another one beside it. */
+/** Two processes with new keys. */
 let one: TestService;
 let two: TestService;
 let ids: [newest: string, newer: string, old: string];
@@ -42,7 +39,7 @@ after(async () => {
 });
 
 const goOn = () => false;
-/** A digest of what the first vouchers are sealed as. */
+/** A digest of the seals up to a serial number. */
 const sealedUpTo = async (serial: bigint) => {
   const [row] = await bench.query<{ digest: string }>(
     `
@@ -62,17 +59,17 @@ const sizesOf = (chunk: number) => [
   ALL % chunk,
 ];
 
-test('all are sealed under the key that seals, and proven to be, page by page', async () => {
+test('all vouchers are sealed under the current key, which is verified page by page', async () => {
   assert.deepEqual([...(await countSealed(one.service))], [[ids[2], ALL]]);
   const seen: number[] = [];
   assert.equal(await countLeftBehind(one.service, (vouchers) => seen.push(vouchers) === 0), 0);
   assert.deepEqual(seen, sizesOf(2_000));
 });
 
-test('after a new key was put to use all are left behind; sealed anew a page at a time, each once, from where a run was stopped', async () => {
+test('a run reseals all vouchers page by page, each once, and resumes where it was stopped', async () => {
   await beginRotation(asOperator(one.service), undefined);
   assert.equal(one.service.keys.current, ids[0]);
-  // The progress of another rotation is nobody else's.
+  // The progress of another rotation is not used.
   const elsewhere = [{ key_id: 'kother', resealed_to: 10_000_000_005n, finished_at: null }];
   await bench.query(
     "insert into keyring_rotations (key_id, bucket, started_at, resealed_to) values ('kother', 0, now(), 10000000005)",
@@ -102,13 +99,13 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   assert.deepEqual(await bench.query(others), elsewhere);
 });
 
-test('the proof can be stopped, and is none then', async () => {
+test('a verification that is stopped has no result', async () => {
   const seen: number[] = [];
   assert.equal(await countLeftBehind(one.service, (vouchers) => seen.push(vouchers) === 2), undefined);
   assert.deepEqual(seen, [2_000, 2_000]);
 });
 
-test('a voucher is left behind by its seal, by its look-up and by its PIN, wherever it stands', async () => {
+test('a voucher is left behind if its seal, its code key or its PIN key is old, on every page', async () => {
   const old = bench.served.service.keys;
   for (const place of [0, 1_999, 2_000, ALL - 1]) {
     const serial = await serialAt(place);
@@ -133,7 +130,7 @@ test('a voucher is left behind by its seal, by its look-up and by its PIN, where
   assert.equal(await countLeftBehind(one.service, goOn), 0);
 });
 
-test('one that was sealed anew since it was read stays as it is, and so does every other', async () => {
+test('a voucher that was resealed since it was read stays as it is, and the others are resealed', async () => {
   const [first, second] = [await serialAt(0), await serialAt(1)];
   const seals = async (serial: bigint) => {
     const [row] = await bench.query<{ sealed: Buffer }>(
@@ -156,7 +153,7 @@ test('one that was sealed anew since it was read stays as it is, and so does eve
   assert.equal(await countLeftBehind(one.service, goOn), 0);
 });
 
-test('nothing is sealed under a key that was replaced meanwhile, by a process that has not heard of it', async () => {
+test('a process does not reseal under a key that another process has replaced', async () => {
   assert.deepEqual(await finishRotation(asOperator(one.service), goOn, goOn), [ids[2]]);
   await beginRotation(asOperator(two.service), undefined);
   assert.deepEqual([one.service.keys.current, two.service.keys.current], [ids[0], ids[1]]);

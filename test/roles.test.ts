@@ -6,10 +6,7 @@ import { SERVICE_ROLE } from '../src/db/session.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 
-/**
- * What the service's role may do, read from the catalog, is what is written down here and in
- * docs/how-to/operate.md: no more.
- */
+/** The role of the service has exactly the rights that are listed here and in docs/how-to/operate.md. */
 
 let url: string;
 let drop: () => Promise<void>;
@@ -104,10 +101,10 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   webhook_endpoints: ['INSERT', 'SELECT', 'UPDATE'],
 };
 
-/** The only one that is a view: it cannot be truncated, whoever asks. */
+/** The only view: a view cannot be truncated. */
 const VIEW = 'book_rows';
 
-/** Where only some columns may be updated. */
+/** The tables of which only some columns may be updated. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   keyring_keys: ['dropped_at', 'retired_at', 'superseded_at'],
   voucher_imports: ['finished_at'],
@@ -117,7 +114,7 @@ const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES'
 const APPEND_ONLY = ['journal', 'audit', 'batch_exports', 'batch_export_ends'];
 
 describe('the role of the service', () => {
-  test('may do with each table what is written down, and nothing else', async () => {
+  test('has exactly the listed rights on each table', async () => {
     const rows = await owner.query<{ name: string; rights: string[] }>(sql`
       select c.relname as name, array(
         select r from unnest(${RIGHTS}::text[]) r where has_table_privilege(${SERVICE_ROLE}, c.oid, r)
@@ -129,7 +126,7 @@ describe('the role of the service', () => {
     assert.deepEqual(Object.fromEntries(rows.map(({ name, rights }) => [name, rights])), TABLES);
   });
 
-  test('may update single columns only where that is written down', async () => {
+  test('may update single columns only of the listed tables', async () => {
     const rows = await owner.query<{ name: string; columns: string[] }>(sql`
       select c.relname as name, array_agg(a.attname::text order by a.attname) as columns
       from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
@@ -140,7 +137,7 @@ describe('the role of the service', () => {
     assert.deepEqual(Object.fromEntries(rows.map(({ name, columns }) => [name, columns])), COLUMNS);
   });
 
-  test('owns nothing, may create nothing, and is nobody else', async () => {
+  test('owns nothing, may create nothing, and is a member of no other role', async () => {
     const [row] = await owner.query<Record<string, unknown>>(sql`
       select r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolbypassrls, r.rolreplication,
         has_schema_privilege(r.oid, 'scrip', 'CREATE') as creates,
@@ -162,7 +159,7 @@ describe('the role of the service', () => {
     });
   });
 
-  test('runs with the rights of the owner only what was granted to it, on a path that nobody can change', async () => {
+  test('runs functions with the rights of the owner only if granted, and with a fixed search path', async () => {
     const rows = await owner.query<{ name: string; path: string | null; is_public: boolean }>(sql`
       select p.proname as name, has_function_privilege('public', p.oid, 'execute') as is_public,
         (select c from unnest(p.proconfig) c where c like 'search_path=%') as path
@@ -173,7 +170,7 @@ describe('the role of the service', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('is refused when it tries, table by table', async () => {
+  test('is refused every other statement, table by table', async () => {
     const db = openDatabase(url, 'scrip-test');
     const refused = (text: string) => assert.rejects(db.query({ text, values: [] }), { code: '42501' }, text);
     try {
@@ -227,7 +224,7 @@ describe('the role of the service', () => {
     }
   });
 
-  test('is written down in the docs with the same rights', async () => {
+  test('is documented with the same rights', async () => {
     const page = await readFile(new URL('../docs/how-to/operate.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `([a-z_`, ]+)` +\| ((?:read|add|change|delete|, )+) *\|/gm)];
     const words: Readonly<Record<string, string>> = {
@@ -236,13 +233,13 @@ describe('the role of the service', () => {
       UPDATE: 'change',
       DELETE: 'delete',
     };
-    const told = rows.flatMap(([, names = '', rights = '']) =>
+    const documented = rows.flatMap(([, names = '', rights = '']) =>
       names.split('`, `').map((name) => [name, rights.trim().split(', ').sort()]),
     );
     const expected = Object.entries(TABLES).map(([name, rights]) => [
       name,
       rights.map((right) => words[right]).sort(),
     ]);
-    assert.deepEqual(Object.fromEntries(told), Object.fromEntries(expected));
+    assert.deepEqual(Object.fromEntries(documented), Object.fromEntries(expected));
   });
 });

@@ -10,7 +10,7 @@ import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { Bench } from './statement.ts';
 
-/** The life of a key ring, step by step: what each operation tells, leaves in the database, and refuses. */
+/** The life of a key ring, step by step: what each operation returns, writes and refuses. */
 
 const MINUTE = 60_000;
 const goOn = () => false;
@@ -49,7 +49,7 @@ const ring = async (at = given) =>
       ' ',
     ),
   );
-/** What the audit holds of the key ring, oldest first. */
+/** The audit entries of the key ring, oldest first. */
 const audited = () =>
   bench.query<{ action: string; before: object; after: object }>(
     `select action, before::json, after::json from audit where subject = 'keyring' order by sequence`,
@@ -65,7 +65,7 @@ const times = async () =>
     ),
   );
 
-test('a key that was never used is told as such, and one that is not held as well', async () => {
+test('an unused key is listed only if the key ring holds it', async () => {
   assert.deepEqual(await ring(), ['new unused held 0 0', 'old in use held 3 0']);
   assert.deepEqual(await ring(bench.served), ['old in use held 3 0']);
   const [unused, inUse] = await listKeyRing(given.service);
@@ -75,7 +75,7 @@ test('a key that was never used is told as such, and one that is not held as wel
   assert.equal(await estimateAll(given.service.db), 3);
 });
 
-test('no rotation begins without a key that was not used yet', async () => {
+test('a rotation needs a key that was never used', async () => {
   await assert.rejects(
     beginRotation(asOperator(one.service), undefined),
     /holds no key that was not used yet: make one/,
@@ -84,7 +84,7 @@ test('no rotation begins without a key that was not used yet', async () => {
   assert.deepEqual(await audited(), []);
 });
 
-test('a rotation puts the new key to use, and only what comes from then on is under it', async () => {
+test('a rotation puts the new key to use, and leaves existing vouchers under the old one', async () => {
   given.clock.set(later(1));
   assert.deepEqual(await beginRotation(operator, undefined), { keyId: ids[0], resumed: false });
   assert.equal(given.service.keys.current, ids[0]);
@@ -97,7 +97,7 @@ test('a rotation puts the new key to use, and only what comes from then on is un
     { action: 'keyring.rotate', before: { keyId: ids[1] }, after: { keyId: ids[0] } },
   ]);
   assert.deepEqual(await ring(), ['new in use held 0 0', 'old being replaced held 3 0']);
-  // Whoever begins another one goes on with it.
+  // A second call resumes the rotation.
   assert.deepEqual(await beginRotation(operator, undefined), { keyId: ids[0], resumed: true });
   assert.equal((await audited()).length, 1);
 });
@@ -109,12 +109,12 @@ test('a rotation that is stopped retires nothing', async () => {
   assert.equal((await audited()).length, 1);
 });
 
-test('nor one that leaves a voucher behind', async () => {
-  const kept = await bench.query<{ code_key: string; serial_number: bigint }>(
+test('a rotation that leaves a voucher behind retires nothing', async () => {
+  const vouchers = await bench.query<{ code_key: string; serial_number: bigint }>(
     'select code_key, serial_number from vouchers',
   );
   await bench.query(
-    `update vouchers set code_key = gen_random_uuid() where serial_number = ${kept[1]?.serial_number}`,
+    `update vouchers set code_key = gen_random_uuid() where serial_number = ${vouchers[1]?.serial_number}`,
   );
   await assert.rejects(
     finishRotation(operator, goOn, goOn),
@@ -125,11 +125,11 @@ test('nor one that leaves a voucher behind', async () => {
     [null, null, null],
   ]);
   await bench.query(
-    `update vouchers set code_key = '${kept[1]?.code_key}' where serial_number = ${kept[1]?.serial_number}`,
+    `update vouchers set code_key = '${vouchers[1]?.code_key}' where serial_number = ${vouchers[1]?.serial_number}`,
   );
 });
 
-test('one that comes to its end retires the key before, once', async () => {
+test('a finished rotation retires the old key, once', async () => {
   await assert.rejects(
     dropKey(operator, ids[1], undefined, goOn),
     /is being replaced: `scrip keyring rotate` replaces it/,
@@ -156,7 +156,7 @@ test('one that comes to its end retires the key before, once', async () => {
   assert.deepEqual(progress, { started_at: later(1), finished_at: later(2) });
 });
 
-test('a key is not dropped while it is in use, while anything is sealed under it, or where the proof is stopped', async () => {
+test('a key is not dropped if it is in use, if anything is sealed under it, or without a full verification', async () => {
   const drop = (keyId: string) => dropKey(operator, keyId, undefined, goOn);
   await assert.rejects(drop('nobody'), /^Error: no such key was ever in use$/);
   await assert.rejects(drop(ids[0]), /is in use: `scrip keyring rotate` replaces it/);
@@ -189,7 +189,7 @@ test('a key is not dropped while it is in use, while anything is sealed under it
   assert.equal((await ring())[1], 'old retired held 0 0');
 });
 
-test('a dropped key is taken out of the key file, also by a second run, and is dropped once', async (t) => {
+test('a dropped key is removed from the key file, even by a second run, and is dropped once', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'keys');
@@ -197,11 +197,11 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   const keys = await openKeyRing(given.service.db, { dataDir: folder });
   const filed = asOperator({ ...given.service, keys });
   given.clock.set(later(4));
-  // Another one that was retired stays as it is.
+  // Another retired key is not changed.
   await bench.query(
     "insert into keyring_keys (key_id, check_value, activation, superseded_at, retired_at) values ('kother', '\\x00', 0, now(), now())",
   );
-  // Without a file that can be written, the database notes it alone.
+  // Without a writable file, only the database records the drop.
   assert.equal(await dropKey(filed, ids[1], undefined, goOn), true);
   const [other] = await bench.query("delete from keyring_keys where key_id = 'kother' returning dropped_at");
   assert.deepEqual(other, { dropped_at: null });
@@ -228,7 +228,7 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   assert.deepEqual(others, []);
 });
 
-test('a new key is made in the key file where that can be written', async (t) => {
+test('a rotation adds a new key to a key file that can be written', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'keys');
@@ -241,7 +241,7 @@ test('a new key is made in the key file where that can be written', async (t) =>
   });
   assert.equal(resumed, false);
   assert.ok(!ids.includes(keyId));
-  // What was is not touched.
+  // The other keys are not changed.
   assert.deepEqual(await times(), [
     [1, 2, 4],
     [5, null, null],

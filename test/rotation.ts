@@ -5,11 +5,11 @@ import { newRingKey } from '../src/keyring/file.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
 import { Till } from './till.ts';
 
-/** What follows the work on every voucher: it lets it go on, or stops it. */
+/** Progress callbacks: the first one continues the work, the second one stops it. */
 export const goOn = () => false;
 export const stopNow = () => true;
 
-/** A till on a fresh database, and another process that has been given a new key. */
+/** A till on a fresh database, and another process with a new key. */
 export async function openBoth(t: TestContext, wanted?: Parameters<typeof Till.open>[1]) {
   const till = await Till.open(t, wanted);
   const keys = `${newRingKey()},${till.testService.keys}`;

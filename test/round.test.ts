@@ -4,48 +4,48 @@ import { reconcile } from '../src/ledger/reconcile.ts';
 import { DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { testService } from './harness.ts';
 
-/** The main job, over HTTP, in the order in which a merchant goes through it. */
+/** The main operations of a merchant, in their usual order, over HTTP. */
 for (const dialect of DIALECTS) {
   describe(dialect.name, () => {
     test('generates, downloads, checks, redeems, updates, looks up and lists', async (t) => {
       const { request, createMerchant, service } = await testService(t);
       const merchant = await createMerchant({ permit: ['update-redemption'] });
-      const ask = (asked: Parameters<typeof request>[1]) => request(merchant, asked);
+      const send = (message: Parameters<typeof request>[1]) => request(merchant, message);
 
-      const batch = await ask(dialect.generate('batch', 2, 25));
+      const batch = await send(dialect.generate('batch', 2, 25));
       assert.deepEqual([batch.status, batch.statusCode, batch.data.status], [200, '00', 'COMPLETED']);
       const [voucher] = batch.data.vouchers as Voucher[];
       assert.ok(voucher);
-      assert.deepEqual((await ask(dialect.download('batch'))).data, batch.data);
+      assert.deepEqual((await send(dialect.download('batch'))).data, batch.data);
 
-      const redeemed = await ask(dialect.redeem(voucher, 10.5, 'sale'));
+      const redeemed = await send(dialect.redeem(voucher, 10.5, 'sale'));
       assert.deepEqual([redeemed.statusCode, redeemed.data.amount, redeemed.replayed], ['00', 10.5, false]);
-      const again = await ask(dialect.redeem(voucher, 10.5, 'sale'));
+      const again = await send(dialect.redeem(voucher, 10.5, 'sale'));
       assert.deepEqual([again.statusCode, again.replayed, again.data], ['00', true, redeemed.data]);
-      assert.equal((await ask(dialect.redeem(voucher, 10.6, 'sale'))).statusCode, '94');
+      assert.equal((await send(dialect.redeem(voucher, 10.6, 'sale'))).statusCode, '94');
 
-      const updated = await ask(update('sale', 7));
+      const updated = await send(update('sale', 7));
       assert.deepEqual(updated.data.summary, { originalAmount: 10.5, newAmount: 7, reference: 'sale' });
-      assert.deepEqual((await ask(updateDetails('sale'))).data, updated.data);
-      assert.equal((await ask(update('sale', 7))).statusCode, '58');
+      assert.deepEqual((await send(updateDetails('sale'))).data, updated.data);
+      assert.equal((await send(update('sale', 7))).statusCode, '58');
 
-      const found = await ask(dialect.lookup('sale'));
+      const found = await send(dialect.lookup('sale'));
       assert.deepEqual([found.data.amount, found.data.reference], [7, 'NEW-sale']);
-      const missing = await ask(dialect.lookup('nothing'));
+      const missing = await send(dialect.lookup('nothing'));
       assert.deepEqual(
         [missing.statusCode, missing.status],
         [dialect.notFound, dialect.statusOf(dialect.notFound)],
       );
 
-      const balance = await ask(dialect.balance(voucher));
+      const balance = await send(dialect.balance(voucher));
       assert.deepEqual([balance.data.balance, balance.data.usableAmount], [18, 18]);
-      const list = (await ask(dialect.list())).data as { transactionType: string }[];
+      const list = (await send(dialect.list())).data as { transactionType: string }[];
       assert.equal(list[0]?.transactionType, 'REDEMPTION');
 
       assert.equal((await reconcile(service)).ok, true);
     });
 
-    test('refuses to activate what generation has activated', async (t) => {
+    test('refuses to activate a voucher that generation has activated', async (t) => {
       const { request, createMerchant } = await testService(t);
       const merchant = await createMerchant();
       const batch = await request(merchant, dialect.generate('batch', 1, 25));

@@ -15,8 +15,8 @@ import { asOperator } from './harness.ts';
 import { Bench } from './statement.ts';
 
 /**
- * Every statement that moves money writes the rows that it should, or the whole call fails: where a table
- * takes no row, or the row of the bucket is gone, no balance changes without its journal row.
+ * Every statement that moves money writes all of its rows, or the whole call fails. A trigger loses a
+ * row, or the row of the bucket is missing: no balance changes without its journal row.
  */
 
 let bench: Bench;
@@ -48,7 +48,7 @@ const money = () =>
       (select array_agg(original_id order by original_id) from redemption_updates) as updates,
       (select array_agg(event_id order by event_id) from webhook_deliveries) as deliveries`);
 
-/** An operation, the tables that it writes, and whether it writes through the row of its bucket. */
+/** An operation, the tables that it writes, and whether it needs the row of its bucket. */
 type Case = {
   readonly tables: string;
   readonly byBucket?: true;
@@ -177,9 +177,9 @@ function onCard(tables: string, run: (serial: bigint) => Promise<unknown>): Case
 }
 
 for (const [name, { tables, byBucket, prepare }] of Object.entries(CASES)) {
-  test(`${name} fails as a whole where a row is not written`, async () => {
+  test(`${name} fails as a whole if a row is not written`, async () => {
     const run = await prepare();
-    const as = await money();
+    const initial = await money();
     const failsWithout = async (lose: string, restore: string, what: string) => {
       await bench.query(lose);
       try {
@@ -187,7 +187,7 @@ for (const [name, { tables, byBucket, prepare }] of Object.entries(CASES)) {
       } finally {
         await bench.query(restore);
       }
-      assert.deepEqual(await money(), as, what);
+      assert.deepEqual(await money(), initial, what);
     };
     for (const table of tables.split(' '))
       await failsWithout(
@@ -197,6 +197,6 @@ for (const [name, { tables, byBucket, prepare }] of Object.entries(CASES)) {
       );
     if (byBucket) await failsWithout('delete from buckets', 'insert into buckets values (0, 0)', 'buckets');
     await run();
-    assert.notDeepEqual(await money(), as);
+    assert.notDeepEqual(await money(), initial);
   });
 }

@@ -1,7 +1,7 @@
 /**
  * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
  * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
- * runs all whose file names hold a word, `npm run test:watch -- redeem` the same, again after each change.
+ * runs the files whose names hold a word, `npm run test:watch -- redeem` the same, again after each change.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -24,22 +24,22 @@ import { useMemory } from './memory.ts';
 import { findPgBouncer } from './pgbouncer/bouncer.ts';
 import { type Place, withTestServer } from './server.ts';
 
-/** Files at a time: more than the cores of a small machine only makes each of them slower. */
+/** Files at a time: more would only make each of them slower on a small machine. */
 const CONCURRENCY = 3;
-/** Each file has a process of its own, each command too, and all compile the same source. */
+/** Every file and every command is a process of its own, and all compile the same source. */
 const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url));
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
 /**
- * What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and
- * plans, do not.
+ * The files that run on Citus: tests of behaviour, not those of the functions, tables and plans of one
+ * server.
  */
 const ON_CITUS =
   /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.support|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
-/** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
+/** The files that could differ behind a pooler: prepared statements, session settings, locks, LISTEN. */
 const ON_PGBOUNCER =
   /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|race|replay)|round|update\.test|webhooks\.events)/;
-/** Needs Citus or PgBouncer. */
+/** The files that need Citus or PgBouncer. */
 const ONLY_THERE = /^(citus|pgbouncer)\./;
 
 const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
@@ -89,7 +89,7 @@ async function* withoutNoise(events: AsyncIterable<TestEvent>): AsyncGenerator<T
   }
 }
 
-/** A line on a terminal that says how far the run is, below what it prints. */
+/** A line on a terminal that shows the progress of the run, below its output. */
 class ProgressLine {
   readonly #files: number;
   readonly #startedAt = Date.now();
@@ -154,7 +154,7 @@ const FIND: Readonly<Record<Place, () => Promise<unknown>>> = {
   pgbouncer: findPgBouncer,
 };
 
-/** Says so where something is not installed: nothing was tested then, which is no success. */
+/** Reports what is not installed. The run has then failed, since nothing was tested. */
 async function isInstalled(place: Place): Promise<boolean> {
   try {
     await FIND[place]();
@@ -178,11 +178,11 @@ async function main(): Promise<void> {
   const place = values.on;
   if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
   if (!(await isInstalled(place))) return;
-  const isAsked = (name: string) => {
+  const isSelected = (name: string) => {
     if (positionals.length > 0) return positionals.some((word) => name.includes(word));
     return values.all || place !== 'postgres' || isEndToEnd(name) === values.e2e;
   };
-  const files = await findFiles((name) => RUNS[place](name) && isAsked(name));
+  const files = await findFiles((name) => RUNS[place](name) && isSelected(name));
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   const times: Times = [];

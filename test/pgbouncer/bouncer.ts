@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const ACCOUNT = 'nobody';
 const LOOKS_MAX = 500;
 
-/** @throws where PgBouncer is not installed, in one line */
+/** @throws if PgBouncer is not installed */
 export async function findPgBouncer(): Promise<void> {
   await run('pgbouncer', ['--version']).catch(() => {
     throw new Error(
@@ -37,7 +37,7 @@ export async function startPgBouncer(
   const folder = await temporaryFolder('scrip-pgbouncer-');
   const port = await freePort();
   const [user, password] = [server.username, server.password].map(decodeURIComponent);
-  // As Debian installs it, but for addresses and sizes. Each client of the tests has a session of its own.
+  // The settings of Debian, except for addresses and sizes. Each client of the tests has its own session.
   const config = `[databases]
 * = host=${server.hostname} port=${server.port} user=${user} password=${password}
 [pgbouncer]
@@ -75,5 +75,5 @@ async function isListening(child: ChildProcess, port: number): Promise<void> {
     if (answers) return;
     await sleep(20);
   }
-  throw new Error('PgBouncer did not start: see what it says above');
+  throw new Error('PgBouncer did not start: see its output above');
 }

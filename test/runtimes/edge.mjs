@@ -4,8 +4,8 @@ import { SourceTextModule } from 'node:vm';
 import { EdgeVM } from '@edge-runtime/vm';
 
 /**
- * The edge runtime that Vercel runs: a context with web standards and nothing of Node, into which the
- * modules are loaded.
+ * The edge runtime of Vercel: a context with web standards and no API of Node, into which the modules are
+ * loaded.
  */
 
 const [, , settings, folder] = process.argv;
@@ -16,7 +16,7 @@ async function read(path) {
   return new SourceTextModule(await readFile(path, 'utf8'), { context, identifier: path });
 }
 
-/** Each module once, also where two ask for it at the same time. */
+/** Loads each module once, even for concurrent imports. */
 function load(path) {
   const module = modules.get(path) ?? read(path);
   modules.set(path, module);

@@ -7,8 +7,7 @@ import {
 } from '@scrip/client';
 
 /**
- * What a merchant does in a day, with nothing but what every runtime has: it is run on each of them as it
- * stands.
+ * The calls of a merchant, with nothing but what every runtime has. The same file runs on each runtime.
  */
 
 /** The error of a call that must fail. */
@@ -18,12 +17,12 @@ async function failure(call) {
   } catch (error) {
     return error;
   }
-  throw new Error('a call that must fail went well');
+  throw new Error('a call that must fail succeeded');
 }
 
 const nameOf = (error) => (error instanceof ScripError ? error.code : String(error));
 
-/** A batch that is produced in the background: waited for, read as it comes, and left in the middle. */
+/** Waits for a batch that is produced in the background, downloads it, and stops other downloads early. */
 async function large(scrip) {
   const { reference } = await scrip.generate({ productCode: 'DEFAULT', quantity: 2_500, value: 1 });
   const { status } = await scrip.waitForBatch(reference);
@@ -43,7 +42,7 @@ async function readAll(scrip, reference) {
   for await (const _voucher of scrip.downloadVouchers(reference));
 }
 
-/** A till whose connection breaks, hangs, or leads elsewhere. */
+/** A till whose connection breaks, hangs or is redirected. */
 async function overBadNetwork({ scrip, voucher, reference, settings, connect }) {
   const retried = [];
   const shaky = (path, options = {}) =>
@@ -90,15 +89,15 @@ async function webhooks({ body, headers, secret }) {
   ];
 }
 
-/** Everything that a log could make of it. */
+/** Every form in which a log could print a value. */
 function printed(value, format) {
   return [String(value), JSON.stringify(value), JSON.stringify({ value }), format(value)].join('\n');
 }
 
 /**
- * @param settings where the service is, and who asks
+ * @param settings the address of the service, the API key, and a webhook to verify
  * @param format how the runtime's console shows a value
- * @returns what happened, the same on every runtime
+ * @returns the results, the same on every runtime
  */
 export async function use(settings, format) {
   const { baseUrl, keyId, secret } = settings;
