@@ -5,10 +5,10 @@ import { Scrip, ScripError } from '../sdk/src/index.ts';
 import { decimalsOf } from '../src/money.ts';
 import { answering, CODE, failure, PIN, voucher } from './sdk.server.ts';
 
-/** What the merchant's client refuses by itself. */
+/** Arguments that the client refuses before it sends a request. */
 
 describe('an argument', () => {
-  it('that cannot be right is refused before anything is sent', async (t) => {
+  it('that is invalid is refused before a request is sent', async (t) => {
     const { a, b, count } = await answering(t, (_request, response) => response.end());
     const loose = (value: unknown) => value as never;
     const refused: [string, Promise<unknown>][] = [
@@ -29,7 +29,7 @@ describe('an argument', () => {
       ['18', a.redeem({ ...voucher, amount: 1, reference: 'x'.repeat(101) })],
       ['18', b.transaction('..')],
       ['18', b.transaction('.')],
-      // Forgetting the amount must not give the money back.
+      // A missing amount must not reverse the redemption.
       ['30', a.updateRedemption(loose({ reference: 'x' }))],
       ['30', a.updateRedemption(loose({ reference: 'x', amountUsed: null }))],
       ['30', a.updateRedemption(loose({ reference: 'x', amount: 5 }))],
@@ -38,7 +38,7 @@ describe('an argument', () => {
         '13',
         a.updateRedemption({ reference: 'x', amountUsed }),
       ]),
-      // A time that is none would end a call before it has begun, or never.
+      // An invalid time would end a call at once, or never.
       ['30', a.redeem({ ...voucher, amount: 1 }, { deadlineMs: Number.NaN })],
       ['30', a.transactions({ attemptTimeoutMs: 0 })],
       ['30', a.download('x', { deadlineMs: -1 })],
@@ -62,7 +62,7 @@ describe('an argument', () => {
     assert.equal(count(), 0);
   });
 
-  it('is held to the decimals of the currency, where it is told', async () => {
+  it('has at most the decimals of the currency, if the client knows the currency', async () => {
     const options = { baseUrl: 'http://127.0.0.1:9', keyId: 'k', secret: 's', variant: 'a' } as const;
     const yen = new Scrip({ ...options, currency: 'JPY' });
     assert.equal((await failure(yen.redeem({ ...voucher, amount: 10.5 }))).code, 'invalidAmount');
@@ -71,7 +71,7 @@ describe('an argument', () => {
     }
   });
 
-  it('that the variant lacks does not compile, and is refused', async () => {
+  it('that the variant does not have is a type error, and is refused', async () => {
     const options = { baseUrl: 'http://127.0.0.1:9', keyId: 'k', secret: 's' };
     const a = new Scrip({ ...options, variant: 'a' });
     const b = new Scrip({ ...options, variant: 'b' });

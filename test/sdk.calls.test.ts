@@ -4,7 +4,7 @@ import { Scrip, type Variant } from '../sdk/src/index.ts';
 import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
-/** The merchant's client at work: every call of both variants, against the service. */
+/** Every call of the client, in both variants, against the service. */
 
 async function open(t: TestContext, wanted?: Parameters<typeof Till.open>[1]) {
   const till = await Till.open(t, wanted);
@@ -50,7 +50,7 @@ describe('the client', () => {
         note: null,
         replayed: false,
       });
-      // The other spelling is the same request.
+      // The code and the PIN in one field are the same request.
       const again = await scrip.redeem({ code: code + pin, amount: 10.5, reference: `order-${variant}` });
       assert.deepEqual(
         [again.transactionId, again.timestamp, again.replayed],
@@ -96,7 +96,7 @@ describe('the client', () => {
     );
   });
 
-  it('updates and reverses a redemption, and tells what came of it', async (t) => {
+  it('updates and reverses a redemption, and returns the entries', async (t) => {
     const { till, a } = await open(t);
     const voucher = await till.voucher(25);
     await a.redeem({ ...voucher, amount: 10, reference: 'x' });
@@ -118,7 +118,7 @@ describe('the client', () => {
     assert.deepEqual(await a.redemptionUpdate('x'), plain);
     assert.equal(await till.balanceOf(voucher), 17.5);
 
-    // A second update, even an equal one, is no retry: it is refused, and tells the first.
+    // A second update is refused, even an equal one. The error holds the first update.
     const refused = await failure(a.updateRedemption({ reference: 'x', amountUsed: 7.5 }));
     assert.deepEqual(
       [refused.code, refused.isRetryable, refused.update],
@@ -132,7 +132,7 @@ describe('the client', () => {
     assert.equal((await failure(a.transaction('y'))).code, 'notFound');
   });
 
-  it('waits for a large batch, and reads it as it comes', async (t) => {
+  it('returns a large batch as processing, and refuses its download with a retryable error', async (t) => {
     const { till, a, b } = await open(t);
     void till;
     const batch = await b.generate({ quantity: 11, value: 1 });

@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { Scrip } from '../sdk/src/index.ts';
 import { type Answer, answering, CODE, failure, json, PIN, SECRET, voucher } from './sdk.server.ts';
 
-/** Codes, PINs and secrets, looked for in every error of the merchant's client. */
+/** Searches the errors of the client for codes, PINs and secrets. */
 
 describe('codes, PINs and secrets', () => {
   const found = (value: unknown) => {
@@ -19,7 +19,7 @@ describe('codes, PINs and secrets', () => {
     );
   };
 
-  it('are found by this test where they are', () => {
+  it('are found by the search of this test', () => {
     assert.ok(found(new Error(`no voucher ${CODE}`)) && found({ pin: ` ${PIN}` }) && found([SECRET]));
   });
 
@@ -80,7 +80,7 @@ describe('codes, PINs and secrets', () => {
     }
   });
 
-  it('are in no error of a wrong argument, nor of a fetch that tells everything', async () => {
+  it('are in no error of an invalid argument, or of a fetch that throws the request', async () => {
     const fetch = (async (url: unknown, init: unknown) => {
       throw Object.assign(new Error(`failed: ${JSON.stringify(init)}`), {
         url,

@@ -10,12 +10,12 @@ import { startWorker } from '../src/jobs/worker.ts';
 import { BIN, Terminal } from './terminal.ts';
 import { withWrongPin } from './till.ts';
 
-/** The merchant's command line, each time in a process of its own, against the service. */
+/** The command line of the client, in processes of its own, against the service. */
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
 describe('the command line of the merchant', () => {
-  it('generates, checks, redeems, updates and lists, for programs', async (t) => {
+  it('generates, checks, redeems, updates and lists, and prints JSON', async (t) => {
     const terminal = await Terminal.open(t);
     const batch = await terminal.json([
       'generate',
@@ -36,7 +36,7 @@ describe('the command line of the merchant', () => {
     const redeem = ['redeem', code, '--amount', '10.50', '--reference', 'order-1'];
     const redeemed = await terminal.json(redeem, pin);
     assert.deepEqual([redeemed.amount, redeemed.reference, redeemed.replayed], [10.5, 'order-1', false]);
-    // Without the code as an argument both come by standard input, in one or in two lines.
+    // Without the code as an argument, both are read from standard input, in one line or two.
     const again = ['redeem', '--amount', '10.5', '--reference', 'order-1'];
     for (const input of [`${code}${pin}`, `${code}\n${pin}\n`]) {
       const replay = await terminal.json(again, input);
@@ -72,7 +72,7 @@ describe('the command line of the merchant', () => {
     assert.deepEqual((await terminal.json(activate)).amount, 7);
   });
 
-  it('prints tables for people, and asks for what standard input does not have', async (t) => {
+  it('prints tables and messages for people', async (t) => {
     const terminal = await Terminal.open(t);
     const { out, err } = await terminal.run(['generate', '--quantity', '1', '--value', '25']);
     const [, code = '', pin = ''] = /(\d{12}) +(\d{4})$/m.exec(out) ?? [];
@@ -95,7 +95,7 @@ describe('the command line of the merchant', () => {
     assert.equal(JSON.parse(asDocument.out).error.code, 'invalidPin');
   });
 
-  it('refuses wrong usage before anything is sent, and repeats nothing of it', async (t) => {
+  it('refuses wrong usage before it sends a request, and prints no code or PIN', async (t) => {
     const terminal = await Terminal.open(t);
     const code = '482911117641';
     const cases: [RegExp, string[]][] = [
@@ -131,7 +131,7 @@ describe('the command line of the merchant', () => {
     assert.equal((await terminal.json(['transactions'])).length, 0);
   });
 
-  it('writes vouchers to a file of mode 600, whole or not at all, without formulas', async (t) => {
+  it('writes vouchers to a CSV file of mode 600, completely or not at all', async (t) => {
     const terminal = await Terminal.open(t);
     const { service } = terminal.till.testService;
     const worker = await startWorker(service, TASKS, sweep);
@@ -148,8 +148,11 @@ describe('the command line of the merchant', () => {
         '--out',
         'vouchers.csv',
       ];
-      const told = await terminal.json(order);
-      assert.deepEqual([told.status, told.file, told.vouchers], ['COMPLETED', 'vouchers.csv', undefined]);
+      const written = await terminal.json(order);
+      assert.deepEqual(
+        [written.status, written.file, written.vouchers],
+        ['COMPLETED', 'vouchers.csv', undefined],
+      );
       const rows = (await readFile(path, 'utf8')).trimEnd().split('\r\n');
       assert.equal(rows[0], '"serialNumber","code","pin"');
       assert.equal(
@@ -177,7 +180,7 @@ describe('the command line of the merchant', () => {
     }
   });
 
-  it('takes credentials from the environment, or from a file that nobody else can read', async (t) => {
+  it('reads credentials from the environment, or from a file that only its owner can read', async (t) => {
     const terminal = await Terminal.open(t);
     const { SCRIP_BASE_URL, SCRIP_KEY_ID, SCRIP_SECRET = '', PATH = '', HOME = '' } = terminal.env;
     const bare = { PATH, HOME };
@@ -206,10 +209,10 @@ describe('the command line of the merchant', () => {
     await terminal.fails(1, /cannot be read \(ENOENT\)/, ['transactions'], { env: elsewhere });
   });
 
-  it('says what to do where the outcome is unknown, with exit status 3', async (t) => {
+  it('exits with status 3 if the outcome is unknown, and prints what to do', async (t) => {
     const terminal = await Terminal.open(t);
     const voucher = await terminal.till.voucher(25);
-    // Takes every request to the service, and never brings an answer back.
+    // Forwards every request to the service, and drops the answer.
     const server = createServer(async (request, response) => {
       let body = '';
       for await (const piece of request) body += piece;
@@ -238,7 +241,7 @@ describe('the command line of the merchant', () => {
     assert.equal(await terminal.till.balanceOf(voucher), 20);
   });
 
-  it('shows its help, of all and of each command', async (t) => {
+  it('shows the help of the program and of each command', async (t) => {
     const terminal = await Terminal.open(t);
     const { out, status } = await terminal.run(['--help']);
     assert.equal(status, 0);

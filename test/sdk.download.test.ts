@@ -14,7 +14,7 @@ import { asOperator, produceAll } from './harness.ts';
 import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
-/** Large batches with the merchant's client: waited for, and read as they come. */
+/** The client waits for large batches, and reads downloads as a stream. */
 
 const LARGE = 1_500;
 
@@ -23,7 +23,7 @@ async function open(t: TestContext) {
   const { keyId, secret, authorization } = till.merchant;
   const { service, baseUrl } = till.testService;
   const scrip = new Scrip({ baseUrl, keyId, secret, variant: 'b' });
-  /** What a worker does in the background. */
+  /** Produces a batch, as a worker does in the background. */
   async function produce(reference: string): Promise<void> {
     const { context } = await authenticate(service, authorization);
     for (;;) {
@@ -35,7 +35,7 @@ async function open(t: TestContext) {
   return { till, scrip, produce };
 }
 
-/** A server that answers every request with the same pieces; `cut` breaks the connection behind them. */
+/** A server that answers every request with the same pieces; `cut` breaks the connection after them. */
 async function answering(t: TestContext, pieces: readonly string[], cut: boolean) {
   const server: Server = createServer(async (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -56,17 +56,17 @@ async function answering(t: TestContext, pieces: readonly string[], cut: boolean
 }
 
 describe('a large batch', () => {
-  it('is waited for, then read as it comes: exactly its vouchers', async (t) => {
+  it('is waited for, then read as a stream of exactly its vouchers', async (t) => {
     const { scrip, produce } = await open(t);
     const { reference, status } = await scrip.generate({ quantity: LARGE, value: 1, reference: 'large/1 é' });
     assert.equal(status, 'PROCESSING');
-    const told: WaitProgress[] = [];
-    const waiting = scrip.waitForBatch(reference, { onProgress: (progress) => told.push(progress) });
+    const reports: WaitProgress[] = [];
+    const waiting = scrip.waitForBatch(reference, { onProgress: (progress) => reports.push(progress) });
     await produce(reference);
     const { vouchers, ...head } = await scrip.download(reference);
     assert.equal(vouchers?.length, LARGE);
     assert.deepEqual(await waiting, head);
-    for (const { batch, looks } of told) assert.deepEqual([batch.status, looks > 0], ['PROCESSING', true]);
+    for (const { batch, looks } of reports) assert.deepEqual([batch.status, looks > 0], ['PROCESSING', true]);
 
     const numbers = new Set<number>();
     for await (const { serialNumber, code, pin } of scrip.downloadVouchers(reference)) {
@@ -75,11 +75,11 @@ describe('a large batch', () => {
     }
     assert.equal(numbers.size, LARGE);
 
-    // Who has seen enough stops, and the connection ends.
+    // A reader that stops early closes the connection.
     for await (const voucher of scrip.downloadVouchers(reference)) if (voucher) break;
   });
 
-  it('ends when its reader aborts', async (t) => {
+  it('is no longer read once its reader aborts', async (t) => {
     const { scrip, produce } = await open(t);
     const { reference } = await scrip.generate({ quantity: LARGE, value: 1 });
     await produce(reference);
@@ -93,7 +93,7 @@ describe('a large batch', () => {
     assert.equal((await failure(read())).code, 'aborted');
   });
 
-  it('that is canceled, unknown or late is an error of its own', async (t) => {
+  it('that is canceled, unknown or late has an error of its own', async (t) => {
     const { till, scrip } = await open(t);
     const { reference, transactionId } = await scrip.generate({ quantity: 11, value: 1 });
     const late = await failure(scrip.waitForBatch(reference, { deadlineMs: 1 }));
@@ -122,8 +122,8 @@ const HEAD =
 const REST = '"expiryDate":"2030-01-01T00:00:00.000Z","value":25,"vouchers":[';
 const voucher = (serialNumber: number) => JSON.stringify({ serialNumber, code: '482913057641', pin: '0731' });
 
-describe('a download that breaks off', () => {
-  it('is an error wherever it does, and never a shorter list', async (t) => {
+describe('a download', () => {
+  it('that breaks off anywhere is an error, and never a shorter list', async (t) => {
     const whole = `${HEAD}${REST}${voucher(1)},${voucher(2)}]}}`;
     const cuts = [10, HEAD.length, whole.length - 80, whole.length - 3, whole.length - 2, whole.length - 1];
     for (const at of cuts) {
@@ -143,7 +143,7 @@ describe('a download that breaks off', () => {
     assert.equal((await scrip.download('x')).vouchers?.length, 2);
   });
 
-  it('is an error where something else stands in the place of vouchers', async (t) => {
+  it('with anything but vouchers in the list is an error', async (t) => {
     for (const items of [
       '{}',
       '1',
@@ -159,7 +159,7 @@ describe('a download that breaks off', () => {
     assert.equal((await failure(without.downloadVouchers('x').next())).code, 'invalidResponse');
   });
 
-  it('is read where the batch is told behind its vouchers', async (t) => {
+  it('may have the fields of the batch after its vouchers', async (t) => {
     const data = `"reference":"x","transactionId":"t","status":"COMPLETED","expiryDate":"","value":null`;
     const text = `{"data":{"vouchers":[${voucher(1)}],${data}},"statusCode":"00","message":""}`;
     const scrip = await answering(t, [text], false);
@@ -168,7 +168,7 @@ describe('a download that breaks off', () => {
   });
 });
 
-/** What the parser makes of a text in pieces: the same as JSON.parse, or 'refused'. */
+/** The result of the parser for a text in pieces: that of JSON.parse, or 'refused'. */
 function parseInPieces(pieces: readonly string[]): unknown {
   try {
     const parser = new BatchParser();
@@ -228,7 +228,7 @@ const texts = fc.tuple(fc.oneof(answers, answers, values), fc.constantFrom(undef
 const borders = fc.array(fc.nat(), { maxLength: 12 });
 
 describe('the parser of downloads', () => {
-  it('reads what JSON.parse reads, in whichever pieces it comes', () => {
+  it('reads what JSON.parse reads, in any pieces', () => {
     fc.assert(
       fc.property(texts, borders, (text, at) => {
         assert.deepEqual(parseInPieces(split(text, at)), JSON.parse(text));
@@ -246,7 +246,7 @@ describe('the parser of downloads', () => {
           ? text.slice(0, position)
           : text.slice(0, position) + change + text.slice(position + 1);
         const read = parseInPieces(split(broken, at));
-        // Two lists of vouchers under one name are refused, where JSON.parse takes the later one.
+        // The parser refuses a second list of vouchers. JSON.parse takes the later one.
         if (read === 'refused' && broken.split('"vouchers"').length > 2) return;
         assert.deepEqual(read, parseAtOnce(broken));
       }),
@@ -254,7 +254,7 @@ describe('the parser of downloads', () => {
     );
   });
 
-  it('keeps one voucher in memory, however many there are', () => {
+  it('keeps one voucher in memory, whatever the size of the batch', () => {
     const parser = new BatchParser();
     parser.push(HEAD + REST);
     const piece = `${Array.from({ length: 500 }, (_, at) => voucher(at + 1)).join(',')},`;
@@ -273,7 +273,7 @@ describe('the parser of downloads', () => {
     assert.ok(grown() - before < 20 * 1024 * 1024);
   });
 
-  it('does not keep a voucher or a frame without end', () => {
+  it('refuses an endless voucher or frame', () => {
     const endless = ['"', 'x'.repeat(70_000)].join('');
     assert.equal(parseInPieces([HEAD, REST, endless]), 'refused');
     assert.equal(

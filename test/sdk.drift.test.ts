@@ -17,8 +17,8 @@ import { type FieldError, REFUSALS } from '../src/refusal.ts';
 import type { EventType, TEST_EVENT } from '../src/webhooks/outbox.ts';
 
 /**
- * Holds the client's wire types to the service's schemas: a pair that can be assigned one way only, or of
- * which one side has a field more, does not compile.
+ * Compares the client's wire types with the service's schemas: a pair that can be assigned one way only,
+ * or of which one side has an additional field, does not compile.
  */
 type Same<One, Other> = [One] extends [Other]
   ? [Other] extends [One]
@@ -54,7 +54,7 @@ type Pairs = {
   fieldError: Same<Wire.WireFieldError, { -readonly [Key in keyof FieldError]: FieldError[Key] }>;
 };
 
-/** Compiles only where every pair is the same. */
+/** Compiles only if the types of every pair are the same. */
 const pairs: { [Name in keyof Pairs]: true } = {
   generateA: true satisfies Pairs['generateA'],
   activateA: true satisfies Pairs['activateA'],
@@ -78,14 +78,14 @@ const pairs: { [Name in keyof Pairs]: true } = {
   fieldError: true satisfies Pairs['fieldError'],
 };
 
-// The pairs can fail: a field more, another type, and an optional field are told apart.
+// The comparison can fail: an additional field, an optional field and another type are different.
 const different: [
   Same<{ a: string }, { a: string; b: string }>,
   Same<{ a: string }, { a: string; b?: string }>,
   Same<{ a: string }, { a: string | null }>,
 ] = [false, false, false];
 
-it('the client and the service mean the same types', () => {
+it('the client and the service have the same types', () => {
   assert.ok(Object.values(pairs).every((same) => same));
   assert.ok(different.every((same) => !same));
 });

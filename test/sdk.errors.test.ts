@@ -5,10 +5,10 @@ import { describe, it } from 'node:test';
 import { addLanguage, STATUS_CODES } from '../sdk/src/index.ts';
 import { answering, failure, json, voucher } from './sdk.server.ts';
 
-/** What goes wrong with the merchant's client, what is told of it, and what is tried again. */
+/** The errors of the client, and its retries. */
 
 describe('an error', () => {
-  it('tells the code, its name, the request and the fields', async (t) => {
+  it('has the status code, its name, the request ID and the fields', async (t) => {
     const errors = [{ field: 'amount', rule: 'type', message: 'must be a number' }];
     const { a } = await answering(t, (_request, response) =>
       json(
@@ -28,7 +28,7 @@ describe('an error', () => {
     assert.equal(JSON.parse(JSON.stringify(error)).requestId, 'r-1');
   });
 
-  it('is made of every status code, also of one that is not known yet', async (t) => {
+  it('exists for every status code, even for an unknown one', async (t) => {
     let next = '';
     const { b, count } = await answering(t, (_request, response) =>
       json(response, 200, { statusCode: next, message: 'Words', data: null }),
@@ -40,20 +40,20 @@ describe('an error', () => {
       assert.equal(error.statusCode, statusCode);
       assert.equal(error.code === 'unknownStatus', statusCode === '89');
       assert.equal(error.isRetryable, ['91', '96', '97'].includes(statusCode), statusCode);
-      // What is not found, and every other refusal, is not asked again.
+      // A refusal is not retried.
       assert.equal(count() - before, error.isRetryable ? 3 : 1, statusCode);
       for (const language of ['en', 'fr', 'pt', 'es', 'de'])
         assert.ok(error.userMessage(language).length > 10);
     }
   });
 
-  it('speaks the language of the customer', async (t) => {
+  it('has a message in the language of the customer', async (t) => {
     const { b } = await answering(t, (_request, response) =>
       json(response, 200, { statusCode: '51', message: 'Insufficient balance', data: null }),
     );
     const error = await failure(b.redeem({ ...voucher, amount: 1 }));
-    const told = ['en', 'fr', 'pt', 'es', 'de'].map((language) => error.userMessage(language));
-    assert.equal(new Set(told).size, 5);
+    const messages = ['en', 'fr', 'pt', 'es', 'de'].map((language) => error.userMessage(language));
+    assert.equal(new Set(messages).size, 5);
     assert.equal(error.userMessage('pt-BR'), error.userMessage('pt'));
     assert.equal(error.userMessage('tlh'), error.userMessage());
     addLanguage('nl', { insufficientBalance: 'Het saldo is te laag.' });
@@ -66,8 +66,8 @@ describe('an error', () => {
   });
 });
 
-describe('a try', () => {
-  it('is made again under the same reference, and waits as long as it is told', async (t) => {
+describe('a request', () => {
+  it('is retried under the same reference, after the time in Retry-After', async (t) => {
     const bodies: { reference: string }[] = [];
     const { b, retries } = await answering(t, (_request, response, body, requests) => {
       bodies.push(JSON.parse(body));
@@ -87,7 +87,7 @@ describe('a try', () => {
     assert.equal(retry.reference, error.reference);
   });
 
-  it('is not waited for beyond the deadline', async (t) => {
+  it('is not retried if Retry-After exceeds the deadline', async (t) => {
     const { b, count } = await answering(t, (_request, response) =>
       json(response, 429, { statusCode: '97', message: '', data: null }, { 'retry-after': '86400' }),
     );
@@ -120,7 +120,7 @@ describe('a try', () => {
     assert.deepEqual(seen, []);
   });
 
-  it('takes no answer for its own that tells of something else', async (t) => {
+  it('has an unknown outcome if the answer is about another transaction', async (t) => {
     const transaction = {
       transactionId: 't',
       transactionType: 'REDEMPTION',

@@ -9,7 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import { signWebhook, verifyWebhook } from '../sdk/src/index.ts';
 import { ENVIRONMENT } from './scrip.ts';
 
-/** Webhooks on a developer's machine: what is received is forwarded, and examples are signed. */
+/** Webhooks on a developer's machine: `listen` forwards deliveries, and `trigger` signs examples. */
 
 const BIN = fileURLToPath(new URL('../sdk/bin/scrip-client.mjs', import.meta.url));
 const SECRET = `whsec_${btoa('a secret of thirty-two bytes, eh')}`;
@@ -22,7 +22,7 @@ const ENV = { ...ENVIRONMENT, SCRIP_WEBHOOK_SECRET: SECRET };
 
 type Received = { readonly body: string; readonly headers: Record<string, string> };
 
-/** A receiver that verifies with the off-the-shelf library, and answers with a status. */
+/** A receiver that keeps deliveries, and answers with a status. */
 async function receiver(t: TestContext, status = 204) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -70,7 +70,7 @@ describe('webhooks on a developer’s machine', () => {
     await assert.rejects(signWebhook(BODY, 'no secret!'), TypeError);
   });
 
-  it('are received, verified, forwarded as they are, and answered as the receiver answers', async (t) => {
+  it('are verified, forwarded unchanged, and answered with the status of the receiver', async (t) => {
     const { url: target, received } = await receiver(t, 503);
     const { url, child, output } = await listen(t, target);
     const headers = { 'content-type': 'application/json', ...(await signWebhook(BODY, SECRET)) };
@@ -97,7 +97,7 @@ describe('webhooks on a developer’s machine', () => {
     for (const type of types) {
       const { status, err: why } = await trigger(type, '--forward-to', url);
       assert.equal(status, 0, why);
-      const { body, headers } = received.at(-1) ?? assert.fail('nothing came');
+      const { body, headers } = received.at(-1) ?? assert.fail('no delivery');
       const event = new Webhook(SECRET).verify(body, headers) as { type: string };
       assert.equal(event.type, type);
     }

@@ -13,11 +13,11 @@ import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
 /**
- * The merchant's client over a network that cuts, delays, duplicates and reorders: one effect per
- * reference, and no more.
+ * The client over a network that cuts, delays, duplicates and reorders requests: each reference has one
+ * effect.
  */
 
-/** A try that is given up too early is made again, and the outcome is the same. */
+/** An attempt that times out too early is repeated, with the same outcome. */
 const ATTEMPT_TIMEOUT_MS = 500;
 
 async function open(t: TestContext) {
@@ -34,12 +34,12 @@ async function open(t: TestContext) {
       fetch: proxy.fetch,
       ...options,
     });
-  /** Past the proxy. */
+  /** Without the proxy. */
   const direct = new Scrip({ baseUrl: till.testService.baseUrl, keyId, secret, variant: 'a' });
   return { till, proxy, direct, a: client('a'), b: client('b'), client };
 }
 
-/** What the journal holds under a reference. */
+/** The amounts in the journal under a reference. */
 async function booked(direct: Scrip<'a'>, reference: string): Promise<number[]> {
   const all = await direct.transactions();
   return all.filter((each) => each.reference?.endsWith(reference)).map(({ amount }) => amount);
@@ -48,7 +48,7 @@ async function booked(direct: Scrip<'a'>, reference: string): Promise<number[]> 
 const plans = fc.array(fc.constantFrom<Fault>(...FAULTS), { minLength: 1, maxLength: 3 });
 
 describe('over a bad network', () => {
-  it('a redemption happens once, in both variants, whatever happens to its requests', async (t) => {
+  it('a redemption is booked once, in both variants, whatever happens to its requests', async (t) => {
     const { till, proxy, direct, a, b } = await open(t);
     const voucher = await till.voucher(1000);
     let redemptions = 0;
@@ -102,7 +102,7 @@ describe('over a bad network', () => {
     await till.reconciles();
   });
 
-  it('a redemption is updated once: being told so after a try is success', async (t) => {
+  it('a redemption is updated once: the answer that it was updated is a success after a retry', async (t) => {
     const { till, proxy, direct, a } = await open(t);
     for (const fault of FAULTS) {
       const voucher = await till.voucher(25);
@@ -111,8 +111,8 @@ describe('over a bad network', () => {
       proxy.plan([fault, fault]);
       const call = a.updateRedemption({ reference, amountUsed: 4 });
       if (fault === 'twice') {
-        // A copy that the network makes is a second update to the service, and the client, which sent
-        // one, may hear of either.
+        // To the service, a copy made by the network is a second update. The client, which sent one, may
+        // get the answer to either.
         const update = await call.catch((error: ScripError) => error.update);
         assert.equal(update?.newTransaction?.amount, 4);
       } else {
@@ -136,7 +136,7 @@ describe('over a bad network', () => {
     await till.reconciles();
   });
 
-  it('an update that another one was quicker than is refused, also after a try', async (t) => {
+  it('an update that comes after another one is refused, even on a retry', async (t) => {
     const { till, proxy, direct, a } = await open(t);
     await direct.redeem({ ...(await till.voucher(25)), amount: 10, reference: 'x' });
     await direct.updateRedemption({ reference: 'x', amountUsed: 4 });
@@ -147,7 +147,7 @@ describe('over a bad network', () => {
     assert.deepEqual([code, update?.summary.newAmount], ['redemptionAlreadyUpdated', 4]);
   });
 
-  it('reads are tried again, and lists come whole', async (t) => {
+  it('reads are retried, and lists are complete', async (t) => {
     const { till, proxy, direct, a, b } = await open(t);
     const voucher = await till.voucher(25);
     await direct.redeem({ ...voucher, amount: 10, reference: 'x' });
@@ -163,7 +163,7 @@ describe('over a bad network', () => {
     }
   });
 
-  it('a try without an answer is given up at its own limit', async (t) => {
+  it('an attempt without an answer ends at its own timeout', async (t) => {
     const { till, proxy, client } = await open(t);
     const voucher = await till.voucher(25);
     const impatient = client('a', { attemptTimeoutMs: ATTEMPT_TIMEOUT_MS, fetch });
@@ -174,7 +174,7 @@ describe('over a bad network', () => {
 });
 
 describe('a redemption of unknown outcome', () => {
-  it('is told as such with its reference, and found out', async (t) => {
+  it('is reported with its reference, and can be resolved', async (t) => {
     const { till, proxy, direct, client } = await open(t);
     const voucher = await till.voucher(25);
     const impatient = client('b', { maxAttempts: 2 });
@@ -191,12 +191,12 @@ describe('a redemption of unknown outcome', () => {
       const { reference } = unknown;
       assert.deepEqual(await booked(direct, reference), happened ? [5] : []);
 
-      // A look changes nothing.
+      // A lookup changes nothing.
       const seen = (await unknown.lookup()) as { amount: number; replayed: boolean } | null;
       assert.deepEqual(seen && [seen.amount, seen.replayed], happened ? [5, true] : null);
       assert.deepEqual(await booked(direct, reference), happened ? [5] : []);
 
-      // Nobody answers yet.
+      // There is still no answer.
       proxy.plan(['cut before', 'cut before']);
       await failure(unknown.resolve(), UnknownOutcomeError);
 
@@ -207,7 +207,7 @@ describe('a redemption of unknown outcome', () => {
     assert.equal(await till.balanceOf(voucher), 15);
   });
 
-  it('is refused for good where the service says why it did not happen', async (t) => {
+  it('resolves to a refusal if the service refuses the repeated request', async (t) => {
     const { till, proxy, client } = await open(t);
     const voucher = await till.voucher(25);
     proxy.plan(['cut before']);
@@ -220,7 +220,7 @@ describe('a redemption of unknown outcome', () => {
     assert.equal(refused.code, 'insufficientBalance');
   });
 
-  it('stays unknown where a refusal says nothing about it, and is then looked up', async (t) => {
+  it('is looked up if the refusal does not decide it, and may stay unknown', async (t) => {
     const { till, proxy, client } = await open(t);
     const [one, two] = await till.vouchers(2, 25);
     assert.ok(one && two);
@@ -231,7 +231,7 @@ describe('a redemption of unknown outcome', () => {
     ] as const) {
       proxy.plan([fault]);
       const unknown = await failure(scrip.redeem({ ...voucher, amount: 5 }), UnknownOutcomeError);
-      // Somebody else locks the PIN meanwhile: the same request is refused whether it happened or not.
+      // Another client locks the PIN: the same request is refused whether it was booked or not.
       const wrong = String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0');
       for (let guess = 0; guess < 5; guess++)
         await scrip.balance({ code: voucher.code, pin: wrong }).catch(() => {});
@@ -241,7 +241,7 @@ describe('a redemption of unknown outcome', () => {
     }
   });
 
-  it('is what an abort leaves behind once the request was sent', async (t) => {
+  it('results from an abort after the request was sent', async (t) => {
     const { till, proxy, direct, client } = await open(t);
     const a = client('a', { fetch });
     const voucher = await till.voucher(25);
@@ -262,7 +262,7 @@ describe('a redemption of unknown outcome', () => {
     assert.equal(proxy.requests, requests);
   });
 
-  it('is none where no connection came about: nothing was sent', async (t) => {
+  it('does not result from a failed connection: nothing was sent', async (t) => {
     const { till } = await open(t);
     await till.testService.stop();
     const { baseUrl } = till.testService;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 
-/** The merchant's client as it is published: packed, installed into an empty project, and used from there. */
+/** The client as it is published: packed, installed into an empty project, and used from there. */
 
 const run = promisify(execFile);
 const SDK = fileURLToPath(new URL('../sdk/', import.meta.url));
@@ -24,7 +24,7 @@ before(async () => {
 after(() => installed.remove());
 
 describe('the package', () => {
-  it('holds what it is built of, and nothing else', () => {
+  it('holds the built files, and nothing else', () => {
     const { paths } = installed;
     const built = ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'bin/scrip-client.mjs'];
     for (const path of ['LICENSE', 'README.md', 'package.json', ...built])
@@ -33,14 +33,14 @@ describe('the package', () => {
     for (const path of paths) assert.match(path, form);
   });
 
-  it('depends on nothing', async () => {
+  it('has no dependency', async () => {
     const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
     for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies'])
       assert.equal(manifest[kind], undefined);
     await assert.rejects(access(join(folder, 'node_modules', 'typescript')));
   });
 
-  it('runs on every Node that is here', async (t) => {
+  it('runs on every installed Node', async (t) => {
     const script = join(folder, 'use.js');
     await writeFile(
       script,
@@ -56,7 +56,7 @@ describe('the package', () => {
     }
   });
 
-  it('has a command line that runs on every Node that is here', async () => {
+  it('has a command line that runs on every installed Node', async () => {
     const command = join(folder, 'node_modules', '@scrip', 'client', 'bin', 'scrip-client.mjs');
     for (const { path: node } of await findNodes()) {
       assert.match((await run(node, [command, '--help'])).stdout, /^Usage: scrip-client COMMAND/);
@@ -64,7 +64,7 @@ describe('the package', () => {
     await access(join(folder, 'node_modules', '.bin', 'scrip-client'));
   });
 
-  it('has types under which every example of its page compiles, for a project of its own', async () => {
+  it('has types with which every example of its README compiles in another project', async () => {
     const page = await readFile(join(SDK, 'README.md'), 'utf8');
     const examples = [...page.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
     assert.ok(examples.length >= 5);
@@ -82,7 +82,7 @@ describe('the package', () => {
     const config = join(folder, 'tsconfig.json');
     await writeFile(config, JSON.stringify({ compilerOptions, include: ['examples'] }));
     await run(TSC, ['-p', config]).catch((error: { stdout: string }) => assert.fail(error.stdout));
-    // The compiler does look at them.
+    // A wrong example does not compile.
     await writeFile(
       join(folder, 'examples', 'wrong.ts'),
       `import { Nothing } from '@scrip/client';\nNothing;\n`,

@@ -20,8 +20,7 @@ export type Installed = {
 };
 
 /**
- * Packs a copy of the sources, so that nothing that was built before is used, and concurrent tests do not
- * interfere.
+ * Packs a copy of the sources, so that no earlier build is used, and concurrent tests do not interfere.
  * @param workspace as in `npm pack -w`
  */
 export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<Installed> {
@@ -39,7 +38,7 @@ export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<I
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
     cwd: join(sources, workspace),
   });
-  // Some releases of npm print what the build says before the report.
+  // Some releases of npm print the output of the build before the report.
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
     { filename: string; files: { path: string }[] },
   ];
@@ -56,7 +55,7 @@ export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<I
 
 export type Node = { readonly path: string; readonly version: string };
 
-/** The Nodes that a user of this machine has, beside the one that runs the tests. */
+/** The Node that runs the tests, and other versions on the PATH. */
 export async function findNodes(): Promise<Node[]> {
   const folders = (process.env['PATH'] ?? '')
     .split(delimiter)

@@ -2,22 +2,22 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /**
- * A bad network between the client and the service: a TCP proxy that treats each request as its plan
- * says, and passes on what comes after the plan.
+ * A bad network between the client and the service: a TCP proxy that applies planned faults to the next
+ * requests, and forwards all later ones.
  */
 
 export const FAULTS = [
-  /** The connection breaks before the service got anything. */
+  /** The connection breaks before the service gets the request. */
   'cut before',
-  /** The service has answered, and the connection breaks before a byte of it is told. */
+  /** The service has answered, and the connection breaks before the client gets a byte. */
   'cut after',
   /** The connection breaks in the middle of the answer. */
   'cut half',
-  /** The service has answered, and nobody is told: the client gives up by itself. */
+  /** The service has answered, but the client gets nothing, and times out. */
   'hang',
-  /** The request arrives after the next one was answered, when the client has long given up. */
+  /** The request arrives after the next one was answered, long after the client has timed out. */
   'late',
-  /** Two copies arrive at the same time; the client is told what the second one got. */
+  /** Two copies arrive at the same time; the client gets the answer to the second one. */
   'twice',
   'pass',
 ] as const;
@@ -26,17 +26,17 @@ export type Fault = (typeof FAULTS)[number];
 
 export type Proxy = {
   readonly baseUrl: string;
-  /** What happens to the next requests, in their order. */
+  /** Sets the faults of the next requests, in their order. */
   plan(faults: readonly Fault[]): void;
-  /** How many requests came in. */
+  /** The number of requests received. */
   readonly requests: number;
-  /** Waits until everything that was kept back has reached the service. */
+  /** Waits until all delayed requests have reached the service. */
   settle(): Promise<void>;
-  /** A fetch that gives up, as at the end of its time, once a request of the client gets no answer. */
+  /** A fetch that times out at once if a request gets no answer. */
   readonly fetch: typeof fetch;
 };
 
-/** A request that is complete: the headers, and as much body as they announce. */
+/** Whether a request is complete: its headers, and a body of the announced length. */
 function isComplete(request: Buffer): boolean {
   const headEnd = request.indexOf('\r\n\r\n');
   if (headEnd < 0) return false;
@@ -69,7 +69,7 @@ function forward(port: number, request: Buffer): Promise<Buffer> {
   });
 }
 
-/** A proxy before a service, until the test ends. */
+/** Starts a proxy in front of a service, until the test ends. */
 export async function startProxy(t: TestContext, target: string): Promise<Proxy> {
   const port = Number(new URL(target).port);
   const clients = new Set<Socket>();
@@ -85,7 +85,7 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
     return work;
   }
 
-  /** What the client is told; undefined for nothing, on a connection that stays open. */
+  /** @returns the answer for the client; undefined for none, on a connection that stays open */
   async function treat(fault: Fault, request: Buffer): Promise<Buffer | undefined> {
     if (fault === 'cut before') return Buffer.alloc(0);
     if (fault === 'late') {
@@ -94,9 +94,9 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
     }
     const copies = fault === 'twice' ? [request, request] : [request];
     const answer = (await Promise.all(copies.map((copy) => forward(port, copy)))).at(-1) as Buffer;
-    const kept = late;
+    const delayed = late;
     late = [];
-    for (const each of kept) await forward(port, each);
+    for (const each of delayed) await forward(port, each);
     if (fault === 'hang') return undefined;
     if (fault === 'cut after') return Buffer.alloc(0);
     return fault === 'cut half' ? answer.subarray(0, answer.length - 20) : answer;
@@ -133,7 +133,7 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
     },
     fetch(...request) {
       const silence = new Promise<never>((_resolve, reject) => {
-        giveUp = () => reject(new DOMException('nothing is answered', 'TimeoutError'));
+        giveUp = () => reject(new DOMException('there is no answer', 'TimeoutError'));
       });
       return Promise.race([fetch(...request), silence]);
     },

@@ -13,8 +13,8 @@ import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 import { Till } from './till.ts';
 
 /**
- * The merchant's client, packed and installed, does the same day's work on every runtime: Node, an edge
- * runtime, and those of Deno, Bun and workerd that are on the PATH.
+ * The client, packed and installed, makes the same calls on every runtime: Node, an edge runtime, and
+ * those of Deno, Bun and workerd that are on the PATH.
  */
 
 const PROGRAMS = fileURLToPath(new URL('runtimes/', import.meta.url));
@@ -44,7 +44,7 @@ async function listen(t: TestContext, answer: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A way to the service on which the first segment of the path says what goes wrong. */
+/** A proxy to the service. The first segment of the path names the fault. */
 async function openFaulty(t: TestContext, target: string) {
   let reached = 0;
   const elsewhere = await listen(t, (_request, response) => {
@@ -80,7 +80,7 @@ async function openFaulty(t: TestContext, target: string) {
   return { url, reached: () => reached };
 }
 
-/** A delivery as the service makes it. */
+/** A delivery of the service. */
 function delivery() {
   const secret = `whsec_${btoa('a secret of thirty-two bytes, eh')}`;
   const body = JSON.stringify({
@@ -97,8 +97,8 @@ function delivery() {
   return { body, headers, secret };
 }
 
-/** What must have happened, wherever it is run. */
-const HAPPENED = {
+/** The expected results, the same on every runtime. */
+const EXPECTED = {
   batch: { status: 'COMPLETED', codes: 2_500, first: 3, aborted: 'aborted' },
   badNetwork: {
     retried: ['networkFailure', 'timedOut', 'networkFailure'],
@@ -118,7 +118,7 @@ const HAPPENED = {
   hides: true,
 };
 
-/** Lets a runtime do the day's work of a merchant of its own. */
+/** Runs the calls on a runtime, as a new merchant, and compares the results. */
 async function holds(t: TestContext, run: (settings: string) => Promise<string>): Promise<void> {
   const till = await Till.open(t);
   const worker = await startWorker(till.testService.service, TASKS, sweep);
@@ -132,12 +132,12 @@ async function holds(t: TestContext, run: (settings: string) => Promise<string>)
   };
   const out = await run(JSON.stringify(settings));
   const line = out.split('\n').find((each) => each.startsWith('{"batch"')) ?? assert.fail(out);
-  assert.deepEqual(JSON.parse(line), HAPPENED);
+  assert.deepEqual(JSON.parse(line), EXPECTED);
   assert.equal(faulty.reached(), 0, 'a redirect was followed');
   await till.reconciles();
 }
 
-/** Why a runtime is not tried here, or false where it is. */
+/** @returns why a runtime is not tested here, or false if it is */
 function whyNot(tool: string): string | false {
   try {
     execFileSync(tool, ['--version'], { stdio: 'ignore' });
@@ -147,7 +147,7 @@ function whyNot(tool: string): string | false {
   }
 }
 
-/** What workerd serves: the modules of the package, each under its path, and the settings as a binding. */
+/** Configures workerd: the modules of the package, each under its path, and the settings as a binding. */
 async function configureWorkerd(settings: string): Promise<string> {
   const dist = 'node_modules/@scrip/client/dist';
   const names = (await readdir(join(installed.folder, dist))).filter((name) => name.endsWith('.js'));
@@ -170,15 +170,15 @@ const config :Workerd.Config = (services = [
   return join(installed.folder, 'workerd.capnp');
 }
 
-describe('the client does the same', () => {
-  it('on every Node that is here', async (t) => {
+describe('the client works the same', () => {
+  it('on every installed Node', async (t) => {
     for (const { path, version } of await findNodes()) {
       await holds(t, (settings) => execute(path, ['main.mjs', settings]));
       t.diagnostic(version);
     }
   });
 
-  it('on an edge runtime, which has nothing of Node', async (t) => {
+  it('on an edge runtime, which has no API of Node', async (t) => {
     const edge = join(PROGRAMS, 'edge.mjs');
     const { folder } = installed;
     await holds(t, (settings) =>

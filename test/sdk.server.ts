@@ -4,10 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type Retry, Scrip, ScripError } from '../sdk/src/index.ts';
 
-/**
- * What tests of the merchant's client ask, where no service has to answer: servers that answer whatever a
- * test wants.
- */
+/** Servers with prepared answers, for tests of the client that need no service. */
 
 export const CODE = '482913057641';
 export const PIN = '0731';
@@ -21,7 +18,7 @@ export type Answer = (
   requests: number,
 ) => void;
 
-/** Clients of both variants of a server that answers so, until the test ends. */
+/** Starts a server with prepared answers, until the test ends. @returns its clients of both variants */
 export async function answering(t: TestContext, answer: Answer) {
   let requests = 0;
   const server = createServer(async (request, response) => {
@@ -57,7 +54,7 @@ export async function failure<E extends ScripError = ScripError>(
   type: abstract new (...args: never[]) => E = ScripError as never,
 ): Promise<E> {
   const error = await call.then(
-    () => assert.fail('the call went well'),
+    () => assert.fail('the call succeeded'),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof type, String(error));

@@ -6,7 +6,7 @@ import { verifyWebhook, type WebhookRefusal, WebhookVerificationError } from '..
 import { DIALECTS, update } from './dialects.ts';
 import { Hooked } from './webhooks.ts';
 
-/** Deliveries signed by the off-the-shelf library, verified by the merchant's client. */
+/** The client verifies deliveries that the published library has signed. */
 
 const SECRET = `whsec_${btoa('a secret of thirty-two bytes, eh')}`;
 const OTHER = `whsec_${btoa('another secret of thirty-two byt')}`;
@@ -38,7 +38,7 @@ async function refused(reason: WebhookRefusal, delivery: Promise<unknown>): Prom
 }
 
 describe('a webhook', () => {
-  it('is verified however its body and its headers come', async () => {
+  it('is verified for every type of body and headers', async () => {
     const headers = headersOf(sign());
     const bytes = new TextEncoder().encode(BODY);
     const expected = { id: ID, ...EVENT };
@@ -56,7 +56,7 @@ describe('a webhook', () => {
     assert.equal(event.data.balance, 90.5);
   });
 
-  it('is verified while its secret is rotated, on either side', async () => {
+  it('is verified during a rotation of its secret, on either side', async () => {
     const both = headersOf(`v1a,${btoa('asymmetric')} ${sign(BODY, OTHER)} ${sign()}`);
     await verifyWebhook(BODY, both, SECRET, { now });
     await verifyWebhook(BODY, headersOf(sign()), [OTHER, SECRET], { now });
@@ -64,7 +64,7 @@ describe('a webhook', () => {
     await refused('noMatchingSignature', verifyWebhook(BODY, both, [], { now }));
   });
 
-  it('is refused when anything of it was changed', async () => {
+  it('is refused if any part of it was changed', async () => {
     const headers = headersOf(sign());
     await refused(
       'noMatchingSignature',
@@ -89,7 +89,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('is refused when it is old, or from the future', async () => {
+  it('is refused if it is too old, or from the future', async () => {
     const at = (seconds: number) => ({ now: () => SENT_AT.getTime() + seconds * 1000 });
     const headers = headersOf(sign());
     await verifyWebhook(BODY, headers, SECRET, at(300));
@@ -110,7 +110,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('is refused when a header is missing, or its signed body is no event', async () => {
+  it('is refused if a header is missing, or if its body is not an event', async () => {
     for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
       await refused(
         'missingHeader',
@@ -133,7 +133,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('is refused with words for the developer where its body was parsed already', async () => {
+  it('is refused with a message for the developer if its body is already parsed', async () => {
     for (const body of [EVENT, undefined, null, [1, 2]]) {
       await assert.rejects(
         verifyWebhook(body as never, headersOf(sign()), SECRET, { now }),
@@ -142,7 +142,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('tells a secret that is none without repeating it', async () => {
+  it('is refused if the secret is invalid, with a message that does not contain it', async () => {
     for (const secret of ['whsec_', 'whsec_%canary%', '', undefined as never, null as never]) {
       await assert.rejects(verifyWebhook(BODY, headersOf(sign()), secret, { now }), (error) => {
         assert.ok(error instanceof TypeError);
@@ -153,7 +153,7 @@ describe('a webhook', () => {
   });
 });
 
-it('a delivery of the service is verified, and is what the types say', async (t) => {
+it('a delivery of the service is verified, and conforms to its type', async (t) => {
   const hooked = await Hooked.open(t);
   const { receiver, secret } = await hooked.add(t, [
     'voucher.redeemed',
@@ -164,8 +164,10 @@ it('a delivery of the service is verified, and is what the types say', async (t)
   assert.ok(a);
   await hooked.till.done(a.redeem(await hooked.till.voucher(), 5, 'sale'));
   await hooked.till.done(update('sale', 3));
-  const told = await receiver.has(3);
-  const events = await Promise.all(told.map(({ text, headers }) => verifyWebhook(text, headers, secret)));
+  const deliveries = await receiver.has(3);
+  const events = await Promise.all(
+    deliveries.map(({ text, headers }) => verifyWebhook(text, headers, secret)),
+  );
   const seen = events.map((event) => {
     if (event.type === 'voucher.redeemed') return [event.type, event.data.amount, event.data.reference];
     if (event.type === 'redemption.updated')
