@@ -11,7 +11,7 @@ import { freePort } from '../soak/process.ts';
 import { temporaryFolder } from './leave-nothing.ts';
 import { until } from './until.ts';
 
-/** S3-compatible storage for tests: a server that others wrote where it is installed, and a stand-in. */
+/** S3-compatible storage for tests: a real server if it is installed, and a stand-in. */
 
 const PROGRAM = fileURLToPath(new URL('./servers/installed/versitygw', import.meta.url));
 export const BUCKET = 'vault';
@@ -22,11 +22,11 @@ const KEYS = {
 };
 
 export type S3 = {
-  /** What a program needs to reach it, as environment variables. */
+  /** The environment variables that a program needs to reach it. */
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** A server with an empty bucket; undefined where it is not installed, which the test then prints. */
+/** A server with an empty bucket. @returns undefined if none is installed, which the test then prints */
 export async function startRealS3(t: TestContext): Promise<S3 | undefined> {
   if (
     !(await access(PROGRAM).then(
@@ -65,7 +65,7 @@ export async function startRealS3(t: TestContext): Promise<S3 | undefined> {
 
 export type StandIn = S3 & {
   readonly objects: Map<string, Buffer>;
-  /** Makes every request fail until it is told otherwise. */
+  /** Makes every request fail with a code, or with `undefined` succeed again. */
   fail(code: string | undefined, status?: number): void;
 };
 

@@ -44,7 +44,7 @@ const redeem = (state: string, amount: number, reference?: string) => {
 const voucherIn = (state: string) => page.vouchers.find((each) => each.state === state) ?? assert.fail(state);
 
 describe('a sandbox', () => {
-  test('has a voucher in every state, which answers as its page says', async () => {
+  test('has a voucher in every state, with the answer that its page shows', async () => {
     for (const { state, redeemAnswers } of page.vouchers) {
       const expected = redeemAnswers.slice(0, 2);
       assert.equal((await redeem(state, 0.01)).statusCode, expected, state);
@@ -59,7 +59,7 @@ describe('a sandbox', () => {
     assert.equal(activated.statusCode, '00');
   });
 
-  test('answers each refusal for its amount, in both variants, and changes nothing', async () => {
+  test('answers each reserved amount with its refusal, in both variants', async () => {
     const refusals = page.amounts.filter(({ amount }) => amount.startsWith('9999.'));
     assert.deepEqual(
       refusals.map(({ effect }) => effect),
@@ -76,7 +76,7 @@ describe('a sandbox', () => {
     assert.equal((await redeem('ACTIVE', 9_997.03)).statusCode, '96');
   });
 
-  test('loses answers before and after the work, so that retries can be tried out', async () => {
+  test('drops answers before and after the work, so that clients can test retries', async () => {
     const order = (value: number, reference: string) =>
       call('/api/v2/vouchers', { quantity: 1, value, reference });
     await assert.rejects(order(9_997.01, 'lost-before'));
@@ -94,7 +94,7 @@ describe('a sandbox', () => {
     assert.ok(Date.now() - startedAt >= 1_000);
   });
 
-  test('makes new vouchers, and shows all of it to people', async () => {
+  test('makes new vouchers, and shows them on a page', async () => {
     const renewed = await fetch(`${baseUrl}/sandbox/vouchers`, { method: 'POST' });
     const again = (await renewed.json()) as Page;
     assert.notEqual(again.vouchers[0]?.code, page.vouchers[0]?.code);
@@ -108,7 +108,7 @@ describe('a sandbox', () => {
   });
 });
 
-test('a sandbox never works on a database that holds money', async (t) => {
+test('a sandbox refuses a database that is not a sandbox', async (t) => {
   const { url } = await testDatabase(t);
   const real = await Installation.make(t);
   const folder = real.at('data');
@@ -119,19 +119,19 @@ test('a sandbox never works on a database that holds money', async (t) => {
       SCRIP_DATABASE_URL: url,
     },
   );
-  // A real database, in the folder in which a sandbox would be.
+  // A real database in the folder of the sandbox.
   await mkdir(real.at('data-sandbox'));
   await real.run(['migrate'], { SCRIP_DATA_DIR: real.at('data-sandbox') });
   await real.fails(/holds a database that is not a sandbox: remove it/, ['serve', '--sandbox']);
   await rm(real.at('data-sandbox'), { recursive: true });
   const config = sandboxConfig(readConfig({ SCRIP_DATA_DIR: folder, SCRIP_KEYS: '' }));
   assert.deepEqual([config.dataDir, config.keys], [`${folder}-sandbox`, undefined]);
-  // The shell in which commands reach the sandbox starts the same one again.
+  // A command in the shell of a sandbox uses the same sandbox.
   assert.equal(sandboxConfig(config).dataDir, config.dataDir);
   await requireSandbox(config);
 });
 
-test('a real service knows neither the page nor the amounts', async (t) => {
+test('a real service has neither the page nor the reserved amounts', async (t) => {
   const real = await Installation.make(t);
   const url = await real.serve();
   assert.equal((await fetch(`${url}/sandbox`)).status, 404);

@@ -1,6 +1,6 @@
 /**
- * A process that runs commands one after the other, each as a process of its own would run it. Loading the
- * program takes most of the time of a short command, and is done once here.
+ * A process that runs commands one after the other, each as in a process of its own. Loading the program
+ * takes most of the time of a short command, and is done once here.
  */
 
 export type Order = {
@@ -13,7 +13,7 @@ export type Order = {
 
 const NODE = process.argv[0] ?? '';
 const MAIN = new URL('../src/main.ts', import.meta.url).href;
-/** As Node ends a process whose main module waits for nothing that could still happen. */
+/** The exit status of Node if the main module awaits what can no longer happen. */
 const UNSETTLED = 13;
 
 let running: { readonly end: string; isSettled: boolean } | undefined;

@@ -4,25 +4,25 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Order } from './scrip.child.ts';
 
-/** The program, in a process of its own. */
+/** The program. */
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CHILD = fileURLToPath(new URL('./scrip.child.ts', import.meta.url));
 
-/** What each process gets of the environment, which is no setting of the service. */
+/** The environment that each process gets: no setting of the service. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: process.env['PATH'] ?? '',
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
 };
 
-/** A batch of thousands, printed as JSON. */
+/** Enough for a batch of thousands, printed as JSON. */
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 
 export type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
 /**
  * Starts a command in a process of its own.
- * @param settings beside those that every process gets
- * @param by a program that runs it, with its arguments
+ * @param settings in addition to those that every process gets
+ * @param by a program that runs the command, with its arguments
  */
 export function startScrip(
   settings: Readonly<Record<string, string>>,
@@ -72,14 +72,14 @@ function startChild(): ChildProcess {
   return child;
 }
 
-/** An idle process keeps no test from ending, and ends with it. */
+/** An idle process does not keep a test from ending, and ends with it. */
 function keepWaiting(child: ChildProcess, wait: boolean): void {
   for (const each of [child, child.channel, child.stdout as Socket, child.stderr as Socket])
     if (wait) each?.ref();
     else each?.unref();
 }
 
-/** What a stream brings before an end, or before it closes. */
+/** Reads a stream up to an end mark, or until it closes. */
 async function readTo(stream: ChildProcess['stdout'], end: string): Promise<string> {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   let text = '';

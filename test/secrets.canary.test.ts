@@ -11,10 +11,7 @@ import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '
 import { startTestService, type TestService } from './harness.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-/**
- * Codes, PINs and secrets of a service in use, looked for in every row of its database and every line of
- * its log.
- */
+/** Searches every row of the database and every line of the log for codes, PINs and secrets. */
 
 let testService: TestService;
 let owner: Awaited<ReturnType<typeof openOwner>>;
@@ -24,7 +21,7 @@ const log: string[] = [];
 const vouchers: Voucher[] = [];
 const REFERENCE = 'reference-that-no-line-holds';
 
-/** The service's own logger, at its most talkative, written into `log`. */
+/** The logger of the service at level trace, written into `log`. */
 function listen(): Service['log'] {
   const lines = new Writable({
     write(chunk, _encoding, done) {
@@ -35,7 +32,7 @@ function listen(): Service['log'] {
   return createLogger('trace', lines);
 }
 
-async function ask({ method, path, body }: ApiRequest) {
+async function send({ method, path, body }: ApiRequest) {
   const headers = { authorization: merchant.authorization, 'content-type': 'application/json' };
   return app.inject({
     method,
@@ -51,10 +48,11 @@ before(async () => {
   merchant = await testService.createMerchant({ permit: ['update-redemption'] });
   app = buildServer({ ...testService.service, log: listen() });
   for (const [at, dialect] of DIALECTS.entries()) {
-    const made = (await ask(dialect.generate(`${REFERENCE}-${at}`, 8, 25))).json().data.vouchers as Voucher[];
+    const made = (await send(dialect.generate(`${REFERENCE}-${at}`, 8, 25))).json().data
+      .vouchers as Voucher[];
     vouchers.push(...made);
     const [first, second] = made as [Voucher, Voucher];
-    for (const asked of [
+    for (const request of [
       dialect.download(`${REFERENCE}-${at}`),
       dialect.balance(first),
       dialect.redeem(first, 10, `${REFERENCE}-${at}`),
@@ -74,7 +72,7 @@ before(async () => {
       updateDetails(`${REFERENCE}-${at}`),
       dialect.list(),
     ] as const)
-      await ask(asked);
+      await send(request);
   }
   await breakSomething();
 });
@@ -86,7 +84,7 @@ after(async () => {
 });
 
 /**
- * A bug, whose error is logged: the database refuses a statement that holds codes and PINs in their
+ * Causes an error that is logged: the database refuses a statement that holds codes and PINs in their
  * stored form.
  */
 async function breakSomething(): Promise<void> {
@@ -95,13 +93,13 @@ async function breakSomething(): Promise<void> {
     sql`alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid`,
   );
   for (const dialect of DIALECTS) {
-    const answer = await ask(dialect.redeem(first, 7.77, `${REFERENCE} that breaks`));
+    const answer = await send(dialect.redeem(first, 7.77, `${REFERENCE} that breaks`));
     assert.deepEqual([answer.statusCode, answer.json().statusCode], [500, '96']);
   }
   await owner.query(sql`alter table scrip.journal drop constraint broken`);
 }
 
-/** Every way in which a text could stand in a column or a line. */
+/** The encodings of a text that a column or a line could hold. */
 function spellings(text: string): string[] {
   const bytes = Buffer.from(text);
   return [text, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')];
@@ -134,7 +132,7 @@ async function allRows(): Promise<{ table: string; row: Record<string, unknown> 
 }
 
 describe('codes, PINs and secrets', () => {
-  test('stand in no row of any table', async () => {
+  test('are in no row of any table', async () => {
     const rows = await allRows();
     const tables = new Set(rows.map(({ table }) => table));
     for (const table of ['scrip.vouchers', 'scrip.journal', 'scrip.api_keys', 'scrip.batches'])
@@ -148,7 +146,7 @@ describe('codes, PINs and secrets', () => {
     }
   });
 
-  test('stand in no line of the log, and neither do references and addresses', () => {
+  test('are in no line of the log, and neither are references', () => {
     const text = log.join('');
     assert.ok(log.length > 30);
     assert.ok(text.includes('a request failed'));
@@ -163,7 +161,7 @@ describe('codes, PINs and secrets', () => {
     }
   });
 
-  test('cannot be told from equal ones of another voucher', async () => {
+  test('are stored as different values for each voucher, even if they are equal', async () => {
     const rows = (await allRows()).filter(({ table }) => table === 'scrip.vouchers').map(({ row }) => row);
     assert.equal(rows.length, vouchers.length);
     for (const column of ['code_key', 'pin_key', 'sealed'])

@@ -27,10 +27,10 @@ const derived = (byte: number, purpose: string) =>
 const under = (byte: number, purpose: string, text: string) =>
   createHmac('sha256', derived(byte, purpose)).update(text).digest('hex').slice(0, 32);
 
-describe('what is stored', () => {
+describe('sealed data', () => {
   const ring = read(`k1:${keyOf(7)}`);
 
-  test('is found and opened by a key that was written down years ago', () => {
+  test('is found and opened with a recorded key', () => {
     assert.equal(ring.codeKey(CODE), 'bbf38771bbbf6141cff36d31eece222f');
     assert.equal(ring.pinKey(CODE, PIN), '865174d2557868d39a594f62697e388c');
     const check = '0419518598c4b28ba9a281eb46ab6981d992618ddca86a9d608b3a9c718ed96d';
@@ -40,7 +40,7 @@ describe('what is stored', () => {
     assert.deepEqual(ring.open(77n, Buffer.from(sealed, 'hex')), { code: CODE, pin: PIN });
   });
 
-  test('opens for nothing else, and not when a bit of it was changed', () => {
+  test('cannot be opened for another voucher, with another key, or with a changed bit', () => {
     const sealed = ring.seal(77n, CODE, PIN);
     assert.deepEqual(ring.open(77n, sealed), { code: CODE, pin: PIN });
     assert.throws(() => ring.open(78n, sealed));
@@ -55,19 +55,19 @@ describe('what is stored', () => {
     assert.throws(() => ring.openText('endpoint 6', text));
   });
 
-  test('is sealed under a nonce that never comes again', () => {
+  test('has a new nonce each time', () => {
     const sealed = Array.from({ length: 1000 }, () => ring.seal(77n, CODE, PIN));
     assert.equal(new Set(sealed.map((each) => each.subarray(3, 15).toString('hex'))).size, sealed.length);
     for (const each of sealed) assert.equal(each.length, 1 + 2 + 12 + 16 + 16);
   });
 
-  test('tells under which key it is sealed', () => {
+  test('names the key that sealed it', () => {
     assert.equal(sealedUnder(ring.seal(1n, CODE, PIN)), 'k1');
     assert.equal(sealedUnder(read(NEW).seal(1n, CODE, PIN)), 'new-key');
     assert.equal(sealedUnder(Buffer.alloc(0)), '');
   });
 
-  test('is looked up by an HMAC under keys of its own', () => {
+  test('is looked up by HMACs under derived keys', () => {
     assert.equal(ring.codeKey(CODE), under(7, 'lookup', CODE));
     assert.equal(ring.pinKey(CODE, PIN), under(7, 'pin', `${CODE}:${PIN}`));
     assert.notEqual(ring.pinKey(CODE, PIN), ring.pinKey('123456789013', PIN));
@@ -87,7 +87,7 @@ describe('a key ring', () => {
     ]);
   });
 
-  test('is refused where it is none, without a word of what it says', () => {
+  test('is refused if it is invalid, with a message that contains none of it', () => {
     assert.equal(refuseKeyRing(`${NEW},${OLD}`), undefined);
     assert.equal(refuseKeyRing(''), 'holds no key');
     assert.match(refuseKeyRing('nonsense') ?? '', /^is not a key ring/);
@@ -122,7 +122,7 @@ describe('a key ring', () => {
     }
   });
 
-  test('seals with its first key until it is told which are in use', () => {
+  test('seals with its first key until the keys in use are set', () => {
     const ring = read(`${NEW},${OLD}`);
     assert.equal(ring.current, 'new-key');
     assert.deepEqual(
@@ -131,7 +131,7 @@ describe('a key ring', () => {
     );
     assert.deepEqual(ring.olderCodeKeys(CODE), []);
     assert.equal(sealedUnder(ring.seal(1n, CODE, PIN)), 'new-key');
-    // Whatever it holds it opens.
+    // It opens what any of its keys has sealed.
     assert.deepEqual(ring.open(1n, read(OLD).seal(1n, CODE, PIN)), { code: CODE, pin: PIN });
   });
 
@@ -162,7 +162,7 @@ describe('a key ring', () => {
     assert.equal(ring.current, 'old');
   });
 
-  test('takes another list of as many keys, of which one is the same', () => {
+  test('replaces the list of keys in use by another one of the same length', () => {
     const ring = read(`third:${keyOf(3)},${NEW},${OLD}`);
     ring.use(['old', 'new-key']);
     ring.use(['old', 'third']);
@@ -171,7 +171,7 @@ describe('a key ring', () => {
     assert.deepEqual(ring.olderCodeKeys(CODE), [under(2, 'lookup', CODE)]);
   });
 
-  test('changes nothing where a key that it should use is missing', () => {
+  test('changes nothing if a key in use is missing', () => {
     const ring = read(`${NEW},${OLD}`);
     assert.throws(() => ring.use(['old', 'unknown']), {
       code: 'EKEYMISSING',
@@ -180,7 +180,7 @@ describe('a key ring', () => {
     assert.deepEqual([ring.current, ring.inUse.length], ['new-key', 1]);
   });
 
-  test('is read again where a key is missing, and only then', () => {
+  test('is read again only if a key is missing', () => {
     let reads = 0;
     const ring = read(OLD, () => {
       reads++;
@@ -199,7 +199,7 @@ describe('a key ring', () => {
     });
   });
 
-  test('shares with a thread what seals, and nothing else', () => {
+  test('shares only the current key and the routing key with a thread', () => {
     const ring = read(`${NEW},${OLD}`);
     const [[shared, ...others], routing] = ring.share();
     assert.deepEqual(others, []);
@@ -214,8 +214,8 @@ describe('a key ring', () => {
   });
 });
 
-describe('what is drawn', () => {
-  test('is a key of a ring, whose id begins with the time', () => {
+describe('a new credential', () => {
+  test('for a key ring is a key whose ID begins with the time', () => {
     const before = Math.floor(Date.now() / 1000);
     const [id = '', key = ''] = newRingKey().split(':');
     const seconds = Number.parseInt(id.slice(1, 7), 36);
@@ -225,7 +225,7 @@ describe('what is drawn', () => {
     assert.equal(read(`${newRingKey()},${newRingKey()}`).checks().length, 2);
   });
 
-  test('is a code of twelve digits, the first not 0, and a PIN of four', () => {
+  test('for a voucher is a code of twelve digits, the first not 0, and a PIN of four', () => {
     const codes = Array.from({ length: 3000 }, randomCode);
     for (const code of codes) assert.match(code, /^[1-9]\d{11}$/);
     assert.equal(new Set(codes.map((code) => code[0])).size, 9);
@@ -235,7 +235,7 @@ describe('what is drawn', () => {
     assert.equal(new Set(pins.map((pin) => pin[3])).size, 10);
   });
 
-  test('is a secret of 256 bits, in its form', () => {
+  test('for an API key or a webhook is a secret of 256 bits', () => {
     assert.match(newSecret(), /^[\w-]{43}$/);
     assert.match(newWebhookSecret(), /^whsec_[A-Za-z0-9+/]{43}=$/);
     for (let times = 0; times < 200; times++) {
@@ -256,7 +256,7 @@ describe('what is drawn', () => {
   });
 });
 
-test('a secret is stored as its SHA-256, and hashes are the same only if they are', () => {
+test('a secret is stored as its SHA-256, and only equal hashes compare as equal', () => {
   assert.deepEqual(hashSecret('a secret'), createHash('sha256').update('a secret').digest());
   assert.ok(timingSafeEqual(hashSecret('a'), hashSecret('a')));
   assert.equal(sameHash(hashSecret('a'), hashSecret('a')), true);

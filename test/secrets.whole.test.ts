@@ -27,11 +27,11 @@ import { UNKNOWN, withWrongPin } from './till.ts';
 import { until } from './until.ts';
 
 /**
- * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
- * ever wrote or printed.
+ * Searches everything that a service and its database have written or printed for codes, PINs, secrets
+ * and keys.
  */
 
-/** Stands in the name of a merchant: where it is found, the search works. */
+/** The name of a merchant. It is found, which proves that the search works. */
 const CONTROL = 'control-that-is-found';
 
 let folder: string;
@@ -57,15 +57,15 @@ async function execute(text: string): Promise<void> {
   await owner.query({ text, values: [] }).finally(() => owner.close());
 }
 
-/** Runs a command; what it prints is searched too, but for the one time that a secret is shown. */
+/** Runs a command. Its output is searched too, unless it shows a new secret. */
 async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
   const run = await runScrip(settings(), ...args);
   output['commands'] += run.err + (shown === 'search' ? run.out : '');
   return run.out;
 }
 
-const ask = (authorization: string, asked: Parameters<typeof send>[2], headers?: Record<string, string>) =>
-  send(baseUrl, authorization, asked, headers);
+const ask = (authorization: string, request: Parameters<typeof send>[2], headers?: Record<string, string>) =>
+  send(baseUrl, authorization, request, headers);
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scrip-canary-'));
@@ -100,7 +100,7 @@ before(async () => {
     await sleep(20);
   }
   receiver = await Receiver.start();
-  // It repeats what it got, as a receiver with a fault does.
+  // It repeats the delivery, as a faulty receiver does.
   receiver.behave = (response, { text }) => response.writeHead(500).end(text);
   baseUrl = /^Scrip serves (\S+)$/m.exec(output['out'] ?? '')?.[1] ?? assert.fail('no address');
   await useEverything();
@@ -157,7 +157,7 @@ async function askEverything(
   at: number,
 ): Promise<void> {
   assert.ok(first && second && third);
-  for (const asked of [
+  for (const request of [
     dialect.balance(first),
     dialect.redeem(first, 10, `sale-${at}`),
     dialect.redeem(first, 10, `sale-${at}`),
@@ -172,14 +172,13 @@ async function askEverything(
     updateDetails(`sale-${at}`),
     dialect.list(),
   ]) {
-    const { text } = await ask(authorization, asked);
-    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that
-    // was sent.
+    const { text } = await ask(authorization, request);
+    // The answers of variant B to a redemption and a balance enquiry echo the code that was sent.
     if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
   }
 }
 
-/** Codes, PINs and secrets where none belongs, and credentials in the wrong place and order. */
+/** Sends codes, PINs and secrets in wrong places, and credentials in the wrong place and order. */
 async function misuse(
   authorization: string,
   secret: string,
@@ -187,8 +186,8 @@ async function misuse(
   voucher: Voucher,
 ): Promise<void> {
   const both = voucher.code + voucher.pin;
-  for (const asked of misplaced(prefix, voucher, secret)) {
-    const { status, text, head } = await ask(authorization, asked, misplacedHeaders(voucher));
+  for (const request of misplaced(prefix, voucher, secret)) {
+    const { status, text, head } = await ask(authorization, request, misplacedHeaders(voucher));
     assert.ok(status < 500, text);
     output['answers'] += text + head;
   }
@@ -205,7 +204,7 @@ async function misuse(
   }
 }
 
-/** What an operator types; and an error of the database that quotes a row. */
+/** Runs the commands of an operator, and causes an error of the database that quotes a row. */
 async function operate(authorization: string, merchantId: string, endpointId: string): Promise<void> {
   const [first, second, third] = vouchers.map(({ serialNumber }) => String(serialNumber)) as [
     string,
@@ -249,13 +248,13 @@ function find(what: string, text: string): string[] {
 
 const search = (wanted: (path: string) => boolean) => findInFiles(dataDir, wanted, find, CONTROL);
 
-describe('no code, PIN, secret or key stands', () => {
-  test('in the log of the service at its most talkative, or in what it prints', () => {
+describe('no code, PIN, secret or key is', () => {
+  test('in the log of the service at level trace, or in its output', () => {
     assert.ok((output['err']?.match(/"msg":"request"/g)?.length ?? 0) > 50);
     assert.deepEqual([...find('stdout', output['out'] ?? ''), ...find('stderr', output['err'] ?? '')], []);
   });
 
-  test('in the log of the database, with every statement and all of its parameters', async () => {
+  test('in the log of the database with all statements and parameters', async () => {
     // On a slow machine it outgrows one file.
     const rotated = await readFile(join(dataDir, 'postgres.log.1'), 'utf8').catch(() => '');
     const log = rotated + (await readFile(join(dataDir, 'postgres.log'), 'utf8'));
@@ -278,14 +277,14 @@ describe('no code, PIN, secret or key stands', () => {
     assert.deepEqual(found, []);
   });
 
-  test('in any other file of the data folder but the key file', async () => {
+  test('in any other file of the data folder except the key file', async () => {
     const { found } = await search(
       (path) => !/\/base\/|\/global\/|\/pg_wal\//.test(path) && path !== join(dataDir, 'keys'),
     );
     assert.deepEqual(found, []);
   });
 
-  test('in the title of a process, or in what commands and refusals tell', async () => {
+  test('in the title of a process, the output of a command or an answer', async () => {
     const titles = [];
     for (const name of await readdir('/proc').catch(() => []))
       if (/^\d+$/.test(name)) titles.push(await readFile(`/proc/${name}/cmdline`, 'latin1').catch(() => ''));

@@ -12,7 +12,7 @@ import { ENVIRONMENT, MAIN } from './scrip.ts';
 
 const CLIENTS = 24;
 
-/** A service of its own, in a process of its own. */
+/** Starts a service in a process of its own. */
 async function startServe(testService: TestService) {
   const port = await freePort();
   const env = {
@@ -38,8 +38,8 @@ async function startServe(testService: TestService) {
 type Client = { readonly answered: string[]; readonly refused: Promise<void> };
 
 /**
- * Redeems until the service accepts no connection any more: over one connection as long as that lasts,
- * with `window` requests unanswered at a time.
+ * Redeems until the service refuses connections. Each connection is used until it is closed, with
+ * `window` unanswered requests at a time.
  */
 function redeemUntilRefused(
   port: number,
@@ -64,17 +64,16 @@ function redeemUntilRefused(
       wasRefused = error.code === 'ECONNREFUSED';
     });
     socket.setEncoding('utf8').on('data', (chunk: string) => {
-      const [, ...told] = `${text}${chunk}`.split('"statusCode":"00"');
-      // What stands behind the last answer may be the first half of the next one.
-      text = told.length > 0 ? (told.at(-1) ?? '') : text + chunk;
-      for (const _ of told) answered.push(sent.shift() ?? assert.fail('an answer without a request'));
-      // A client that waits for each answer reads in it that it is the last one.
+      const [, ...parts] = `${text}${chunk}`.split('"statusCode":"00"');
+      // The text after the last answer may be the first half of the next one.
+      text = parts.length > 0 ? (parts.at(-1) ?? '') : text + chunk;
+      for (const _ of parts) answered.push(sent.shift() ?? assert.fail('an answer without a request'));
+      // A client that waits for each answer learns from it that it is the last one.
       isLast ||= window === 1 && /\r\nconnection: close\r\n/i.test(chunk);
       while (!isLast && socket.writable && sent.length < window) send();
     });
     while (sent.length < window) send();
-    // Not by `once`, which fails where the connection is reset: its requests are unanswered then, and
-    // nothing more.
+    // `once` would fail if the connection is reset, which only leaves its requests unanswered.
     await new Promise((resolve) => socket.on('close', resolve));
     return wasRefused;
   };
@@ -88,7 +87,7 @@ for (const [window, name] of [
   [1, 'one request at a time'],
   [4, 'four requests at a time, without waiting for answers'],
 ] as const) {
-  test(`SIGTERM under load leaves nothing booked without an answer: ${name}`, async (t) => {
+  test(`a service that is stopped under load answers everything that it has booked: ${name}`, async (t) => {
     const testService = await startTestService();
     t.after(testService.stop);
     const { authorization } = await testService.createMerchant();

@@ -12,7 +12,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { ENVIRONMENT, MAIN } from './scrip.ts';
 import { until } from './until.ts';
 
-/** The service as an operator runs it: one process, started, asked to stop, and looked at from outside. */
+/** The service as an operator runs it: one process that is started and stopped. */
 
 type Scrip = {
   readonly process: ChildProcess;
@@ -27,7 +27,7 @@ type Settings = { readonly [name: string]: string } & { readonly SCRIP_DATA_DIR:
 
 async function ownSettings(t: TestContext): Promise<Settings> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-serve-'));
-  // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+  // If root cannot make user namespaces, the database has an account of its own, which needs the folder.
   await chmod(folder, 0o755);
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return { ...ENVIRONMENT, SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
@@ -54,7 +54,7 @@ function scrip(t: TestContext, settings: Settings, ...args: string[]): Scrip {
   return { process: child, out: () => out, err: () => err, ended };
 }
 
-/** Starts the service and returns its address once it has told it. */
+/** Starts the service. @returns its address once it has printed it */
 async function serve(
   t: TestContext,
   settings: Settings,
@@ -79,7 +79,7 @@ const exists = (path: string) =>
 const runsDatabase = ({ SCRIP_DATA_DIR }: Settings) =>
   exists(join(SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'));
 
-/** Expects a start to fail with one line that says why. */
+/** Expects a start to fail with one line that gives the reason. */
 async function refused(
   t: TestContext,
   settings: Settings,
@@ -94,7 +94,7 @@ async function refused(
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} finishes what was accepted, stops everything, and ends with status 0`, async (t) => {
+  test(`${signal} finishes accepted requests, stops everything, and ends the service with status 0`, async (t) => {
     const settings = await ownSettings(t);
     const service = await serve(t, settings);
     const slow = request(`${service.baseUrl}/api/v2/balance`, {
@@ -114,7 +114,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/** The balance that the first line of the kind asks for, as the demo prints it. */
+/** Sends the balance enquiry that the demo has printed. */
 async function demoBalance(printed: string, baseUrl: string): Promise<unknown> {
   const [, credentials = ''] = /curl -u (\S+)/.exec(printed) ?? [];
   const [, body] = /\/api\/v2\/balance .* -d '([^']+)'/.exec(printed) ?? [];
@@ -123,7 +123,7 @@ async function demoBalance(printed: string, baseUrl: string): Promise<unknown> {
   return response.json();
 }
 
-test('a second start of a demo has the same merchant, and all that it did', async (t) => {
+test('a second start of a demo has the same merchant and the same data', async (t) => {
   const settings = await ownSettings(t);
   const first = await serve(t, settings, '--demo');
   const before = (await demoBalance(first.out(), first.baseUrl)) as { statusCode: string };
@@ -173,7 +173,7 @@ test('commands work beside a service and without one, and stop only what they st
   assert.equal(after.out(), url.out());
 });
 
-test('a database that is killed under the service is back without a restart', async (t) => {
+test('a database that is killed is started again by the running service', async (t) => {
   const settings = await ownSettings(t);
   const service = await serve(t, settings);
   const note = await readFile(join(settings.SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8');
@@ -182,7 +182,7 @@ test('a database that is killed under the service is back without a restart', as
   await until('the service is ready', async () => (await fetch(`${service.baseUrl}/readyz`)).ok);
 });
 
-test('a port that is taken is told in one line, before anything is made', async (t) => {
+test('a start on a port in use fails with one line, before anything is created', async (t) => {
   const settings = await ownSettings(t);
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
@@ -195,7 +195,7 @@ test('a port that is taken is told in one line, before anything is made', async 
   await assert.rejects(access(settings.SCRIP_DATA_DIR));
 });
 
-test('a setting that cannot be is named in one line', async (t) => {
+test('a start with an invalid setting fails with one line that names it', async (t) => {
   const settings = await ownSettings(t);
   await refused(t, { ...settings, SCRIP_PORT: '65536' }, /SCRIP_PORT/);
   await refused(t, { ...settings, SCRIP_HOST: '192.0.2.1' }, /SCRIP_HOST/);
@@ -209,13 +209,13 @@ test('a setting that cannot be is named in one line', async (t) => {
   );
 });
 
-test('a database that cannot be reached is told in one line, without its password', async (t) => {
+test('a start without a reachable database fails with one line that does not contain the password', async (t) => {
   const settings = await ownSettings(t);
-  const nobody = createServer().listen(0, '127.0.0.1');
-  await once(nobody, 'listening');
-  const { port } = nobody.address() as AddressInfo;
-  nobody.close();
-  await once(nobody, 'close');
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as AddressInfo;
+  closed.close();
+  await once(closed, 'close');
   const url = `postgres://someone:canary@127.0.0.1:${port}/scrip`;
   await refused(
     t,
@@ -225,7 +225,7 @@ test('a database that cannot be reached is told in one line, without its passwor
   );
 });
 
-test('opens no debugger when it is asked to', async (t) => {
+test('the service does not open a debugger on SIGUSR1', async (t) => {
   const service = await serve(t, await ownSettings(t));
   for (let time = 0; time < 3; time++) {
     service.process.kill('SIGUSR1');

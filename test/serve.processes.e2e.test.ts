@@ -66,7 +66,7 @@ async function answering({ child }: Serving): Promise<number[]> {
 
 type Call = (path: string, body: object) => Promise<{ statusCode: string; data: Record<string, unknown> }>;
 
-/** A merchant with a stock of vouchers, and what it takes to call the service as it. */
+/** Creates a merchant. @returns a function that calls the service as this merchant, and its vouchers */
 async function openShop({
   url,
   env,
@@ -102,7 +102,7 @@ test('a process that is killed under load is replaced; every reference has exact
   let stopped = false;
   let answered = 0;
   let sent = 0;
-  /** Sends each redemption until it is answered: what broke off is sent again under its reference. */
+  /** Repeats each redemption under its reference until it is answered. */
   const till = async (number: number) => {
     const { code, pin } = vouchers[number % vouchers.length] as { code: string; pin: string };
     for (let turn = 0; !stopped; turn++) {
@@ -142,7 +142,7 @@ test('a process that is killed under load is replaced; every reference has exact
   assert.deepEqual(await answering(serving), []);
 });
 
-test('a first process that is killed leaves no other behind', async (t) => {
+test('the other processes end when the first process is killed', async (t) => {
   const serving = await serve(t);
   const others = await answering(serving);
   assert.equal(others.length, 2);
@@ -155,6 +155,6 @@ test('a first process that is killed leaves no other behind', async (t) => {
       await sleep(20);
     }
   }
-  // The database that it left running is found and stopped by the next command.
+  // The next command finds and stops the database, which still runs.
   await promisify(execFile)(process.execPath, [MAIN, 'merchant', 'list', '--json'], { env: serving.env });
 });

@@ -15,7 +15,7 @@ export type Place = 'postgres' | 'citus' | 'pgbouncer';
 
 type Server = {
   readonly url: string;
-  /** Of Citus; none elsewhere. */
+  /** The workers of Citus. */
   readonly workers: readonly string[];
   /** Creates a database with the schema. */
   createTemplate(name: string): Promise<void>;
@@ -25,7 +25,7 @@ type Server = {
 /** Few, so that a copy is made quickly; more than the workers, so that each has several. */
 const TEST_BUCKETS = 4;
 
-/** The server that the tests work on, as an account that may create databases. */
+/** Opens the server of the tests, as an account that may create databases. */
 async function openServer(): Promise<Server> {
   const given = process.env['SCRIP_DATABASE_URL'];
   if (given) return { ...onOneServer(given), close: async () => {} };
@@ -71,7 +71,7 @@ async function openCitus(): Promise<Server> {
     async createTemplate(name) {
       await createOnAll(cluster, name);
       await fill(withName(url, name), TEST_BUCKETS);
-      // A database is copied while nobody is connected to it, the background processes of Citus included.
+      // A database can only be copied without connections, including those of the processes of Citus.
       for (const node of [url, ...workers]) {
         await execute(node, `alter database ${name} with allow_connections false`);
         await execute(
@@ -96,7 +96,7 @@ async function execute(url: string, text: string): Promise<void> {
 }
 
 /**
- * Tests move the clock of the service, and most of them not that of the database: those that do check
+ * Most tests move the clock of the service, but not that of the database. The tests that move both check
  * stamps again.
  */
 const WITHOUT_STAMP_CHECK = `
@@ -109,7 +109,7 @@ const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {
   pgbouncer: openPooled,
 };
 
-/** Makes the database that every test starts from: the schema, and the product that is always there. */
+/** Fills the template database of all tests: the schema, and the default product. */
 async function fill(url: string, buckets?: number): Promise<void> {
   await migrate(url);
   await execute(url, WITHOUT_STAMP_CHECK);
@@ -119,8 +119,8 @@ async function fill(url: string, buckets?: number): Promise<void> {
 }
 
 /**
- * Runs what needs test databases: while it runs, the harness finds the server and the template in the
- * environment.
+ * Runs a function that needs test databases. Meanwhile the harness finds the server and the template in
+ * the environment.
  */
 export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
   const server = await OPEN[place]();

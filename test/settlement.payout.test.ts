@@ -17,7 +17,7 @@ import { schemaCheck } from './verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
 
-test('approval freezes number and documents; the same settlement has the same bytes', async (t) => {
+test('approval fixes the number and the documents of a settlement, byte for byte', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { db } = ledger.started.service;
@@ -74,7 +74,7 @@ test('the transactions of a merchant name the settlement that holds them', async
   );
 });
 
-test('a payout is booked once, comes back once, and can then be paid again', async (t) => {
+test('a payout is booked once, returned once, and can then be paid again', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
@@ -116,7 +116,7 @@ test('a payout is booked once, comes back once, and can then be paid again', asy
   );
 });
 
-test('each step is announced as the OpenAPI documents describe it', async (t) => {
+test('each step of a settlement is announced as the OpenAPI documents describe it', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
@@ -132,11 +132,11 @@ test('each step is announced as the OpenAPI documents describe it', async (t) =>
   const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
   await pay(operator, { ...bank, reference: 'p' });
   await giveBack(operator, { ...bank, reference: 'r' });
-  const told = await ledger.sql<{ type: string; data: object }>(
+  const events = await ledger.sql<{ type: string; data: object }>(
     `select type, data from scrip.webhook_deliveries where type like 'settlement.%' order by event_id`,
   );
   assert.deepEqual(
-    told.map(({ type }) => type),
+    events.map(({ type }) => type),
     ['settlement.approved', 'settlement.paid', 'settlement.returned'],
   );
   type Described = Record<
@@ -144,14 +144,14 @@ test('each step is announced as the OpenAPI documents describe it', async (t) =>
     { post: { requestBody: { content: { 'application/json': { schema: object } } } } }
   >;
   const { webhooks } = describeDialect(VARIANT_A) as unknown as { webhooks: Described };
-  for (const { type, data } of told) {
+  for (const { type, data } of events) {
     const schema = webhooks[type]?.post.requestBody.content['application/json'].schema ?? assert.fail(type);
     const body = { type, timestamp: '2026-03-02T00:00:00.000Z', data };
     assert.ok(Schema.Compile(schema).Check(body), JSON.stringify(data));
   }
 });
 
-test('a payout file fits its schema, and no other account than that of the terms is paid', async (t) => {
+test('a payout file fits its schema, and pays only the account of the terms', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;

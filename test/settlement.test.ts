@@ -25,7 +25,7 @@ test('a share is rounded half away from zero', () => {
   for (const [minor, ppm, expected] of cases) assert.equal(shareOf(minor, ppm), expected);
 });
 
-test('the close books commission and VAT, and the settlement is the sum of what was booked', async (t) => {
+test('the close books commission and VAT, and the settlement is the sum of the entries', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   await settledDay(scene);
@@ -63,7 +63,7 @@ test('the close books commission and VAT, and the settlement is the sum of what 
   );
 });
 
-test('reversals that exceed a day give its commission back', async (t) => {
+test('reversals that exceed the redemptions of a day reverse their commission', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   await settledDay(scene);
@@ -87,7 +87,7 @@ test('reversals that exceed a day give its commission back', async (t) => {
   assert.equal(draft && toText(draft.payable), '58.20');
 });
 
-test('reversals of redemptions of earlier periods stand by themselves', async (t) => {
+test('reversals of redemptions of earlier periods have a line of their own', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
@@ -138,7 +138,7 @@ test('reversals of redemptions of earlier periods stand by themselves', async (t
   );
 });
 
-test('what is approved and not yet paid is not paid under the next settlement as well', async (t) => {
+test('an amount that is approved but not yet paid is not part of the next payout', async (t) => {
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
   const { operator } = ledger;
@@ -171,7 +171,7 @@ test('what is approved and not yet paid is not paid under the next settlement as
   );
 });
 
-test('less than the least payout is carried over', async (t) => {
+test('an amount below the least payout is carried over', async (t) => {
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
   await terms(ledger.operator, shop.merchant.id, { leastPayout: '50' });
@@ -207,7 +207,7 @@ test('a day that is not closed cannot be settled', async (t) => {
   );
 });
 
-test('a dispute is written down and answered, and changes no number', async (t) => {
+test('a dispute is recorded and answered, and does not change the settlement', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { db } = ledger.started.service;

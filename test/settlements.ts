@@ -6,7 +6,7 @@ import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import { until } from './until.ts';
 
-/** A merchant that issues vouchers, and a shop that redeems them and is settled with. */
+/** A merchant that issues vouchers, and a shop that redeems them and gets settlements. */
 export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
 
 export async function openScene(t: TestContext): Promise<Scene> {
@@ -36,7 +36,7 @@ export async function terms(operator: Operator, merchantId: number, more: object
   });
 }
 
-/** Closes what is due. A transaction of another test on the same server may delay that a moment. */
+/** Closes the days that are due. A transaction of another test on the same server may delay this. */
 export async function close({ operator }: Ledger): Promise<string[]> {
   const closed = await until('the days are closed', async () => {
     const { closed, waiting } = await closeDays(operator, { dayEnds: DAY_ENDS });
@@ -50,8 +50,8 @@ export async function close({ operator }: Ledger): Promise<string[]> {
 }
 
 /**
- * A day on which the shop took 100.10, and which has ended.
- * @returns a voucher that has something left
+ * A day that has ended, on which the shop redeemed 100.10.
+ * @returns a voucher with a balance
  */
 export async function tradedDay({ ledger, issuer, shop }: Scene): Promise<Sold> {
   await terms(ledger.operator, shop.merchant.id);
@@ -64,7 +64,7 @@ export async function tradedDay({ ledger, issuer, shop }: Scene): Promise<Sold> 
   return other;
 }
 
-/** The same, closed. */
+/** The same day, closed. */
 export async function settledDay(scene: Scene): Promise<void> {
   await tradedDay(scene);
   assert.deepEqual(await close(scene.ledger), ['2026-03-01']);

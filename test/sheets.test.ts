@@ -13,7 +13,7 @@ import { asOperator } from './harness.ts';
 import { vouchersOf } from './operator.ts';
 import { readSheet } from './print.ts';
 
-/** Two owners, and a batch that is complete. */
+/** Two owners, and a complete batch. */
 async function printable(t: Parameters<typeof scene>[0], quantity = 10) {
   const people = await scene(t);
   const { listening } = people;
@@ -24,7 +24,7 @@ async function printable(t: Parameters<typeof scene>[0], quantity = 10) {
   return { ...people, context, batch, vouchers: await vouchersOf(context, 'spring') };
 }
 
-test('sheets leave sealed: one person has the file, and another one the passphrase', async (t) => {
+test('sheets are encrypted: one person gets the file, and another one the passphrase', async (t) => {
   const { listening, ada, bob, batch, vouchers } = await printable(t);
   const path = `/batches/${batch.transactionId}/sheets`;
   const proposed = await ada.post(path, { reason: 'spring print run' });
@@ -39,11 +39,14 @@ test('sheets leave sealed: one person has the file, and another one the passphra
   assert.match(passphrase, /^([A-Z2-9]{5}-){3}[A-Z2-9]{5}$/);
   const again = await bob.post(`/approvals/${id}/approve`, {}, { 'idempotency-key': 'approval-1' });
   assert.deepEqual([again.status, again.body.output], [200, null]);
-  const kept = await listening.service.db.query<{ text: string }>(sql`
+  const rows = await listening.service.db.query<{ text: string }>(sql`
 select coalesce(output, '') || coalesce(effect, '') as text from approvals union all
 select coalesce(output, '') from operator_requests union all
 select coalesce(before, '') || coalesce(after, '') from audit`);
-  assert.ok(kept.length > 2 && kept.every(({ text }) => !text.includes(passphrase)), 'it is kept nowhere');
+  assert.ok(
+    rows.length > 2 && rows.every(({ text }) => !text.includes(passphrase)),
+    'the passphrase is not stored',
+  );
 
   const [listed] = (await ada.get(path)).body.items;
   assert.deepEqual([listed.id, listed.isMine], [sheets, true]);
@@ -60,7 +63,7 @@ select coalesce(before, '') || coalesce(after, '') from audit`);
   );
 });
 
-test('sheets are for the person who ordered them, with a second factor, for a day', async (t) => {
+test('sheets can be downloaded for a day by the person who ordered them, with a second factor', async (t) => {
   const { listening, ada, bob, batch, people } = await printable(t);
   const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
   const approved = await bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
@@ -76,7 +79,7 @@ test('sheets are for the person who ordered them, with a second factor, for a da
   assert.equal((await later.post(download)).body.code, 'conflict');
 });
 
-test('of three downloads that begin at one moment two are drawn, and then the next one', async (t) => {
+test('at most two downloads are drawn at the same time', async (t) => {
   const { listening, ada, bob, batch } = await printable(t);
   const { service } = listening;
   const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
@@ -102,7 +105,7 @@ test('of three downloads that begin at one moment two are drawn, and then the ne
   await Promise.all([second.return?.(), fourth.return?.()]);
 });
 
-test('sheets that nobody reads to their end are recorded as aborted', async (t) => {
+test('a download that is not read to its end is recorded as aborted', async (t) => {
   const { listening, batch } = await printable(t);
   const { service } = listening;
   const described = await describeCards(service, batch, 'DEFAULT');

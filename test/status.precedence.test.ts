@@ -13,18 +13,17 @@ const SECOND_MS = 1_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /**
- * Two or more refusals apply to each of these requests: the earlier one in the order of precedence is
- * returned.
+ * Several refusals apply to each of these requests. The first one in the order of precedence is returned.
  */
 for (const dialect of DIALECTS) {
-  describe(`of two refusals of ${dialect.name} the earlier one is returned`, () => {
-    test('by what the request says before what the merchant may', async (t) => {
+  describe(`the refusals of ${dialect.name}`, () => {
+    test('for invalid values precede those for missing permissions', async (t) => {
       const till = await Till.open(t, {
         forbid: ['generate', 'redeem', 'activate', 'balance'],
         permit: [],
         float: 0n,
       });
-      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
+      const refused = (code: string, request: ApiRequest) => till.refused(dialect, code, request);
       await refused('18', dialect.generate('NEW-x', 0, -1));
       await refused('16', dialect.generate('x', 0, -1));
       await refused('13', dialect.generate('x', 1, -1));
@@ -42,7 +41,7 @@ for (const dialect of DIALECTS) {
       await till.refused(A, '03', update('x', 1));
     });
 
-    test('by a form that is wrong before anything that it says', async (t) => {
+    test('for a malformed request precede those for invalid values', async (t) => {
       const till = await Till.open(t, { forbid: ['redeem', 'generate'] });
       const redeem = dialect.redeem(UNKNOWN, -1, 'NEW-x');
       await till.refused(dialect, '30', { ...redeem, body: { ...(redeem.body as object), amount: '1' } });
@@ -53,7 +52,7 @@ for (const dialect of DIALECTS) {
       });
     });
 
-    test('by who asks before what is asked', async (t) => {
+    test('of the caller precede those of the request', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       // Noon, so that no guess falls on another day.
@@ -73,7 +72,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([unknown.statusCode, unknown.status], ['98', 404]);
     });
 
-    test('of a generation: 94, 61, 16 where it is above the limit, 50', async (t) => {
+    test('of a generation come in the order 94, 61, 16 (above the limit), 50', async (t) => {
       const till = await Till.open(t, { float: 25_00n });
       await till.done(dialect.generate('x', 1, 25));
       await till.refused(dialect, '94', dialect.generate('x', 100_001, 1e6));
@@ -83,7 +82,7 @@ for (const dialect of DIALECTS) {
       await till.refused(dialect, '50', dialect.generate('y', 1, 26));
     });
 
-    test('of a redemption: 94, 14, 75, 55, 44, 43, 54, 40, 47, 42, 51', async (t) => {
+    test('of a redemption come in the order 94, 14, 75, 55, 44, 43, 54, 40, 47, 42, 51', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       await createProduct(asOperator(service), {
@@ -99,7 +98,7 @@ for (const dialect of DIALECTS) {
       assert.ok(empty && blocked && replaced && expired);
       await till.done(dialect.redeem(used, 25, 'used'));
       await issuer.done(dialect.redeem(empty, 25, 'all'));
-      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
+      const refused = (code: string, request: ApiRequest) => till.refused(dialect, code, request);
       await refused('94', dialect.redeem(UNKNOWN, 25, 'used'));
       await refused('94', dialect.redeem(withWrongPin(used), 24, 'used'));
       await refused('40', dialect.redeem(inactive, 1, 'x'));
@@ -119,12 +118,12 @@ for (const dialect of DIALECTS) {
       await refused('75', dialect.redeem(replaced, 1, 'x'));
     });
 
-    test('of an activation: 94, 14, 44, 43, 54, 41, 50', async (t) => {
+    test('of an activation come in the order 94, 14, 44, 43, 54, 41, 50', async (t) => {
       const till = await Till.open(t, { float: 5_000_00n });
       const { service, clock } = till.testService;
       const [active, blocked, replaced, other] = await till.vouchers(4, null);
       assert.ok(active && blocked && replaced && other);
-      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
+      const refused = (code: string, request: ApiRequest) => till.refused(dialect, code, request);
       await till.done(dialect.activate(active, 'used'));
       await refused('94', dialect.activate(UNKNOWN, 'used'));
       await refused('41', dialect.activate(active, 'x'));
@@ -140,7 +139,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('of an update: 43 and 54 before 58 before 51', async (t) => {
+test('the refusals of an update come in the order 43 and 54, 58, 51', async (t) => {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
   const voucher = await till.voucher(25);
@@ -156,28 +155,28 @@ test('of an update: 43 and 54 before 58 before 51', async (t) => {
   await till.refused(A, '58', update('x', 1));
 });
 
-test('of an order: 13, 03, 94, 17, 15, 61, 16 where it is above the limit', async (t) => {
+test('the refusals of a batch order come in the order 13, 03, 94, 17, 15, 61, 16 (above the limit)', async (t) => {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
-  const asked = (reference: string, quantity: number, value: number): ApiRequest => ({
+  const request = (reference: string, quantity: number, value: number): ApiRequest => ({
     method: 'POST',
     path: '/api/v2/vouchers',
     body: { reference, quantity, value, expiryDate: '2020-01-01T00:00:00Z' },
   });
   await till.done(B.generate('used', 1, 10));
-  await till.refused(B, '94', asked('used', 100_001, 1e6));
-  await till.refused(B, '17', asked('x', 100_001, 1e6));
+  await till.refused(B, '94', request('used', 100_001, 1e6));
+  await till.refused(B, '17', request('x', 100_001, 1e6));
   await putOnSale(asOperator(service), 'DEFAULT', false);
-  await till.refused(B, '94', asked('used', 100_001, 1e6));
-  await till.refused(B, '17', asked('x', 100_001, 1e6));
+  await till.refused(B, '94', request('used', 100_001, 1e6));
+  await till.refused(B, '17', request('x', 100_001, 1e6));
   await till.refused(B, '15', B.generate('x', 100_001, 1e6));
   await permitMerchant(asOperator(service), till.merchant.id, 'generate', false);
   clock.advance(SECOND_MS);
-  await till.refused(B, '13', asked('used', 1, -1));
-  await till.refused(B, '03', asked('used', 1, 1e6));
+  await till.refused(B, '13', request('used', 1, -1));
+  await till.refused(B, '03', request('used', 1, 1e6));
 });
 
-test('an amount that the currency of the product cannot hold precedes the permission, whatever other currencies there are', async (t) => {
+test('an amount too fine for the currency of the product is refused before a missing permission', async (t) => {
   const till = await Till.open(t, { forbid: ['generate'] });
   const { service } = till.testService;
   await createProduct(asOperator(service), { ...productDefaults('KWD', 3), code: 'DINAR', name: 'Dinar' });

@@ -22,15 +22,15 @@ type Locked = {
 };
 
 /**
- * Where packages are locked: the project, and the mutation testing, which has its own so that `npm ci`
- * stays small.
+ * The lockfiles: that of the project, and that of the mutation testing, which is separate so that
+ * `npm ci` stays small.
  */
 const LOCKED = [
   { lockfile: 'package-lock.json', least: 100 },
   { lockfile: 'mutation/package-lock.json', least: 20 },
 ];
 
-/** The packages of the project: the root, what its workspaces are, and the one of the mutation testing. */
+/** The packages of the project: the root, its workspaces, and that of the mutation testing. */
 async function readPackages(): Promise<Package[]> {
   const root: Package = await readJson('package.json');
   const folders = [...(root.workspaces ?? []), 'mutation'];
@@ -42,22 +42,22 @@ const namesOf = ({ dependencies, devDependencies }: Package) => [
   ...Object.keys(devDependencies ?? {}),
 ];
 
-test('each dependency has a reason in the docs, and no other one has', async () => {
+test('the docs give a reason for each dependency, and list no other', async () => {
   const names = new Set(
     (await readPackages()).flatMap(namesOf).filter((name) => !name.startsWith('@scrip/')),
   );
   const rows = (await read('docs/reference/dependencies.md'))
     .split('\n')
     .filter((line) => line.startsWith('| `'));
-  const told = rows.flatMap((row) => {
+  const documented = rows.flatMap((row) => {
     const [, packages = '', reason = ''] = row.split('|');
     assert.ok(reason.trim().length > 5, `${packages} has no reason`);
     return [...packages.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
   });
-  assert.deepEqual(told.sort(), [...names].sort());
+  assert.deepEqual(documented.sort(), [...names].sort());
 });
 
-test('each is pinned to one version', async () => {
+test('each dependency is pinned to one version', async () => {
   for (const { dependencies, devDependencies } of await readPackages()) {
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies }))
       assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
@@ -78,7 +78,7 @@ test('the lockfile pins everything by hash, and names no registry', async () => 
   }
 });
 
-test('no package runs an install script but those that are named, with a reason', async () => {
+test('only the listed packages run an install script', async () => {
   const locked = await Promise.all(LOCKED.map(({ lockfile }) => readJson(lockfile)));
   const scripts = locked
     .flatMap(({ packages }) => Object.entries(packages as Record<string, Locked>))
@@ -91,10 +91,10 @@ test('no package runs an install script but those that are named, with a reason'
   );
   const { allowScripts = {} } = (await readJson('package.json')) as Package;
   for (const name of Object.keys(allowScripts))
-    assert.ok(scripts.includes(name), `${name} is allowed for nothing`);
+    assert.ok(scripts.includes(name), `${name} has no install script`);
 });
 
-test('SECURITY.md links only to what is there', async () => {
+test('SECURITY.md links only to existing files', async () => {
   const files = new Set(await readdir(ROOT, { recursive: false }));
   const docs = new Set(
     (await readdir(new URL('docs/', ROOT), { recursive: true })).map((name) => `docs/${name}`),

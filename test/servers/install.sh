@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs programs that others wrote into test/servers/installed: versitygw (S3, by Go), moto (AWS KMS, from PyPI) and promtool
-# (from Debian). The tests use what they find there, and say what is missing; stand-ins are tested everywhere.
+# Installs third-party programs into test/servers/installed: versitygw (S3, by Go), moto (AWS KMS, from PyPI) and promtool
+# (from Debian). The tests use what they find there, and print what is missing; stand-ins are tested everywhere.
 set -u
 cd "$(dirname "$0")"
 mkdir -p installed
