@@ -8,10 +8,10 @@ const THIRD_OF_NOW = `
 const reserveOf = (reference: string) =>
   `select reserve_of(id) from batches where reference = '${reference}'`;
 
-/** To batches and their reserves, and to vouchers that were replaced. */
+/** Changes of batches, of their reserves, and of replaced vouchers. */
 export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
-    'a voucher less than ordered',
+    'one voucher less than ordered',
     `
       delete from vouchers where serial_number = (select max(serial_number) from vouchers
         where activated_at is null
@@ -19,13 +19,17 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['batches'],
   ],
   [
-    'a voucher more than ordered',
+    'one voucher more than ordered',
     `update batches set produced = 2, quantity = 2 where reference = 'open'`,
     ['batches'],
   ],
-  ['more said than produced', `update batches set produced = 5 where reference = 'waiting'`, ['batches']],
   [
-    'vouchers of no batch',
+    'a batch that records more vouchers than were produced',
+    `update batches set produced = 5 where reference = 'waiting'`,
+    ['batches'],
+  ],
+  [
+    'vouchers of a batch that does not exist',
     `update vouchers set batch_id = 999 where batch_id = (select id from batches where reference = 'open')`,
     ['batches', 'totals'],
   ],
@@ -36,7 +40,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['batches'],
   ],
   [
-    'more produced than ordered, and not at its end',
+    'an incomplete batch with more vouchers than ordered',
     `alter table batches drop constraint batches_produced_bounds;
       update batches set status = 'PROCESSING', ended_at = null, quantity = 2 where reference = 'open'`,
     ['batches'],
@@ -47,22 +51,22 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
-    'a voucher that was taken back and still holds money',
-    // Owed to nobody: the reserve of its batch is as it should be.
+    'a canceled voucher that still holds money',
+    // The reserve of its batch is still right.
     `
       update vouchers set balance_minor = 1 where serial_number = (select max(serial_number) from vouchers
       where closed = 'CANCELED')`,
     ['voucher-balances', 'totals'],
   ],
   [
-    'a reservation that is gone',
+    'a missing reservation',
     `
       delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches
       where reference = 'now')`,
     ['float-balances', 'reserves', 'totals'],
   ],
   [
-    'a batch paid back that is in force',
+    'a complete batch whose reserve was released',
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         batch_id, occurred_at)
@@ -73,17 +77,17 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['float-balances', 'reserves', 'totals'],
   ],
   [
-    'a canceled batch that was not paid back',
+    'a canceled batch whose reserve was not released',
     `delete from journal where kind = 'RELEASE'`,
     ['float-balances', 'reserves', 'totals'],
   ],
   [
-    'a release under another name',
+    'a release of another kind',
     `update journal set kind = 'TOP_UP' where kind = 'RELEASE'`,
     ['journal-entries', 'reserves', 'top-ups'],
   ],
   [
-    'a voucher that was taken back to no reserve',
+    'a void that did not go to a reserve',
     `update journal set credit_account = (${A_SETTLEMENT})
       where id = (select max(id::text)::uuid from journal where kind = 'VOID')`,
     ['journal-entries', 'reserve-shares'],
@@ -95,7 +99,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'a batch without the entries of its reserve',
-    // All of its vouchers are active: nothing is due to be there, and nothing is.
+    // All of its vouchers are active: its reserve should be empty, and is.
     `delete from journal where (${reserveOf('euro')}) in (debit_account, credit_account)`,
     ['float-balances', 'voucher-balances', 'activations', 'reserve-shares', 'reserves'],
   ],
@@ -110,17 +114,17 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['float-balances', 'journal-entries', 'totals'],
   ],
   [
-    'money out of the reserve of a batch without a voucher',
+    'money from the reserve of a batch without vouchers',
     `update journal set debit_account = (${reserveOf('waiting')}) where reference = 'activation-1'`,
     ['float-balances', 'journal-entries', 'totals'],
   ],
   [
-    'money from the reserve of no batch',
+    'money from the reserve of a batch that does not exist',
     `update journal set debit_account = reserve_of(999) where reference = 'activation-0'`,
     ['journal-entries', 'reserve-shares'],
   ],
   [
-    'a replacement that was activated once more',
+    'a replacement that was activated again',
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, occurred_at)
@@ -138,12 +142,12 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['reserve-shares', 'batches', 'replacements', 'replacement-entries'],
   ],
   [
-    'a replaced voucher that is open, and had nothing left',
+    'a replaced voucher without a balance that is open',
     `update vouchers set closed = null where serial_number = (${THIRD_OF_NOW})`,
     ['reserve-shares', 'batches', 'replacements'],
   ],
   [
-    'a canceled voucher in a batch that is in force',
+    'a canceled voucher in a complete batch',
     `
       update vouchers set closed = 'CANCELED' where serial_number = (select max(serial_number) from vouchers
         where activated_at is null
@@ -152,7 +156,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'two vouchers replaced by the same one',
-    // The third had nothing left that an entry would tell of.
+    // The third had no balance, so that no entry shows its replacement.
     `
       update vouchers set replaced_by = (select replaced_by from vouchers
         where serial_number = (${FIRST_OF_NOW}))
@@ -166,7 +170,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['journal-entries', 'reserve-shares', 'batches', 'replacements'],
   ],
   [
-    'a replacement that neither of its vouchers knows of',
+    'a replacement entry between vouchers that were not replaced',
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
         occurred_at)
@@ -182,12 +186,12 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['voucher-balances', 'activations', 'replacement-entries'],
   ],
   [
-    'a voucher that had nothing left, replaced by one that does not exist',
+    'a voucher without a balance, replaced by one that does not exist',
     `update vouchers set replaced_by = 999999999999999 where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],
   [
-    'a voucher that had nothing left, replaced by none',
+    'a voucher without a balance, replaced by none',
     `update vouchers set replaced_by = null where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],

@@ -1,4 +1,4 @@
-/** What somebody with the rights of a superuser could do to closed days, and what is named then. */
+/** Changes that a superuser could make to closed days, and the checks that report them. */
 
 type Named = Partial<Record<'identities' | 'verify' | 'checks' | 'full' | 'since', readonly string[]>>;
 type Tampering = readonly [what: string, statement: string, named: Named];
@@ -14,19 +14,19 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     { verify: ['altered 06'], full: ['voucher-balances', 'references', 'totals'] },
   ],
   [
-    'a redemption that is gone',
+    'a missing redemption',
     "delete from journal where reference = 'bar 1'",
     { verify: ['removed 06'], full: ['voucher-balances', 'references', 'totals'] },
   ],
   [
-    'a redemption that was added',
+    'an added redemption',
     `insert into journal select (j).* from (select jsonb_populate_record(j, jsonb_build_object('id', id_at(
       gen_random_uuid(), occurred_at), 'reference', 'bar 3')) as j
       from journal j where reference = 'bar 1') r`,
     { verify: ['added 06'], full: ['voucher-balances', 'references', 'totals'] },
   ],
   [
-    'a redemption after the last closing',
+    'a redemption of another amount after the last closing',
     "update journal set amount_minor = amount_minor + 1 where reference = 'open 1'",
     {
       full: ['voucher-balances', 'redemption-updates', 'references', 'totals'],
@@ -34,7 +34,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'what vouchers held on an evening',
+    'the voucher balance of an evening',
     `update book_balances set balance_minor = balance_minor + 1
       where ${LAST} and account_kind = 'VOUCHER' and
         product_id = (select min(product_id) from book_balances where account_kind = 'VOUCHER')`,
@@ -53,7 +53,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'what a float held on an evening',
+    'the float balance of an evening',
     `update book_balances set balance_minor = balance_minor + 1 where ${LAST} and account_kind = 'FLOAT'`,
     {
       identities: [
@@ -68,7 +68,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'what was redeemed on a day',
+    'the redeemed amount of a day',
     `update book_movements set amount_minor = amount_minor + 1 where ${BAR}`,
     {
       identities: [
@@ -87,7 +87,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'which merchant redeemed on a day',
+    'the merchant of the redemptions of a day',
     `update book_movements set merchant_id = merchant_id - 1 where ${BAR}`,
     {
       identities: ['R7 is what the accounts held', 'R8 is R7'],
@@ -97,7 +97,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'whose vouchers were redeemed on a day',
+    'the issuer of the vouchers redeemed on a day',
     `update book_movements set issuer_id = issuer_id - 1 where ${BAR}`,
     {
       identities: ['R2 is what vouchers held'],
@@ -106,7 +106,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'a kind of movement that there is not',
+    'a movement of an unknown kind',
     `update book_movements set credit_kind = 'FLOAT' where ${BAR}`,
     {
       identities: [
@@ -121,7 +121,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'how old vouchers are',
+    'the age of vouchers',
     `update book_aging set amount_minor = amount_minor + 1 where ${LAST} and basis = 'expires'`,
     {
       identities: ['R4 is R2'],
@@ -130,7 +130,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'in which month vouchers were issued',
+    'the month in which vouchers were issued',
     `update book_cohorts set amount_minor = amount_minor + 1 where ${BAR}`,
     {
       identities: ['R2 months are R2', 'R5 cohorts are R2'],
@@ -160,7 +160,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     { verify: ['closing 06', 'seal 06'] },
   ],
   [
-    'what a float holds',
+    'the balance of a float',
     `update floats set balance_minor = balance_minor + 1
       where merchant_id = (select min(merchant_id) from floats)`,
     {
@@ -171,13 +171,13 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'what a voucher holds',
+    'the balance of a voucher',
     `update vouchers set balance_minor = balance_minor + 1
       where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
     { full: ['voucher-balances', 'totals'], since: ['voucher-totals', 'totals'] },
   ],
   [
-    'what was commission',
+    'the commission of a day',
     'update settlement_fees set fee_minor = fee_minor + 1',
     { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
   ],
@@ -187,7 +187,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
   ],
   [
-    'a settlement without its number',
+    'a settlement with another number',
     "update settlements set number = 2, year = 2026 where state <> 'DRAFT'",
     { full: ['settlements'] },
   ],
@@ -206,19 +206,23 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     "update settlement_lines set amount_minor = amount_minor + 1 where kind = 'REDEMPTION'",
     { full: ['settlements'] },
   ],
-  ['what a settlement began with', 'update settlements set carried_minor = 1', { full: ['settlements'] }],
+  [
+    'the amount carried into a settlement',
+    'update settlements set carried_minor = 1',
+    { full: ['settlements'] },
+  ],
   [
     'a payout of another amount',
     'update settlement_payouts set amount_minor = amount_minor + 1',
     { full: ['payouts'] },
   ],
   [
-    'a settlement that says that it came back',
+    'a paid settlement recorded as returned',
     "update settlements set state = 'RETURNED' where state = 'PAID'",
     { full: ['payouts'] },
   ],
   [
-    'from which account vouchers expired',
+    'the account from which vouchers expired',
     "update book_movements set debit_kind = 'RESERVE' where kind = 'EXPIRY'",
     {
       identities: [
@@ -235,7 +239,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'from which account was redeemed',
+    'the account from which vouchers were redeemed',
     `update book_movements set debit_kind = 'RESERVE' where ${BAR}`,
     {
       identities: [
@@ -253,7 +257,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'an activation after the last closing that is gone',
+    'a missing activation after the last closing',
     `delete from journal where kind = 'ACTIVATION' and ${OPEN}`,
     {
       full: ['voucher-balances', 'activations', 'reserve-shares', 'totals'],
@@ -261,7 +265,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'a reservation after the last closing that is gone',
+    'a missing reservation after the last closing',
     `delete from journal where kind = 'RESERVATION' and ${OPEN}`,
     {
       checks: ['floats are what is stored'],
@@ -270,7 +274,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'a redemption after the last closing by another merchant',
+    'a redemption by another merchant after the last closing',
     "update journal set merchant_id = merchant_id - 1 where reference = 'open 1'",
     {
       full: ['journal-entries', 'redemption-updates', 'references'],
@@ -278,18 +282,18 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
-    'a top-up after the last closing of which the audit knows nothing',
+    'a top-up after the last closing that is not in the audit',
     `update audit set action = 'float.other'
       where sequence = (select max(sequence) from audit where action = 'float.top-up')`,
     { full: ['top-ups'], since: ['top-ups'] },
   ],
   [
-    'an update after the last closing of another amount',
+    'an update of another amount after the last closing',
     "update redemption_updates set new_minor = new_minor + 1 where updated_at >= '2026-03-08'",
     { full: ['redemption-updates'], since: ['redemption-updates'] },
   ],
   [
-    'a batch after the last closing that is not complete',
+    'a batch without its vouchers after the last closing',
     "update vouchers set batch_id = 1 where activated_at >= '2026-03-08'",
     {
       full: ['journal-entries', 'reserve-shares', 'batches'],

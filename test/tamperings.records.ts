@@ -1,25 +1,21 @@
 import { A_FLOAT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
 
-/** To what is recorded beside the journal: references, updates, holds, voids and buckets. */
+/** Changes of the records beside the journal: references, updates, holds, voids and buckets. */
 export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
   // Without its claim a redemption no longer uses its reference up: a retry would be a second payment.
+  ['a redemption without its claim', `delete from claims where reference = 'sale-3'`, ['references']],
   [
-    'a redemption that has given its reference free',
-    `delete from claims where reference = 'sale-3'`,
-    ['references'],
-  ],
-  [
-    'an updated redemption that has given its reference free',
+    'an updated redemption without its claim',
     `delete from claims where reference = 'sale-0'`,
     ['references'],
   ],
   [
-    'a batch that has given its reference free',
+    'a batch without its claim',
     `delete from claims where reference = 'now' and operation = 'generate'`,
     ['references'],
   ],
   [
-    'a top-up that has given its reference free',
+    'a top-up without its claim',
     `delete from claims where ctid = (select min(ctid) from claims where operation = 'top-up')`,
     ['references'],
   ],
@@ -62,23 +58,23 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     ['redemption-updates'],
   ],
   [
-    'an update that says that it reversed in full',
+    'a partial reversal recorded as a full one',
     `update redemption_updates set new_id = null, new_minor = 0 where new_id is not null`,
     ['redemption-updates'],
   ],
   [
-    'an update that says that it left something',
+    'a full reversal recorded as a partial one',
     `update redemption_updates set new_id = gen_random_uuid(), new_minor = 1 where new_id is null`,
     ['update-entries'],
   ],
   [
-    'an update of a transaction that is no redemption',
+    'an update of a transaction that is not a redemption',
     `insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
       select id, gen_random_uuid(), 0, now() from journal where reference = 'activation-1'`,
     ['redemption-updates', 'update-entries'],
   ],
   [
-    'an update whose new redemption stands alone',
+    'an update whose new redemption names no original',
     `update journal set original_id = null, reference = null where reference = 'NEW-sale-0'`,
     ['update-entries'],
   ],
@@ -88,7 +84,7 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     ['redemption-updates', 'update-entries'],
   ],
   [
-    'money that is held and is not in transit',
+    'held money that is not in transit',
     `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at,
         entry_id)
       select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now(), gen_random_uuid() from accounts
@@ -96,7 +92,7 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     ['holds'],
   ],
   [
-    'money in transit that nobody holds',
+    'money in transit without a hold',
     `
       insert into accounts (kind, merchant_id, currency, decimals) values ('TRANSIT', 0, 'USD', 2)
         on conflict do nothing;
@@ -113,7 +109,7 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     ['voids'],
   ],
   [
-    'a voucher in another bucket than its serial number says',
+    'a voucher in another bucket than that of its serial number',
     `update vouchers set bucket = 7 where serial_number = (${ONE_VOUCHER})`,
     ['voucher-balances', 'journal-entries', 'activations', 'reserve-shares', 'buckets'],
   ],

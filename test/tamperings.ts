@@ -1,4 +1,4 @@
-/** What somebody with the owner's rights could do, or a defect, with the checks that see it. */
+/** A change that the owner of the database or a defect could make, and the checks that detect it. */
 export type Tampering = readonly [what: string, statement: string, red: readonly string[]];
 
 export const ONE_VOUCHER =
@@ -10,7 +10,7 @@ export const A_FLOAT = `select min(id) from accounts where kind = 'FLOAT' and cu
 
 const OF_FLOAT = `(select merchant_id from accounts where id = (${A_FLOAT}))`;
 
-/** Accounts that nothing was booked to yet: no difference, and to be found as none. */
+/** Accounts without entries, which are not a difference. */
 export const UNUSED_ACCOUNTS = `with made as (
     insert into accounts (kind, merchant_id, currency, decimals)
     select unnest(array['SETTLEMENT', 'FLOAT']::account_kind[]), merchant_id, 'GBP', 2 from accounts
@@ -20,20 +20,20 @@ export const UNUSED_ACCOUNTS = `with made as (
   insert into floats (account_id, merchant_id, currency, decimals)
   select id, merchant_id, currency, decimals from made where kind = 'FLOAT'`;
 
-/** To the journal, to what vouchers and floats hold, and to updates. */
+/** Changes of the journal, of the balances of vouchers and floats, and of updates. */
 export const TAMPERINGS: readonly Tampering[] = [
   [
-    'a float that holds more',
+    'a float with a higher balance',
     `update floats set balance_minor = balance_minor + 1 where account_id = (${A_FLOAT})`,
     ['float-balances', 'totals'],
   ],
   [
-    'a voucher that holds more',
+    'a voucher with a higher balance',
     `update vouchers set balance_minor = balance_minor + 1 where serial_number = (${ONE_VOUCHER})`,
     ['voucher-balances', 'totals'],
   ],
   [
-    'a redemption that is gone',
+    'a missing redemption',
     `delete from journal where reference = 'sale-3'`,
     ['voucher-balances', 'references', 'totals'],
   ],
@@ -55,29 +55,29 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
-    'money of another currency, behind its own in the alphabet',
+    'money of another currency, later in the alphabet',
     `update journal set currency = 'ZAR' where reference = 'sale-3'`,
     ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
-    'a voucher all of whose money is of another currency',
+    'a voucher with all of its money in another currency',
     `update journal set currency = 'EUR' where serial_number = (${OF_ACTIVATION})`,
     ['voucher-balances', 'journal-entries'],
   ],
   [
-    'a top-up that went to no float',
+    'a top-up that did not go to a float',
     `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'TOP_UP'`,
     ['float-balances', 'journal-entries', 'totals'],
   ],
   [
-    'a reservation that went to no reserve',
+    'a reservation that did not go to a reserve',
     `
       update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION'
       and batch_id = (select id from batches where reference = 'now')`,
     ['journal-entries'],
   ],
   [
-    'an activation that went to no voucher',
+    'an activation that did not go to a voucher',
     `
       update journal set credit_account = (${A_SETTLEMENT}), serial_number = null
       where reference = 'activation-1'`,
@@ -119,12 +119,12 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['journal-entries'],
   ],
   [
-    'an account that does not exist, and is no reserve either',
+    'an account that does not exist, outside the range of reserves',
     `update journal set credit_account = 4999999999 where reference = 'sale-3'`,
     ['journal-entries', 'totals'],
   ],
   [
-    'an entry that moves nothing',
+    'an entry of zero',
     `alter table journal drop constraint journal_amount_positive;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         occurred_at)
@@ -134,7 +134,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['journal-entries', 'top-ups'],
   ],
   [
-    'money that stays where it is',
+    'an entry from an account to itself',
     `alter table journal drop constraint journal_accounts_differ;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
         occurred_at)
@@ -143,7 +143,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['journal-entries', 'activations', 'replacement-entries'],
   ],
   [
-    'a redemption of another voucher than it says',
+    'a redemption that names another voucher',
     `update journal set serial_number = serial_number + 1 where reference = 'sale-3'`,
     ['journal-entries', 'references'],
   ],
@@ -153,13 +153,13 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['journal-entries', 'references'],
   ],
   [
-    'a voucher that was never activated',
+    'an active voucher without an activation',
     `update vouchers set value_minor = 500, activated_at = now() where activated_at is null and closed is null
       and batch_id = (select id from batches where reference = 'open')`,
     ['activations'],
   ],
   [
-    'an active voucher that says it is not',
+    'an inactive voucher with an activation',
     `update vouchers set value_minor = null, activated_at = null
       where serial_number = (select serial_number from journal where reference = 'activation-1')`,
     ['activations'],
@@ -175,7 +175,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['float-balances', 'voucher-balances', 'activations'],
   ],
   [
-    'another value than was activated',
+    'a voucher with another value than was activated',
     `update vouchers set value_minor = value_minor + 1 where serial_number = (${ONE_VOUCHER})`,
     ['activations'],
   ],
@@ -193,7 +193,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['voucher-balances', 'update-entries', 'totals'],
   ],
   [
-    'an update whose original is gone',
+    'an update without its original',
     `delete from journal where reference = 'sale-1'`,
     ['voucher-balances', 'redemption-updates', 'references', 'totals'],
   ],
@@ -233,7 +233,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['voucher-balances', 'journal-entries', 'redemption-updates', 'totals'],
   ],
   [
-    'an update of what is no redemption',
+    'an update of an entry that is not a redemption',
     `update journal set kind = 'EXPIRY' where reference = 'sale-1'`,
     ['journal-entries', 'redemption-updates', 'references'],
   ],
@@ -264,7 +264,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['redemption-updates'],
   ],
   [
-    'a reversal of nothing',
+    'a reversal without an original',
     `update journal set original_id = null where reference = 'CANCEL-sale-1'`,
     ['redemption-updates', 'update-entries'],
   ],

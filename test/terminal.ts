@@ -12,7 +12,7 @@ export const BIN = fileURLToPath(new URL('../sdk/bin/scrip-client.mjs', import.m
 
 type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
-/** A merchant who types commands, each in a process of its own, against the service. */
+/** Runs commands of the client against the service, each in a process of its own. */
 export class Terminal {
   readonly till: Till;
   readonly folder: string;

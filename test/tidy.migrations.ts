@@ -1,4 +1,4 @@
-/** The rules of the house for migrations (STYLE.md, "Migrations"). */
+/** The house rules for migrations (STYLE.md, "Migrations"). */
 
 import { forbid, type Rule, type SourceFile } from './tidy.rule.ts';
 
@@ -33,7 +33,7 @@ export const migrationsArePortable: Rule = (files) =>
     isMigration,
   )(files.map(withoutComments));
 
-/** What takes away, renames or narrows something that the programs of the release before use. */
+/** Statements that drop, rename or narrow something that the previous release uses. */
 const CONTRACTION = new RegExp(
   [
     'drop\\s+(?!default\\b|not\\s+null\\b)',
@@ -53,7 +53,7 @@ const CONTRACTION = new RegExp(
   'gi',
 );
 
-/** A migration says "Works from" an older version: then it may only add. */
+/** A migration with "Works from" an older version may only add. */
 export const migrationsOnlyAdd: Rule = (files) =>
   forbid(
     CONTRACTION,

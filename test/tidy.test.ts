@@ -9,7 +9,7 @@ const FOLDERS = [
   ...['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', '.ci'],
   ...['sdk', 'conformance', 'embedded', 'print'],
 ];
-/** What is built, or brought by others. */
+/** Built and third-party files. */
 const FOREIGN =
   /^(sdk|conformance|mutation)\/(dist|node_modules|results|package-lock)|^test\/\w+\/installed\//;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
@@ -259,11 +259,11 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
   },
 };
 
-describe('the rules of the house', async () => {
+describe('the house rules', async () => {
   const project = await readProject();
   for (const [name, rule] of Object.entries(RULES)) {
     const { broken, fine } = EXAMPLES[name as keyof typeof RULES];
-    it(`"${name}" finds what breaks it, and nothing else`, () => {
+    it(`"${name}" finds violations, and nothing else`, () => {
       for (const files of broken) assert.notDeepEqual(rule(files), [], `not found: ${JSON.stringify(files)}`);
       assert.deepEqual(rule(fine), []);
     });

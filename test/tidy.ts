@@ -1,6 +1,6 @@
 /**
- * The rules of the house that a program can check (STYLE.md gives their reasons). Each rule is a pure
- * function from files to findings, so that tidy.test.ts can show that it finds what it is there to find.
+ * The house rules that a program can check (STYLE.md gives their reasons). Each rule is a pure function
+ * from files to findings, so that tidy.test.ts can show that it finds violations.
  */
 
 import {
@@ -56,7 +56,7 @@ function partOf(path: string): string {
   return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
 }
 
-/** What a file imports or exports again, as written. */
+/** The imports and re-exports of a file, as written. */
 function importsOf(text: string): string[] {
   const found = text.matchAll(
     /^\s*(?:import|export|\}).*?\bfrom '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm,
@@ -91,9 +91,9 @@ function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
       );
 }
 
-/** What a package may import beside its own files: packages, except where they are named here. */
+/** The imports that the files of a package may have. */
 const PACKAGES: readonly (readonly [path: RegExp, allowed: RegExp, message: string])[] = [
-  // It runs where there is neither Node nor the service; only its command line needs Node.
+  // The client needs neither Node nor the service; only its command line needs Node.
   [/^sdk\/src\/(?!cli\/)/, /^\.\/(?!cli\/)/, 'the client stands alone'],
   [/^sdk\/src\/cli\//, /^(\.|\.\.)\/|^node:/, 'the client stands alone'],
   // Independent of the service and of the client, since it checks servers.
@@ -118,7 +118,7 @@ const sqlOnlyInQueries = forbid(
   (file) => isSource(file) && !holdsSql(file.path),
 );
 
-/** The length of each function, told by its indentation, which the formatter keeps. */
+/** The length of each function, by its indentation, which the formatter keeps. */
 const functionsAreShort: Rule = (files) => files.filter(isCode).flatMap(longFunctions);
 
 function longFunctions({ path, text }: SourceFile): string[] {
@@ -164,8 +164,8 @@ const noDrawers: Rule = (files) =>
     .map(({ path }) => `${path} lies in a drawer: a folder is a noun of the domain`);
 
 /**
- * What people read: the source, the documents and all texts of the program. Not the tests, and not what
- * is generated.
+ * The files that people read: the source, the documents and all texts of the program. Not the tests, and
+ * no generated file.
  */
 const isRead = ({ path }: SourceFile) =>
   /^(src|sql|docs|bin|sdk|conformance|embedded|print)\/|^[A-Z]+\.md$/.test(path) &&
@@ -183,10 +183,10 @@ const plainWords: Rule = (files) =>
     )(files);
   });
 
-/** Text that no formatter can break: strings, patterns and links. Each counts as what is left of it. */
+/** Text that no formatter can break: strings and patterns. Its length does not count. */
 const UNBREAKABLE = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![/*])(?:[^/\\]|\\.)+\/\w*/g;
 
-/** Lines as wide as a screen holds. Tables and code of Markdown, and strings, cannot be wrapped. */
+/** The width of lines. Tables and code of Markdown, and strings, cannot be wrapped. */
 const linesAreNarrow: Rule = (files) =>
   files
     .filter((file) => isCode(file) || /\.(sql|md)$/.test(file.path))

@@ -11,7 +11,7 @@ type Answer = Awaited<ReturnType<ListeningService['request']>>;
 let references = 0;
 const fresh = () => `made-${++references}`;
 
-/** A merchant at its till: what it takes to ask the service, and to say in a line what must come of it. */
+/** A merchant that sends requests to the service, and checks the answer of each in one line. */
 export class Till {
   readonly testService: ListeningService;
   readonly merchant: Merchant;
@@ -22,13 +22,13 @@ export class Till {
   }
 
   /**
-   * A merchant of a fresh service, with every permission unless said otherwise; all of it ends with the test.
+   * Creates a merchant of a fresh service, with every permission by default. The service ends with the test.
    */
   static async open(t: TestContext, wanted: Wanted = {}): Promise<Till> {
     return Till.at(await testService(t), wanted);
   }
 
-  /** Another merchant of a service. */
+  /** Creates another merchant of a service. */
   static async at(listening: ListeningService, wanted: Wanted = {}): Promise<Till> {
     return new Till(listening, await listening.createMerchant({ permit: ['update-redemption'], ...wanted }));
   }
@@ -38,20 +38,20 @@ export class Till {
     return new Till(await testService(t, this.testService), this.merchant);
   }
 
-  ask(asked: ApiRequest): Promise<Answer> {
-    return this.testService.request(this.merchant, asked);
+  ask(request: ApiRequest): Promise<Answer> {
+    return this.testService.request(this.merchant, request);
   }
 
-  /** Asks for what must be done, and gives the answer. */
-  async done(asked: ApiRequest): Promise<Answer> {
-    const answer = await this.ask(asked);
+  /** Sends a request that must succeed. @returns the answer */
+  async done(request: ApiRequest): Promise<Answer> {
+    const answer = await this.ask(request);
     assert.deepEqual([answer.statusCode, answer.status, answer.body.message], ['00', 200, 'Success']);
     return answer;
   }
 
-  /** Asks for what must be refused with a code, and the HTTP status that the dialect has for it. */
-  async refused(dialect: Pick<Dialect, 'statusOf'>, code: string, asked: ApiRequest): Promise<Answer> {
-    const answer = await this.ask(asked);
+  /** Sends a request that must be refused with a code, and with its HTTP status in the dialect. */
+  async refused(dialect: Pick<Dialect, 'statusOf'>, code: string, request: ApiRequest): Promise<Answer> {
+    const answer = await this.ask(request);
     assert.deepEqual([answer.statusCode, answer.status], [code, dialect.statusOf(code)]);
     if (code !== '58') assert.equal(answer.data, null);
     return answer;
@@ -65,10 +65,10 @@ export class Till {
 
   async voucher(value: number | null = 25): Promise<Voucher> {
     const [voucher] = await this.vouchers(1, value);
-    return voucher ?? assert.fail('a batch came without its voucher');
+    return voucher ?? assert.fail('the batch has no voucher');
   }
 
-  /** What is left on a voucher. */
+  /** The balance of a voucher. */
   async balanceOf({ code, pin }: Voucher): Promise<number> {
     const body = { code, pin };
     return (await this.done({ method: 'POST', path: '/merchant-client/v2/balance', body })).data.balance;

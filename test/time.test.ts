@@ -6,7 +6,7 @@ import { parseTimestamp } from '../src/db/sql.ts';
 import { isoDay, isoFromJson, isoTime } from '../src/time.ts';
 
 const DAY_MS = 86_400_000;
-/** Any time that a Date can hold, and times about the ends of days and seconds. */
+/** Any time that a Date can hold, and times around the ends of days and seconds. */
 const times = fc.oneof(
   fc.integer({ min: -8.64e15, max: 8.64e15 }),
   fc
@@ -17,7 +17,7 @@ const times = fc.oneof(
     .map(([day, ms]) => day * DAY_MS + ms),
 );
 
-test('a time is written as Date writes it, whatever was written before', () => {
+test('a time is formatted as Date formats it, after any other time', () => {
   fc.assert(
     fc.property(fc.array(times, { minLength: 1, maxLength: 20 }), (all) => {
       for (const ms of all) {
@@ -29,12 +29,12 @@ test('a time is written as Date writes it, whatever was written before', () => {
   );
 });
 
-test('more days than are kept are written right as well', () => {
+test('more days than the cache holds are formatted correctly', () => {
   for (let day = 0; day < 3_000; day++)
     assert.equal(isoTime(day * DAY_MS), new Date(day * DAY_MS).toISOString());
 });
 
-test('what is no time is not written', () => {
+test('an invalid time is refused', () => {
   for (const none of [Number.NaN, Number.POSITIVE_INFINITY, 8.64e15 + 1]) {
     assert.throws(() => isoTime(none), RangeError);
     assert.throws(() => isoDay(none), RangeError);
@@ -42,19 +42,19 @@ test('what is no time is not written', () => {
   assert.throws(() => isoFromJson('no time'), RangeError);
 });
 
-test('a time in JSON of the database is cut to milliseconds', () => {
+test('a time in JSON of the database is truncated to milliseconds', () => {
   const cases = [
     ['2026-03-02T09:15:04+00:00', '2026-03-02T09:15:04.000Z'],
     ['2026-03-02T09:15:04.1+00:00', '2026-03-02T09:15:04.100Z'],
     ['2026-03-02T09:15:04.117+00:00', '2026-03-02T09:15:04.117Z'],
     ['2026-03-02T09:15:04.117999+00:00', '2026-03-02T09:15:04.117Z'],
-    // Of a session that has another time zone.
+    // In a session with another time zone.
     ['2026-03-02T09:15:04.117+05:30', '2026-03-02T03:45:04.117Z'],
   ] as const;
   for (const [text, expected] of cases) assert.equal(isoFromJson(text), expected);
 });
 
-test('a time of the database is read as the driver reads it, whatever was read before', () => {
+test('a time of the database is parsed as the driver parses it, after any other time', () => {
   const driver = pg.types.getTypeParser(1184, 'text') as (text: string) => unknown;
   const texts = fc.oneof(
     times

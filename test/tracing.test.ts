@@ -24,7 +24,7 @@ type Sent = {
   status: { code: number };
 };
 
-/** A collector: it takes spans by OTLP over HTTP, as JSON. */
+/** A collector that receives spans by OTLP over HTTP, as JSON. */
 async function collect(t: TestContext) {
   const spans: Sent[] = [];
   const texts: string[] = [];
@@ -55,7 +55,7 @@ const attribute = ({ attributes }: Sent, key: string) => {
   return value?.stringValue ?? value?.intValue;
 };
 
-test('a redemption is followed from the call to the statement and to its webhook', async (t) => {
+test('a redemption is traced from the request to the statement and to its webhook', async (t) => {
   const { spans, texts } = await collect(t);
   const hooked = await Hooked.open(t);
   await hooked.stop();
@@ -94,7 +94,7 @@ test('a redemption is followed from the call to the statement and to its webhook
   assert.equal(call.name, 'POST /merchant-client/v2/redeem');
   assert.equal(attribute(call, 'scrip.operation'), 'redeemVoucher');
   assert.equal(attribute(call, 'scrip.status'), '00');
-  // A client's trace is linked to, and only a proxy's goes on.
+  // The trace of a client is linked. Only that of a trusted proxy is continued.
   assert.notEqual(call.traceId, 'a'.repeat(32));
   assert.ok(call.links?.some(({ traceId }) => traceId === 'a'.repeat(32)));
   assert.deepEqual([proxied.traceId, proxied.parentSpanId], ['a'.repeat(32), 'b'.repeat(16)]);
@@ -110,16 +110,16 @@ test('a redemption is followed from the call to the statement and to its webhook
   );
   assert.equal(attribute(webhook, 'http.response.status_code'), 200);
 
-  // Nothing in them could be spent, or found again elsewhere.
+  // No span contains a code, a PIN, a reference or the URL of an endpoint.
   for (const secret of [voucher.code, voucher.pin.padStart(5, '"'), 'by-a-client', receiver.url])
     for (const text of texts) assert.ok(!text.includes(secret), secret);
 });
 
-test('a collector that is away is told of once, and the service goes on', async (t) => {
+test('a collector that refuses spans is logged once', async (t) => {
   const { refuse } = await collect(t);
   refuse(400);
-  const told: string[] = [];
-  const log = { warn: (_fields: object, text: string) => told.push(text), info: () => {} };
+  const warnings: string[] = [];
+  const log = { warn: (_fields: object, text: string) => warnings.push(text), info: () => {} };
   const tracing = startTracing('0.0.0', log as never);
   const incoming = { method: 'GET', route: '/', operation: 'o', variant: 'a', traceparent: undefined };
   const trace = tracing.request({ ...incoming, isTrusted: false });
@@ -129,5 +129,5 @@ test('a collector that is away is told of once, and the service goes on', async 
   );
   trace.end({ httpStatus: 200, statusCode: '00', merchantId: 1, transactionId: undefined });
   await tracing.stop();
-  assert.deepEqual(told, ['traces cannot be exported']);
+  assert.deepEqual(warnings, ['traces cannot be exported']);
 });

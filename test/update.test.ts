@@ -10,7 +10,7 @@ const [A, B] = DIALECTS as [Dialect, Dialect];
 
 for (const dialect of DIALECTS) {
   describe(`the update of a redemption by ${dialect.name}`, () => {
-    test('cancels, reverses and books anew, and the details tell the same', async (t) => {
+    test('cancels, reverses and books again, and the details show the same', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       const original = await till.done(dialect.redeem(voucher, 10, 'sale'));
@@ -38,7 +38,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('reverses fully with 0, and when nothing is said; then there is nothing in force', async (t) => {
+    test('reverses fully with amount 0 or without an amount, and leaves no transaction in force', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       for (const [reference, amountUsed] of [
@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('happens once: another one, equal or not, is told the first', async (t) => {
+    test('is booked once: another one, equal or not, is refused with the data of the first', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
@@ -82,7 +82,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('leaves the first request a replay', async (t) => {
+    test('leaves a repeated redemption a replay', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
@@ -92,7 +92,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 18);
     });
 
-    test('gives money back on a voucher that cannot be spent, and takes none', async (t) => {
+    test('returns money to a blocked or expired voucher, and takes none', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [blocked, expired] = await till.vouchers(2);
@@ -117,7 +117,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('goes to the voucher that replaced another one, whose history adds up to its balance', async (t) => {
+    test('returns money to the last replacement, whose history adds up to its balance', async (t) => {
       const till = await Till.open(t);
       const { service } = till.testService;
       const { data } = await till.done(dialect.generate('batch', 1, 25));
@@ -155,7 +155,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is for the merchant that redeemed, and for nothing else', async (t) => {
+    test('is permitted only to the merchant that redeemed, and only for a redemption', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       const inactive = await till.voucher(null);
@@ -172,15 +172,15 @@ for (const dialect of DIALECTS) {
 }
 
 describe('an update', () => {
-  test('takes the transactionId in the place of a reference', async (t) => {
+  test('accepts the transactionId in place of a reference', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: ApiRequest = {
+    const request: ApiRequest = {
       method: 'POST',
       path: '/merchant-client/v2/redeem',
       body: { code, pin, amount: 10 },
     };
-    const { transactionId } = (await till.done(asked)).data;
+    const { transactionId } = (await till.done(request)).data;
     const { data } = await till.done(update(transactionId, 4));
     assert.deepEqual(
       data.transactions.map((each: Record<string, unknown>) => each['reference']),
@@ -194,7 +194,7 @@ describe('an update', () => {
     }
   });
 
-  test('takes an amount that is one, and no reference of its own making', async (t) => {
+  test('refuses an invalid amount and a reserved reference', async (t) => {
     const till = await Till.open(t);
     await till.done(B.redeem(await till.voucher(25), 10, 'sale'));
     for (const amountUsed of [-0.01, 1.001, 1e300]) await till.refused(A, '13', update('sale', amountUsed));

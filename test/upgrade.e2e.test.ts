@@ -17,7 +17,7 @@ import { until } from './until.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
-/** Adds a column to a table of every call, and a table of its own. */
+/** Adds a column to a table that every request uses, and a table. */
 const EXPANDS = `-- A test: what a release adds.
 -- Works from: NEWEST
 alter table merchants add column motto text;
@@ -92,10 +92,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Serves by the release in a folder. @returns its address */
+/** Starts the release in a folder. @returns its address */
 async function serve(root: string): Promise<string> {
   const child = start(root, 'serve', '--no-work', '--processes', '1');
-  return until('it serves', () => {
+  return until('the service serves', () => {
     assert.equal(child.exitCode, null, child.out());
     return /serves (\S+)/.exec(child.out())?.[1];
   });
@@ -108,7 +108,7 @@ async function run(root: string, ...args: string[]): Promise<{ status: number | 
 }
 
 describe('an upgrade', () => {
-  it('goes one process at a time: both releases serve, and one can be started again', async () => {
+  it('goes one process at a time: both releases serve, and the older one can be started again', async () => {
     const merchant = await old.createMerchant({ float: 100_000n });
     const order = async (address: string, reference: string) => {
       const response = await fetch(`${address}/api/v2/vouchers`, {
@@ -138,7 +138,7 @@ describe('an upgrade', () => {
     assert.equal(reconciled.status, 0, reconciled.out);
   });
 
-  it('that was killed in the middle has changed nothing, and is done by the next start', async () => {
+  it('that was killed has changed nothing, and is done by the next run', async () => {
     await addMigration(2, HANGS);
     const killed = start(folder, 'migrate');
     const owner = await openOwner(old.url);
@@ -154,7 +154,7 @@ describe('an upgrade', () => {
         return (await asleep()).length > 0;
       });
       killed.kill('SIGKILL');
-      // The server notices, and undoes what it did.
+      // The server notices, and rolls back.
       await until('the migration ends', async () => (await asleep()).length === 0);
     } finally {
       await owner.close();
@@ -167,7 +167,7 @@ describe('an upgrade', () => {
     });
   });
 
-  it('to a schema that takes something away is refused by the older release, in one line', async () => {
+  it('with a migration that removes a table is refused by the older release in one line', async () => {
     await addMigration(3, CONTRACTS);
     assert.equal((await run(folder, 'migrate')).status, 0);
     const { status, out } = await run(ROOT, 'serve');

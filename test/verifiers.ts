@@ -5,13 +5,13 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from './leave-nothing.ts';
 
-/** Programs that verify exports, which others wrote: test/verifiers/install.sh installs them. */
+/** Third-party programs that verify exports. test/verifiers/install.sh installs them. */
 
 const INSTALLED = fileURLToPath(new URL('./verifiers/installed/', import.meta.url));
 const PYTHON = { PYTHONPATH: join(INSTALLED, 'python') };
 const MINUTES_MAX_MS = 300_000;
 
-/** Checks a document against its schema; prints what is wrong. */
+/** Checks a document against its schema, and prints the errors. */
 const CHECK_SCHEMA = `
 import sys
 from lxml import etree
@@ -20,8 +20,8 @@ if not schema.validate(etree.parse(sys.argv[2])): sys.exit(str(schema.error_log)
 `;
 
 /**
- * What a verifier finds wrong with a text: nothing where it is right. Undefined where the verifier is not
- * installed, which the test then prints.
+ * Verifies a text. @returns the errors, '' if there are none; undefined if the verifier is not installed,
+ * which the test then prints
  */
 export type Verify = (t: TestContext, text: string) => Promise<string | undefined>;
 
@@ -46,7 +46,7 @@ export const hledgerCheck: Verify = (t, text) =>
     ];
   });
 
-/** Of an ISO 20022 message, such as `camt.053.001.08`. */
+/** Checks an ISO 20022 message, such as `camt.053.001.08`. */
 export const schemaCheck =
   (message: string): Verify =>
   (t, text) =>

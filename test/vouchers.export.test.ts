@@ -47,7 +47,7 @@ const exporting = (serial: bigint, name: string, ...more: string[]) => [
 ];
 
 describe('the export of one replacement', () => {
-  test('writes only its code and PIN, once, and tells them nowhere else', async () => {
+  test('writes only its code and PIN, once, and shows them nowhere else', async () => {
     const [lost, other] = await makeVouchers(context, 'lost', 2);
     assert.ok(lost && other);
     await operator.fails(/was not replaced: name the voucher/, ...exporting(lost.serialNumber, 'a.csv'));
@@ -113,11 +113,11 @@ describe('the export of one replacement', () => {
         [`${line('b.csv')} as export 2 by Bob\n`, ''],
       ],
     );
-    const told = [replaced.out, replaced.err, listed.out, listed.err, ...audited.map(({ all }) => all)];
-    for (const each of told) assert.ok(!each.includes(made.code), each);
+    const texts = [replaced.out, replaced.err, listed.out, listed.err, ...audited.map(({ all }) => all)];
+    for (const each of texts) assert.ok(!each.includes(made.code), each);
   });
 
-  test('is won by one of two at once, and counts when its file could not be written', async () => {
+  test('succeeds for one of two concurrent calls, and counts even if its file cannot be written', async () => {
     const [lost] = await makeVouchers(context, 'race', 1);
     assert.ok(lost);
     const batch = await findBatch(context, 'race');
@@ -142,7 +142,7 @@ describe('the export of one replacement', () => {
       const locking = sql`
         select distinct l.pid from pg_locks l join pg_database d on d.oid = l.database
         where d.datname = current_database() and l.relation = 'vouchers'::regclass and l.mode = 'RowShareLock'`;
-      // They wait for the voucher, which this transaction has locked: without that, they end.
+      // Both wait for the voucher, which this transaction has locked.
       while ((await db.query(locking)).length < 2) assert.equal(ended, 0);
       return { settled };
     });
@@ -169,7 +169,7 @@ describe('the export of one replacement', () => {
     assert.match((await readFile(pdf)).toString('latin1'), /^%PDF-/);
   });
 
-  test('takes another person, or a broken glass', async (t) => {
+  test('needs the approval of another person, or --break-glass', async (t) => {
     const listening = await testService(t);
     const alone = Operator.at(listening, {});
     const made = await alone.json('merchant', 'create', '--name', 'Four eyes', '--float', '100');

@@ -22,7 +22,7 @@ import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
 const FAR = new Date('2099-01-01T00:00:00Z');
 
-/** Everything that changes a voucher. */
+/** The operations that change a voucher. */
 const CHANGES: readonly (readonly [
   name: string,
   run: (operator: Operator, serial: bigint) => Promise<unknown>,
@@ -57,7 +57,7 @@ beforeEach(() => {
 
 const makeOne = async () => (await makeVouchers(context, reference, 1))[0] as Made;
 
-/** The row of a voucher, and where it stands: that changes with every update. */
+/** The row of a voucher, and its position, which changes with every update. */
 async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | undefined> {
   const [row] = await service.db.query<Record<string, unknown>>(
     sql`select *, ctid from vouchers where serial_number = ${serialNumber}`,
@@ -67,7 +67,7 @@ async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | un
 
 describe('every change of a voucher', () => {
   for (const [name, run] of CHANGES) {
-    test(`by ${name} touches no other voucher`, async () => {
+    test(`by ${name} changes no other voucher`, async () => {
       const [one, other] = (await makeVouchers(context, reference, 2)) as [Made, Made];
       const [before, untouched] = [await rowOf(one.serialNumber), await rowOf(other.serialNumber)];
       await run(asOperator(service), one.serialNumber);
@@ -75,7 +75,7 @@ describe('every change of a voucher', () => {
       assert.deepEqual(await rowOf(other.serialNumber), untouched);
     });
 
-    test(`by ${name} is refused for a replaced one, and changes nothing`, async () => {
+    test(`by ${name} is refused for a replaced voucher, and changes nothing`, async () => {
       const { serialNumber } = await makeOne();
       await replaceVoucher(asOperator(service), serialNumber);
       const before = await rowOf(serialNumber);
@@ -83,7 +83,7 @@ describe('every change of a voucher', () => {
       assert.deepEqual(await rowOf(serialNumber), before);
     });
 
-    test(`by ${name} is refused for one that does not exist`, async () => {
+    test(`by ${name} is refused for a voucher that does not exist`, async () => {
       await assert.rejects(run(asOperator(service), 999_999_999_999_999n), { code: '14' });
     });
 
@@ -102,7 +102,7 @@ describe('every change of a voucher', () => {
 });
 
 describe('a replacement', () => {
-  test('of an inactive voucher is inactive, and is activated as the old one would have been', async () => {
+  test('of an inactive voucher is inactive, and can be activated', async () => {
     await generate(context, { reference, quantity: 1 });
     const [old] = (await vouchersOf(context, reference)) as [Made];
     const serialNumber = await replaceVoucher(asOperator(service), old.serialNumber);
@@ -128,17 +128,17 @@ describe('a replacement', () => {
     assert.deepEqual([closed.state, closed.balance.minor, closed.replacedBy], ['REPLACED', 0n, serialNumber]);
   });
 
-  test('is one, however many ask for it at once', async () => {
+  test('is made once for eight concurrent calls', async () => {
     const { serialNumber } = await makeOne();
-    const asked = await Promise.allSettled(
+    const results = await Promise.allSettled(
       Array.from({ length: 8 }, () => replaceVoucher(asOperator(service), serialNumber)),
     );
-    assert.equal(asked.filter(({ status }) => status === 'fulfilled').length, 1);
-    for (const each of asked) if (each.status === 'rejected') assert.equal(each.reason.code, '44');
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
+    for (const each of results) if (each.status === 'rejected') assert.equal(each.reason.code, '44');
     assert.equal((await vouchersOf(context, reference)).length, 1);
   });
 
-  test('carries exactly what redemptions of the same moment left', async () => {
+  test('takes over exactly the balance that concurrent redemptions leave', async () => {
     const { serialNumber, code, pin } = await makeOne();
     const sales = Array.from({ length: 20 }, () => redeem(context, { code, pin, amount: 1 }));
     const [replacement, ...done] = await Promise.allSettled([
@@ -152,7 +152,7 @@ describe('a replacement', () => {
     assert.equal(balance.minor, BigInt(30 - sold) * 100n);
   });
 
-  test('stands in the place of the old one where a batch is counted', async () => {
+  test('takes the place of the old voucher in the figures of its batch', async () => {
     const [first] = (await makeVouchers(context, reference, 3)) as [Made];
     await replaceVoucher(asOperator(service), first.serialNumber);
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
@@ -164,6 +164,6 @@ describe('a replacement', () => {
   });
 });
 
-test('the books agree with all that was done here', async () => {
+test('the books agree after all of these operations', async () => {
   assert.equal((await reconcile(service)).ok, true);
 });

@@ -4,34 +4,33 @@ import { openDatabase } from '../src/db/pool.ts';
 import { startTestService } from './harness.ts';
 
 /**
- * How the way to the database is: open; closed (nobody connects, and who was connected is cut off);
- * silent (what is sent arrives, and nothing comes back); paused (nothing moves, until it is open again);
- * slow; lost (what is sent either way vanishes, and who was connected then is neither answered nor told
- * anything ever again).
+ * The state of the way to the database: open; closed (new connections are refused, and existing ones are
+ * cut); silent (data arrives, but nothing comes back); paused (data waits until the way is open again);
+ * slow; lost (data vanishes in both directions, and existing connections never get an answer or an error).
  */
 type State = 'open' | 'closed' | 'silent' | 'paused' | 'slow' | 'lost';
 
 export type Way = {
-  /** The address to take it by. */
+  /** The address of the database by this way. */
   readonly url: string;
   set(state: State): void;
-  /** Cuts off who is connected. */
+  /** Cuts all connections. */
   cut(): void;
   close(): void;
 };
 
 const SLOW_MS = 40;
 
-/** A way to a server that a test can cut, stop and mend. */
+/** Opens a way to a server: a proxy that a test can cut, stop and restore. */
 export async function openWay(to: string): Promise<Way> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
-  /** Those whose connection was lost without a word. */
+  /** The sockets whose connection was lost without an error. */
   const dead = new WeakSet<Socket>();
   let state: State = 'open';
-  /** What waits for the way to open again. */
+  /** The writes that wait until the way is open again. */
   let held: (() => void)[] = [];
-  /** What is on its way, slowly: nothing overtakes it. */
+  /** The number of delayed writes to each socket, which no later write overtakes. */
   const slowly = new WeakMap<Socket, number>();
   const send = (chunk: Buffer, onto: Socket) => {
     const write = () => void (onto.destroyed || onto.write(chunk));
@@ -92,7 +91,7 @@ export async function openWay(to: string): Promise<Way> {
   };
 }
 
-/** A service with a database of its own, and that database once more by a way to it. */
+/** Starts a service with a database of its own, and opens this database again by a way to it. */
 export async function startBehindWay(t: TestContext) {
   const testService = await startTestService();
   t.after(testService.stop);

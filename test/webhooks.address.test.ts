@@ -8,7 +8,7 @@ import { Receiver } from './receiver.ts';
 const refuses = (url: string, expected: RegExp) =>
   assert.throws(() => readEndpointUrl(url, false), expected, url);
 
-test('only public addresses of the internet are public', () => {
+test('private, reserved and invalid addresses are not public', () => {
   const open = [
     '93.184.215.14',
     '8.8.8.8',
@@ -63,7 +63,7 @@ test('only public addresses of the internet are public', () => {
   assert.deepEqual(closed.filter(isPublic), []);
 });
 
-test('an address in any spelling is seen for what it is', () => {
+test('a private address is refused in every spelling', () => {
   for (const host of [
     '127.0.0.1',
     '127.1',
@@ -101,7 +101,7 @@ test('an address in any spelling is seen for what it is', () => {
     refuses(`https://${host}/`, /is not a public address/);
 });
 
-test('what is no plain https address is refused by name', () => {
+test('a URL that is not plain HTTPS is refused with the reason', () => {
   refuses('http://example.com/', /https addresses only/);
   refuses('ftp://example.com/', /https addresses only/);
   refuses('file:///etc/passwd', /https addresses only/);
@@ -125,24 +125,24 @@ test('what is no plain https address is refused by name', () => {
     assert.equal(readEndpointUrl(url, false).href, url);
 });
 
-test('for development http and private addresses are permitted, and nothing else', () => {
+test('HTTP and private addresses are permitted for development, and nothing else', () => {
   assert.equal(readEndpointUrl('http://127.0.0.1:3000/hook', true).port, '3000');
   assert.throws(() => readEndpointUrl('http://user@127.0.0.1/', true));
   assert.throws(() => readEndpointUrl('ftp://127.0.0.1/', true));
 });
 
-/** A resolver that gives one list of addresses after the other, and counts. */
+/** A resolver that returns one list of addresses after the other, and records the names. */
 function resolving(...answers: string[][]) {
-  const asked: string[] = [];
+  const names: string[] = [];
   const resolve: Resolve = (host, _options, done) => {
-    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? [];
-    asked.push(host);
+    const addresses = answers[Math.min(names.length, answers.length - 1)] ?? [];
+    names.push(host);
     done(
       null,
       addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })),
     );
   };
-  return { asked, resolve };
+  return { names, resolve };
 }
 
 async function sendTo(url: string, resolve: Resolve) {
@@ -152,7 +152,7 @@ async function sendTo(url: string, resolve: Resolve) {
   return attempt;
 }
 
-test('a name that resolves to a private address, alone or among others, is not called', async (t) => {
+test('a host name that resolves to a private address, alone or among others, is not called', async (t) => {
   const receiver = await Receiver.start();
   t.after(() => receiver.stop());
   const { port } = new URL(receiver.url);
@@ -163,28 +163,28 @@ test('a name that resolves to a private address, alone or among others, is not c
     ['::ffff:127.0.0.1'],
     ['2002:7f00:1::'],
   ]) {
-    const { asked, resolve } = resolving(addresses);
+    const { names, resolve } = resolving(addresses);
     const { status, error } = await sendTo(`https://rebind.example:${port}/`, resolve);
     assert.deepEqual([status, error], [null, 'rebind.example resolves to an address that is not public']);
-    assert.deepEqual(asked, ['rebind.example']);
+    assert.deepEqual(names, ['rebind.example']);
   }
   assert.equal(receiver.connections, 0);
 });
 
-test('the address that was checked is the one that is called: nothing looks the name up again', async (t) => {
+test('the checked address is called, without another lookup of the name', async (t) => {
   const receiver = await Receiver.start();
   t.after(() => receiver.stop());
   const { port } = new URL(receiver.url);
   // 192.88.99.x would be refused; this one is public and leads nowhere from here. A second answer would
   // be loopback.
-  const { asked, resolve } = resolving(['8.8.8.8'], ['127.0.0.1']);
+  const { names, resolve } = resolving(['8.8.8.8'], ['127.0.0.1']);
   const { status } = await sendTo(`https://rebind.example:${port}/`, resolve);
   assert.equal(status, null);
-  assert.deepEqual(asked, ['rebind.example']);
+  assert.deepEqual(names, ['rebind.example']);
   assert.equal(receiver.connections, 0);
 });
 
-test('a literal private address is not called, even where it came past the check when it was added', async (t) => {
+test('a literal private address is not called, even if it passed the check of the endpoint', async (t) => {
   const receiver = await Receiver.start();
   t.after(() => receiver.stop());
   const { port } = new URL(receiver.url);

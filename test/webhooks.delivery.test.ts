@@ -31,7 +31,7 @@ async function open(t: TestContext, timeoutMs?: number) {
     const isRecorded = ([newest]: readonly { attempts: number; lastAttempt: unknown }[]) =>
       (newest?.attempts ?? 0) >= count && !!newest?.lastAttempt;
     await hooked.until(endpoint.id, isRecorded);
-    // Delivery and attempt are read one after the other: read again, the delivery is as the attempt left it.
+    // Delivery and attempt are read one after the other. Read again, the delivery shows the attempt.
     const [delivery] = await hooked.until(endpoint.id, isRecorded);
     assert.ok(delivery);
     return delivery;
@@ -44,7 +44,7 @@ for (const [status, error] of [
   [404, 'answered 404'],
   [302, 'redirects are not followed'],
 ] as const) {
-  test(`an answer of ${status} is a failure, and tried again with the same id and body`, async (t) => {
+  test(`an answer of ${status} is a failure, and the delivery is retried with the same ID and body`, async (t) => {
     const { hooked, receiver, secret, sell, attempted, clock, id } = await open(t);
     clock.set(new Date());
     receiver.answer(status, { location: `${receiver.url}/elsewhere` });
@@ -52,7 +52,7 @@ for (const [status, error] of [
     const { state, lastAttempt, dueAt } = await attempted(1);
     assert.deepEqual([state, lastAttempt?.status, lastAttempt?.error], ['PENDING', status, error]);
     const wait = (dueAt?.getTime() ?? 0) - clock.now().getTime();
-    assert.ok(wait >= 5_000 && wait <= 6_000, `it is tried again after ${wait} ms`);
+    assert.ok(wait >= 5_000 && wait <= 6_000, `the retry is due after ${wait} ms`);
     receiver.answer(204);
     clock.advance(6_001);
     await hooked.until(id, ([delivery]) => delivery?.state === 'DELIVERED');
@@ -62,18 +62,18 @@ for (const [status, error] of [
     assert.equal(first.headers['webhook-id'], second.headers['webhook-id']);
     assert.equal(first.text, second.text);
     assert.notEqual(first.headers['webhook-timestamp'], second.headers['webhook-timestamp']);
-    // It is written behind the delivery, and must come.
+    // The endpoint is updated after the delivery.
     while ((await findEndpoint(hooked.service.db, id))?.failingSince) await sleep(20);
     verifyAt(first, secret);
   });
 }
 
-/** The clock of the test stands elsewhere; the verifier's own must not matter to what is verified here. */
+/** Verifies a delivery. The test has set its clock to that of the machine, which the verifier uses. */
 function verifyAt(received: Parameters<typeof verify>[0], secret: string): void {
   assert.ok(verify(received, secret));
 }
 
-test('a receiver that asks to wait is not called earlier', async (t) => {
+test('a receiver is not called before its Retry-After', async (t) => {
   const { receiver, sell, attempted, clock } = await open(t);
   clock.set(new Date());
   receiver.answer(429, { 'retry-after': '1800' });
@@ -82,7 +82,7 @@ test('a receiver that asks to wait is not called earlier', async (t) => {
   assert.equal((dueAt?.getTime() ?? 0) - clock.now().getTime(), 1_800_000);
 });
 
-test('an answer of 410 turns the endpoint off, until the operator turns it on again', async (t) => {
+test('an answer of 410 disables the endpoint, until an operator enables it again', async (t) => {
   const { hooked, receiver, sell, id } = await open(t);
   const { db } = hooked.service;
   receiver.answer(410);
@@ -99,7 +99,7 @@ test('an answer of 410 turns the endpoint off, until the operator turns it on ag
   assert.equal(newest?.attempts, 1);
 });
 
-test('a delivery is given up after eight tries, and sent again by hand with as many', async (t) => {
+test('a delivery fails after eight attempts, and can then be sent again by an operator', async (t) => {
   const { hooked, receiver, sell, attempted, clock, id } = await open(t);
   receiver.answer(503);
   await sell();
@@ -128,7 +128,7 @@ test('a delivery is given up after eight tries, and sent again by hand with as m
   await receiver.has(10);
 });
 
-test('an endpoint that has failed for five days is turned off', async (t) => {
+test('an endpoint that has failed for five days is disabled', async (t) => {
   const { hooked, receiver, sell, attempted, clock, id } = await open(t);
   receiver.answer(500);
   await sell();
@@ -144,15 +144,14 @@ test('an endpoint that has failed for five days is turned off', async (t) => {
   await sell();
   while (!(await findEndpoint(hooked.service.db, id))?.disabledAt) await sleep(20);
   assert.equal((await findEndpoint(hooked.service.db, id))?.disabledReason, 'it failed for five days');
-  // One row disables it; what is pending is ended in the background, but for what is being sent at that
-  // moment.
+  // One row disables it. The maintenance ends pending deliveries, except for those that are being sent.
   await hooked.stop();
   await maintain(hooked.service);
   const states = (await listDeliveries(hooked.service.db, id, null, 10)).map(({ state }) => state);
   assert.deepEqual(states, ['FAILED', 'FAILED', 'FAILED']);
 });
 
-test('no answer, a connection that ends, and a port where nobody listens are failures; a huge answer is none', async (t) => {
+test('a missing answer, a closed connection and a closed port are failures, and a huge answer is not', async (t) => {
   const { hooked, receiver, sell, id } = await open(t, 300);
   const last = (error: string) => hooked.until(id, ([d]) => d?.lastAttempt?.error === error);
   receiver.behave = () => {};
@@ -174,7 +173,7 @@ test('no answer, a connection that ends, and a port where nobody listens are fai
   await last('connection refused');
 });
 
-test('an answer that is no HTTP is a failure', async (t) => {
+test('an answer that is not HTTP is a failure', async (t) => {
   const hooked = await Hooked.open(t);
   const { id, receiver } = await hooked.add(t, ['voucher.redeemed']);
   const { port } = new URL(receiver.url);
@@ -188,7 +187,7 @@ test('an answer that is no HTTP is a failure', async (t) => {
   assert.equal(delivery.state, 'PENDING');
 });
 
-test('while a secret is rotated both sign, and only the new one a day later', async (t) => {
+test('the old and the new secret sign for a day after a rotation, and then only the new one', async (t) => {
   const { hooked, receiver, secret, sell, clock, id } = await open(t);
   const rotated = await rotateSecret(asOperator(hooked.service), id);
   assert.ok(rotated);
@@ -204,7 +203,7 @@ test('while a secret is rotated both sign, and only the new one a day later', as
   assert.equal(String(after.headers['webhook-signature']).split(' ').length, 1);
 });
 
-test('an endpoint that was removed gets nothing more', async (t) => {
+test('a removed endpoint gets no more deliveries', async (t) => {
   const { hooked, receiver, sell, clock, id } = await open(t);
   receiver.answer(500);
   await sell();
@@ -219,7 +218,7 @@ test('an endpoint that was removed gets nothing more', async (t) => {
   assert.equal(receiver.received.length, 1);
 });
 
-test('one endpoint that never answers delays no other', async (t) => {
+test('an endpoint that never answers does not delay another one', async (t) => {
   const { hooked, receiver, sell } = await open(t, 60_000);
   receiver.behave = () => {};
   const other = await hooked.add(t, ['voucher.redeemed']);
@@ -229,7 +228,7 @@ test('one endpoint that never answers delays no other', async (t) => {
   assert.equal(receiver.received.length, 5);
 });
 
-test('two senders share the work and send nothing twice', async (t) => {
+test('two senders share the work, and send nothing twice', async (t) => {
   const { hooked, receiver, sell, id } = await open(t);
   await hooked.stop();
   for (let sale = 0; sale < 20; sale++) await sell();
@@ -247,7 +246,7 @@ test('two senders share the work and send nothing twice', async (t) => {
   assert.equal(receiver.received.length, 25);
 });
 
-test('a sender whose database goes away goes on when it is back', async (t) => {
+test('a sender goes on when its database is back', async (t) => {
   const { hooked, receiver, sell, id } = await open(t);
   await hooked.stop();
   const way = await openWay(hooked.till.testService.url);
@@ -261,7 +260,7 @@ test('a sender whose database goes away goes on when it is back', async (t) => {
   });
   await sell();
   await receiver.has(1);
-  // The database goes while an answer is under way: what became of it is told when it is back.
+  // The database goes away before the answer. The result is recorded once it is back.
   receiver.behave = (response) => {
     way.set('closed');
     response.end();
@@ -276,12 +275,12 @@ test('a sender whose database goes away goes on when it is back', async (t) => {
   await hooked.until(id, (all) => all.length === 3 && all.every(({ state }) => state === 'DELIVERED'));
 });
 
-test('what a sender took that died is sent by another one', async (t) => {
+test('a delivery that was claimed by a dead sender is sent by another one', async (t) => {
   const { hooked, receiver, sell, clock, id } = await open(t);
   await hooked.stop();
   await sell();
   const { db } = hooked.service;
-  // What claiming does, and then nothing more.
+  // Claims the delivery, and does not send it.
   await db.query({
     text: `update webhook_deliveries set due_at = $1, attempts = 1, tries = 1`,
     values: [new Date(clock.now().getTime() + 45_000)],

@@ -13,7 +13,7 @@ import { Hooked } from './webhooks.ts';
 const only = { redeemed: ['voucher.redeemed'], activated: ['voucher.activated'] } as const;
 
 for (const dialect of DIALECTS) {
-  test(`a redemption is told once, with the code masked, by ${dialect.name}`, async (t) => {
+  test(`a redemption is announced once, with a masked code, by ${dialect.name}`, async (t) => {
     const hooked = await Hooked.open(t);
     const { till } = hooked;
     const { receiver, secret } = await hooked.add(t, only.redeemed);
@@ -50,25 +50,25 @@ for (const dialect of DIALECTS) {
 }
 
 for (const dialect of DIALECTS) {
-  test(`an activation is told, and one by generation is not, by ${dialect.name}`, async (t) => {
+  test(`an activation is announced, but not one by generation, by ${dialect.name}`, async (t) => {
     const hooked = await Hooked.open(t);
     const { receiver, secret } = await hooked.add(t, only.activated);
     await hooked.till.voucher();
     const voucher = await hooked.till.voucher(null);
     const { data } = await hooked.till.done(dialect.activate(voucher, 'act'));
-    const [told] = await receiver.has(1);
-    assert.ok(told);
-    const { type, data: event } = verify(told, secret) as { type: string; data: Record<string, unknown> };
+    const [delivery] = await receiver.has(1);
+    assert.ok(delivery);
+    const { type, data: event } = verify(delivery, secret) as { type: string; data: Record<string, unknown> };
     assert.equal(type, 'voucher.activated');
     assert.equal(event['transactionId'], data.transactionId);
     assert.equal(event['reference'], 'act');
     assert.equal(event['amount'], 5000);
-    assert.equal(told.text.includes(voucher.code), false);
+    assert.equal(delivery.text.includes(voucher.code), false);
   });
 }
 
 for (const newAmount of [3, 0]) {
-  test(`an update to ${newAmount} is told as the answer to it was`, async (t) => {
+  test(`an update to ${newAmount} is announced with the data of its answer`, async (t) => {
     const hooked = await Hooked.open(t);
     const { till } = hooked;
     const { receiver, secret } = await hooked.add(t, ['redemption.updated']);
@@ -77,42 +77,42 @@ for (const newAmount of [3, 0]) {
     assert.ok(a);
     await till.done(a.redeem(voucher, 5, 'sale'));
     const answer = await till.done(update('sale', newAmount));
-    const [told] = await receiver.has(1);
-    assert.ok(told);
-    const { type, data } = verify(told, secret) as { type: string; data: unknown };
+    const [delivery] = await receiver.has(1);
+    assert.ok(delivery);
+    const { type, data } = verify(delivery, secret) as { type: string; data: unknown };
     assert.equal(type, 'redemption.updated');
     assert.deepEqual(data, answer.data);
   });
 }
 
-test('a batch is told when it is complete, at once or later, with its quantity and without its vouchers', async (t) => {
+test('a complete batch is announced with its quantity and without its vouchers', async (t) => {
   const hooked = await Hooked.open(t);
   const { receiver, secret } = await hooked.add(t, ['voucher.batch.completed', 'voucher.batch.canceled']);
   const body = { reference: 'print', quantity: 3, value: 20 };
   const { data } = await hooked.till.done({ method: 'POST', path: '/api/v2/vouchers', body });
   const { vouchers, ...batch } = data;
-  const [told] = await receiver.has(1);
-  assert.ok(told);
-  assert.deepEqual((verify(told, secret) as { data: unknown }).data, { ...batch, quantity: 3 });
+  const [delivery] = await receiver.has(1);
+  assert.ok(delivery);
+  assert.deepEqual((verify(delivery, secret) as { data: unknown }).data, { ...batch, quantity: 3 });
   for (const { code, pin } of vouchers)
-    assert.ok(!told.text.includes(code) && !told.text.includes(`"${pin}"`));
+    assert.ok(!delivery.text.includes(code) && !delivery.text.includes(`"${pin}"`));
 });
 
-test('a batch is told when it is canceled', async (t) => {
+test('a canceled batch is announced', async (t) => {
   const hooked = await Hooked.open(t);
   const { service, merchant } = { service: hooked.service, merchant: hooked.till.merchant };
   const { receiver, secret } = await hooked.add(t);
   const { context } = await authenticate(service, merchant.authorization);
   const { batch } = await generate(context, { reference: 'large', quantity: 5_000, value: 1 });
   await cancelBatch(asOperator(service), batch.transactionId);
-  const [told] = await receiver.has(1);
-  assert.ok(told);
-  const { type, data } = verify(told, secret) as { type: string; data: Record<string, unknown> };
+  const [delivery] = await receiver.has(1);
+  assert.ok(delivery);
+  const { type, data } = verify(delivery, secret) as { type: string; data: Record<string, unknown> };
   assert.equal(type, 'voucher.batch.canceled');
   assert.deepEqual([data['reference'], data['status'], data['quantity']], ['large', 'CANCELED', 5_000]);
 });
 
-test('a low float is told once, on the crossing, by generation and by activation', async (t) => {
+test('a low float is announced once when it crosses the threshold, by generation or by activation', async (t) => {
   const hooked = await Hooked.open(t, { float: 1_000_000n });
   const { till, service } = hooked;
   const { receiver, secret } = await hooked.add(t, ['float.low']);
@@ -139,7 +139,7 @@ test('a low float is told once, on the crossing, by generation and by activation
   assert.deepEqual(again.body.data, { currency: 'USD', balance: 400, threshold: 690 });
 });
 
-test('an endpoint gets the events that it takes, of its merchant, and all of them get the same id', async (t) => {
+test('each endpoint gets the events that it subscribes to, and all get an event under the same ID', async (t) => {
   const hooked = await Hooked.open(t);
   const all = await hooked.add(t);
   const redeemed = await hooked.add(t, only.redeemed);
@@ -153,8 +153,8 @@ test('an endpoint gets the events that it takes, of its merchant, and all of the
     'voucher.batch.completed',
     'voucher.redeemed',
   ]);
-  const told = all.receiver.received.find(({ body }) => body.type === 'voucher.redeemed');
-  assert.equal(told?.headers['webhook-id'], same?.headers['webhook-id']);
+  const delivery = all.receiver.received.find(({ body }) => body.type === 'voucher.redeemed');
+  assert.equal(delivery?.headers['webhook-id'], same?.headers['webhook-id']);
   assert.equal(redeemed.receiver.received.length, 1);
   assert.throws(() => same && verify(same, all.secret));
 });

@@ -5,8 +5,8 @@ import type { Service } from '../src/context.ts';
 import { type Delivery, makeBodies } from '../src/webhooks/outbox.ts';
 import { Till } from './till.ts';
 
-/** What an endpoint would be told of a batch. */
-async function told(
+/** The data of a batch event for an endpoint. */
+async function dataFor(
   service: Service,
   transactionId: string,
   endpoint: Pick<Delivery, 'url' | 'full_vouchers'>,
@@ -32,17 +32,20 @@ async function told(
   return JSON.parse(body).data;
 }
 
-test('the vouchers of a batch are told where an endpoint is set so, encrypted, and up to a thousand', async (t) => {
+test('an endpoint with full vouchers gets the vouchers of a batch, but only over HTTPS and up to a limit', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   const body = { reference: 'full', quantity: 7, value: 2 };
   const { vouchers, transactionId } = (await till.done({ method: 'POST', path: '/api/v2/vouchers', body }))
     .data;
   const full = { url: 'https://shop.example/', full_vouchers: true };
-  assert.deepEqual((await told(service, transactionId, full)).vouchers, vouchers);
-  assert.equal('vouchers' in (await told(service, transactionId, { ...full, full_vouchers: false })), false);
+  assert.deepEqual((await dataFor(service, transactionId, full)).vouchers, vouchers);
   assert.equal(
-    'vouchers' in (await told(service, transactionId, { ...full, url: 'http://127.0.0.1/' })),
+    'vouchers' in (await dataFor(service, transactionId, { ...full, full_vouchers: false })),
+    false,
+  );
+  assert.equal(
+    'vouchers' in (await dataFor(service, transactionId, { ...full, url: 'http://127.0.0.1/' })),
     false,
   );
   assert.equal(await readVouchersOf(service, transactionId, 6), undefined);

@@ -13,7 +13,7 @@ import { Hooked } from './webhooks.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Ninety days after the end of the month in which a time lies: deliveries are dropped month by month. */
+/** Ninety days after the end of the month of a time: deliveries are dropped month by month. */
 function endOfKeeping(time: Date): number {
   return Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + 1) + 90 * DAY;
 }
@@ -38,7 +38,7 @@ test('attempts and deliveries are dropped ninety days after the end of their mon
   assert.deepEqual(await listDeliveries(db, id, null, 10), []);
 });
 
-test('what was pending for an endpoint that was removed is ended, and dropped with its month', async (t) => {
+test('a pending delivery of a removed endpoint fails, and is dropped with its month', async (t) => {
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;
   const { db } = hooked.service;
@@ -61,7 +61,7 @@ test('what was pending for an endpoint that was removed is ended, and dropped wi
   assert.deepEqual(await states(), []);
 });
 
-test('a delivery that is pending keeps its month, however old it is', async (t) => {
+test('a pending delivery keeps its month, however old it is', async (t) => {
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;
   const { db } = hooked.service;
@@ -82,7 +82,7 @@ test('an endpoint with a long queue is disabled without touching the queue, and 
   const { db } = service;
   const dead = await hooked.add(t, ['voucher.redeemed']);
   const healthy = await hooked.add(t, ['voucher.activated']);
-  // More than one statement of the maintenance ends.
+  // More than one statement of the maintenance can end.
   const ids = Array.from({ length: 5_500 }, () => newId(service.clock()));
   dead.receiver.answer(410);
   await db.query(sql`
@@ -99,7 +99,7 @@ where endpoint_id = ${dead.id} and state::text = ${state}`);
   const dialect = DIALECTS[0] ?? assert.fail();
   await hooked.till.done(dialect.activate(await hooked.till.voucher(null), 'act'));
   await hooked.until(healthy.id, ([d]) => d?.state === 'DELIVERED');
-  // With the end of the sender, everything that it does about the endpoint is done.
+  // Once the sender has stopped, its work on the endpoint is done.
   await hooked.stop();
   assert.ok((await count('PENDING')) > 5_000);
   await maintain(service);

@@ -5,17 +5,17 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { guardedLookup, resolverOf } from '../src/webhooks/address.ts';
 
-/** What a name server says of a name: addresses by family, that it does not exist, or nothing at all. */
+/** The answers of a name server: addresses by family, or none at all. */
 type Zone = Readonly<Record<string, { readonly 4?: string; readonly 6?: number[] } | 'silent'>>;
 
 const A = 1;
 const HEADER_BYTES = 12;
 
-/** A name server of the test; names that it does not know do not exist. */
+/** Starts a name server. Names that are not in its zone do not exist. */
 async function serveNames(t: TestContext, zone: Zone) {
   const socket = createSocket('udp4');
   t.after(() => socket.close());
-  const asked: string[] = [];
+  const names: string[] = [];
   socket.on('message', (query, from) => {
     const labels: string[] = [];
     let at = HEADER_BYTES;
@@ -24,17 +24,17 @@ async function serveNames(t: TestContext, zone: Zone) {
       at += 1 + length;
     }
     const name = labels.join('.');
-    asked.push(name);
-    const told = zone[name];
-    if (told === 'silent') return;
+    names.push(name);
+    const entry = zone[name];
+    if (entry === 'silent') return;
     const type = query.readUInt16BE(at + 1);
-    const address = type === A ? told?.[4]?.split('.').map(Number) : told?.[6];
+    const address = type === A ? entry?.[4]?.split('.').map(Number) : entry?.[6];
     const count = address ? 1 : 0;
     const head = Buffer.from([
       query[0] ?? 0,
       query[1] ?? 0,
       0x81,
-      told ? 0x80 : 0x83,
+      entry ? 0x80 : 0x83,
       0,
       1,
       0,
@@ -59,13 +59,13 @@ async function serveNames(t: TestContext, zone: Zone) {
     new Promise<LookupAddress[] | NodeJS.ErrnoException>((done) => {
       lookup(name, { all: true }, (error, found) => done(error ?? (found as LookupAddress[])));
     });
-  return { asked, resolve };
+  return { names, resolve };
 }
 
 const LOOPBACK6 = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const PUBLIC6 = [0x26, 0x06, 0x28, 0, 0x02, 0x20, 0, 1, 2, 0x48, 0x18, 0x93, 0x25, 0xc8, 0x19, 0x46];
 
-test('a name is resolved to the addresses of both families, and refused where one of them is not public', async (t) => {
+test('a name is resolved to addresses of both families, and refused if one of them is not public', async (t) => {
   const { resolve } = await serveNames(t, {
     'both.example': { 4: '8.8.8.8', 6: PUBLIC6 },
     'one.example': { 4: '8.8.4.4' },
@@ -84,14 +84,14 @@ test('a name is resolved to the addresses of both families, and refused where on
     assert.equal(((await resolve(name)) as NodeJS.ErrnoException).code, 'ENOTFOUND');
 });
 
-test('names whose servers are silent keep no other name waiting', async (t) => {
-  const { asked, resolve } = await serveNames(t, {
+test('names without an answer do not delay other names', async (t) => {
+  const { names, resolve } = await serveNames(t, {
     'dead.example': 'silent',
     'good.example': { 4: '8.8.8.8' },
   });
   let ended = 0;
   const dead = Array.from({ length: 64 }, () => resolve('dead.example').finally(() => ended++));
-  while (!asked.includes('dead.example')) await new Promise(setImmediate);
+  while (!names.includes('dead.example')) await new Promise(setImmediate);
   assert.deepEqual(await resolve('good.example'), [{ address: '8.8.8.8', family: 4 }]);
   assert.equal(ended, 0);
   const errors = (await Promise.all(dead)) as NodeJS.ErrnoException[];

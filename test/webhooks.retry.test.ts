@@ -7,20 +7,20 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-test('a delivery is tried again after the delays that were promised, up to a fifth later, and then given up', () => {
-  const promised = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+test('a delivery is retried after the documented delays, up to a fifth later, and then fails', () => {
+  const documented = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
   assert.deepEqual(
-    promised.map((_, index) => nextTry(index + 1, undefined, 0)),
-    promised,
+    documented.map((_, index) => nextTry(index + 1, undefined, 0)),
+    documented,
   );
   assert.deepEqual(
-    promised.map((_, index) => nextTry(index + 1, undefined, 1)),
-    promised.map((delay) => delay * 1.2),
+    documented.map((_, index) => nextTry(index + 1, undefined, 1)),
+    documented.map((delay) => delay * 1.2),
   );
-  assert.equal(nextTry(promised.length + 1, undefined, 0.5), undefined);
+  assert.equal(nextTry(documented.length + 1, undefined, 0.5), undefined);
 });
 
-test('it is never tried before the receiver asked for, nor put off for more than a day', () => {
+test('a retry waits at least for the Retry-After of the receiver, and at most a day', () => {
   const tries = fc.integer({ min: 1, max: 7 });
   const random = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
@@ -33,7 +33,7 @@ test('it is never tried before the receiver asked for, nor put off for more than
   );
 });
 
-test('Retry-After is read as seconds or as a date, and anything else is no request to wait', () => {
+test('Retry-After is read as seconds or as a date, and anything else is ignored', () => {
   const now = new Date('2030-01-31T12:00:00Z');
   assert.equal(readRetryAfter('120', now), 120_000);
   assert.equal(readRetryAfter(' 0 ', now), 0);

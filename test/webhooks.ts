@@ -25,7 +25,7 @@ export class Hooked {
     timeoutMs = 2_000,
   ): Promise<Hooked> {
     let hooked: Hooked | undefined;
-    // Hooks of a test run in the order of their making: this one must come before the end of the service.
+    // Hooks of a test run in the order in which they were added: this one must precede the end of the service.
     t.after(() => hooked?.stop());
     hooked = new Hooked(await Till.open(t, wanted));
     hooked.start(timeoutMs);
@@ -54,7 +54,7 @@ export class Hooked {
     return { receiver, ...(await addEndpoint(asOperator(this.service), wanted, true)) };
   }
 
-  /** The deliveries of an endpoint once all of them are as asked for. */
+  /** Waits until the deliveries of an endpoint fulfill a condition. */
   async until(id: number, ready: (deliveries: DeliveryRecord[]) => boolean): Promise<DeliveryRecord[]> {
     for (;;) {
       const deliveries = await listDeliveries(this.service.db, id, null, 1_000);

