@@ -206,11 +206,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     "update settlement_lines set amount_minor = amount_minor + 1 where kind = 'REDEMPTION'",
     { full: ['settlements'] },
   ],
-  [
-    'the amount carried into a settlement',
-    'update settlements set carried_minor = 1',
-    { full: ['settlements'] },
-  ],
+  ['the opening of a settlement', 'update settlements set carried_minor = 1', { full: ['settlements'] }],
   [
     'a payout of another amount',
     'update settlement_payouts set amount_minor = amount_minor + 1',
