@@ -46,7 +46,7 @@ test('a passkey signs in without a password, and serves for a step-up', async (t
   assert.equal((await browser.post('/session', { passkey: device.get(removed, { origin }) })).status, 401);
 });
 
-test('a passkey is refused if it is unverified, of another origin, copied, or for another challenge', async (t) => {
+test('a passkey is refused if unverified, of another origin, copied, or for another challenge', async (t) => {
   const { origin, device } = await withPasskey(t);
   const attempt = async (behaviour: Parameters<Authenticator['get']>[1], rpId?: string) => {
     const browser = new Browser(origin);

@@ -33,7 +33,7 @@ test('a code of an authenticator app is accepted once across all processes', asy
   assert.equal((await last.post('/session', { totp: before })).status, 401);
 });
 
-test('at most five of a thousand parallel guesses are checked, and the account unlocks by itself', async (t) => {
+test('five of a thousand parallel guesses are checked, and the account unlocks by itself', async (t) => {
   const one = await testService(t);
   const two = await testService(t, one);
   const { person } = await enrolled(one);
@@ -95,7 +95,7 @@ test('wrong codes lock the account as wrong passwords do', async (t) => {
   assert.equal((await browser.post('/session/step-up', { totp })).status, 429);
 });
 
-test('an unknown address, a wrong password and a disabled user get the same answer after the same work', async (t) => {
+test('unknown addresses, wrong passwords and disabled users get one answer after the same work', async (t) => {
   const listening = await testService(t);
   const { service, baseUrl } = listening;
   const known = (await enrolled(listening)).person;

@@ -97,7 +97,7 @@ async function visitProvider(from: string, baseUrl: string): Promise<string> {
   return assert.fail('the provider redirects endlessly');
 }
 
-test('an invited person signs in at the identity provider, and is then known by issuer and subject', async (t) => {
+test('an invited person signs in at the provider, and is then known by issuer and subject', async (t) => {
   const { listening, account, signIn } = await scene(t);
   await invited(listening.service, {});
   const first = await signIn();

@@ -9,7 +9,7 @@ import { asOperator, testService } from './harness.ts';
 
 const goOn = () => false;
 
-test('people sign in during and after a rotation of the key ring, and the old key can be dropped', async (t) => {
+test('people sign in during and after a key rotation, and the old key can be dropped', async (t) => {
   const before = await testService(t);
   const { person } = await enrolled(before);
   const keys = `${newRingKey()},${before.keys}`;

@@ -142,7 +142,7 @@ test('a session gets a new ID after each second factor, and the old ID is refuse
   assert.equal((await stolen.get('/session')).status, 401);
 });
 
-test('an operation that needs a second factor is refused five minutes after it, and permitted after a step-up', async (t) => {
+test('an operation needs a second factor of the last five minutes, which a step-up renews', async (t) => {
   const listening = await testService(t);
   const { person, browser } = await enrolled(listening);
   const invite = (email: string) => browser.post('/users', { email, roles: ['support'] });

@@ -22,7 +22,7 @@ function guess(voucher: Voucher, number: number): ApiRequest {
   return number % 3 === 0 ? dialect.redeem(wrong, 1, `guess-${number}`) : dialect.balance(wrong);
 }
 
-test('fifteen guesses at one voucher are checked, over all keys, processes and restarts', async (t) => {
+test('at most fifteen guesses at one voucher are checked, over all keys, processes and restarts', async (t) => {
   const first = await Till.open(t);
   const { clock } = first.testService;
   clock.set(MORNING);
@@ -61,7 +61,7 @@ test('fifteen guesses at one voucher are checked, over all keys, processes and r
   assert.equal(checked, 15);
 });
 
-test('hundreds of guesses at the same moment exceed the limit of a key only by those in progress', async (t) => {
+test('hundreds of concurrent guesses exceed the limit of a key only by those in progress', async (t) => {
   const first = await Till.open(t, { float: 100_000_00n });
   const second = await first.elsewhere(t);
   first.testService.clock.set(MORNING);
@@ -93,7 +93,7 @@ test('each key that guesses at many vouchers is stopped by its own count', async
   }
 });
 
-test('a key is stopped after fifty guesses a day at many vouchers, over all processes and restarts', async (t) => {
+test('a key is stopped after fifty guesses a day, over all processes and restarts', async (t) => {
   const first = await Till.open(t, { float: 100_000_00n });
   const { clock } = first.testService;
   clock.set(MORNING);

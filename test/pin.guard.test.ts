@@ -22,7 +22,7 @@ for (const dialect of DIALECTS) {
   ];
   for (const [name, request] of requests) {
     describe(`wrong PINs of a ${name} by ${dialect.name}`, () => {
-      test('lock the voucher for 15 minutes, then for 24 hours, then until an operator unlocks it', async (t) => {
+      test('lock the voucher for 15 minutes, for 24 hours, then until an operator unlocks it', async (t) => {
         const till = await Till.open(t);
         const { service, clock } = till.testService;
         clock.set(new Date(Date.UTC(2030, 0, 15, 8)));
@@ -124,7 +124,7 @@ test('a declined redemption with the right PIN resets the count of wrong ones', 
 });
 
 for (const dialect of DIALECTS) {
-  test(`a right PIN resets the count even if the voucher's currency refuses the amount, by ${dialect.name}`, async (t) => {
+  test(`a right PIN resets the count even if the amount is too fine, by ${dialect.name}`, async (t) => {
     const dollars = await Till.open(t);
     const { service } = dollars.testService;
     await createProduct(asOperator(service), { code: 'YEN', name: 'Yen', ...productDefaults('JPY', 0) });

@@ -178,7 +178,7 @@ describe('reconcile reports', () => {
     assert.equal(BigInt(String(out?.['balanceMinor'])) - BigInt(String(out?.['journalMinor'])), 1n);
   });
 
-  test('the first ten of many vouchers', async () => {
+  test('the first ten of many differing vouchers', async () => {
     const large = "batch_id = (select id from batches where reference = 'large')";
     const differing = await differences(
       'voucher-balances',

@@ -141,7 +141,7 @@ describe('a reference', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2400');
   });
 
-  test('used by another request while a call waits fails the call; sent again, the call gets 94', async () => {
+  test('used by another request while a call waits fails the call; its retry gets 94', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const first = `

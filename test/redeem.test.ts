@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('is accepted by every merchant or only by the issuer, depending on the scope of the product', async (t) => {
+    test('is accepted by every merchant or only by the issuer, by the scope of the product', async (t) => {
       const issuer = await Till.open(t);
       const { service } = issuer.testService;
       const other = await Till.at(issuer.testService);

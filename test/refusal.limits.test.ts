@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { asOperator, testService } from './harness.ts';
 
-test('an order beyond a limit of its product is refused with the message of the contract and the limit', async (t) => {
+test("an order beyond a limit is refused with the contract's message and the limit", async (t) => {
   const testing = await testService(t);
   const merchant = await testing.createMerchant();
   const terms = {

@@ -130,7 +130,7 @@ test('a voucher is left behind if its seal, its code key or its PIN key is old, 
   assert.equal(await countLeftBehind(one.service, goOn), 0);
 });
 
-test('a voucher that was resealed since it was read stays as it is, and the others are resealed', async () => {
+test('a voucher that was resealed since it was read stays as it is; others are resealed', async () => {
   const [first, second] = [await serialAt(0), await serialAt(1)];
   const seals = async (serial: bigint) => {
     const [row] = await bench.query<{ sealed: Buffer }>(

@@ -159,7 +159,7 @@ describe('the role of the service', () => {
     });
   });
 
-  test('runs functions with the rights of the owner only if granted, and with a fixed search path', async () => {
+  test('runs functions of the owner only if granted, and with a fixed search path', async () => {
     const rows = await owner.query<{ name: string; path: string | null; is_public: boolean }>(sql`
       select p.proname as name, has_function_privilege('public', p.oid, 'execute') as is_public,
         (select c from unnest(p.proconfig) c where c like 'search_path=%') as path

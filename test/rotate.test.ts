@@ -156,7 +156,7 @@ test('a finished rotation retires the old key, once', async () => {
   assert.deepEqual(progress, { started_at: later(1), finished_at: later(2) });
 });
 
-test('a key is not dropped if it is in use, if anything is sealed under it, or without a full verification', async () => {
+test('a key is not dropped if it is in use, if it seals anything, or if that is not verified', async () => {
   const drop = (keyId: string) => dropKey(operator, keyId, undefined, goOn);
   await assert.rejects(drop('nobody'), /^Error: no such key was ever in use$/);
   await assert.rejects(drop(ids[0]), /is in use: `scrip keyring rotate` replaces it/);

@@ -94,7 +94,7 @@ async function refused(
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} finishes accepted requests, stops everything, and ends the service with status 0`, async (t) => {
+  test(`${signal} finishes accepted requests, and ends the service with status 0`, async (t) => {
     const settings = await ownSettings(t);
     const service = await serve(t, settings);
     const slow = request(`${service.baseUrl}/api/v2/balance`, {
@@ -209,7 +209,7 @@ test('a start with an invalid setting fails with one line that names it', async 
   );
 });
 
-test('a start without a reachable database fails with one line that does not contain the password', async (t) => {
+test('a start without a reachable database fails with one line without the password', async (t) => {
   const settings = await ownSettings(t);
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');

@@ -155,7 +155,7 @@ test('the refusals of an update come in the order 43 and 54, 58, 51', async (t) 
   await till.refused(A, '58', update('x', 1));
 });
 
-test('the refusals of a batch order come in the order 13, 03, 94, 17, 15, 61, 16 (above the limit)', async (t) => {
+test('the refusals of a generation come in the order 13, 03, 94, 17, 15, 61, 16', async (t) => {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
   const request = (reference: string, quantity: number, value: number): ApiRequest => ({
@@ -176,7 +176,7 @@ test('the refusals of a batch order come in the order 13, 03, 94, 17, 15, 61, 16
   await till.refused(B, '03', request('used', 1, 1e6));
 });
 
-test('an amount too fine for the currency of the product is refused before a missing permission', async (t) => {
+test('an amount too fine for the product is refused before a missing permission', async (t) => {
   const till = await Till.open(t, { forbid: ['generate'] });
   const { service } = till.testService;
   await createProduct(asOperator(service), { ...productDefaults('KWD', 3), code: 'DINAR', name: 'Dinar' });

@@ -164,7 +164,7 @@ describe('the updated redemption', () => {
     assert.deepEqual(await entriesOf(card), []);
   });
 
-  test('may be of a replaced voucher: the last replacement gets the money back, and none pays more', async () => {
+  test('may be of a replaced voucher: the last replacement gets money back, none pays more', async () => {
     for (const [amount, given] of [
       [0, 1000n],
       [40_000, 600n],

@@ -38,7 +38,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('reverses fully with amount 0 or without an amount, and leaves no transaction in force', async (t) => {
+    test('reverses fully with amount 0 or no amount, and leaves no transaction in force', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       for (const [reference, amountUsed] of [

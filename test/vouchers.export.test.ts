@@ -117,7 +117,7 @@ describe('the export of one replacement', () => {
     for (const each of texts) assert.ok(!each.includes(made.code), each);
   });
 
-  test('succeeds for one of two concurrent calls, and counts even if its file cannot be written', async () => {
+  test('succeeds for one of two concurrent calls, and counts even if its file fails', async () => {
     const [lost] = await makeVouchers(context, 'race', 1);
     assert.ok(lost);
     const batch = await findBatch(context, 'race');

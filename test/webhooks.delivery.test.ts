@@ -44,7 +44,7 @@ for (const [status, error] of [
   [404, 'answered 404'],
   [302, 'redirects are not followed'],
 ] as const) {
-  test(`an answer of ${status} is a failure, and the delivery is retried with the same ID and body`, async (t) => {
+  test(`a delivery answered with ${status} is retried with the same ID and body`, async (t) => {
     const { hooked, receiver, secret, sell, attempted, clock, id } = await open(t);
     clock.set(new Date());
     receiver.answer(status, { location: `${receiver.url}/elsewhere` });
@@ -151,7 +151,7 @@ test('an endpoint that has failed for five days is disabled', async (t) => {
   assert.deepEqual(states, ['FAILED', 'FAILED', 'FAILED']);
 });
 
-test('a missing answer, a closed connection and a closed port are failures, and a huge answer is not', async (t) => {
+test('no answer, a closed connection and a closed port are failures; a huge answer is not', async (t) => {
   const { hooked, receiver, sell, id } = await open(t, 300);
   const last = (error: string) => hooked.until(id, ([d]) => d?.lastAttempt?.error === error);
   receiver.behave = () => {};

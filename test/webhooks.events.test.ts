@@ -112,7 +112,7 @@ test('a canceled batch is announced', async (t) => {
   assert.deepEqual([data['reference'], data['status'], data['quantity']], ['large', 'CANCELED', 5_000]);
 });
 
-test('a low float is announced once when it crosses the threshold, by generation or by activation', async (t) => {
+test('a float that falls below its threshold is announced once', async (t) => {
   const hooked = await Hooked.open(t, { float: 1_000_000n });
   const { till, service } = hooked;
   const { receiver, secret } = await hooked.add(t, ['float.low']);
@@ -139,7 +139,7 @@ test('a low float is announced once when it crosses the threshold, by generation
   assert.deepEqual(again.body.data, { currency: 'USD', balance: 400, threshold: 690 });
 });
 
-test('each endpoint gets the events that it subscribes to, and all get an event under the same ID', async (t) => {
+test('each endpoint gets the events that it subscribes to, under the same ID as the others', async (t) => {
   const hooked = await Hooked.open(t);
   const all = await hooked.add(t);
   const redeemed = await hooked.add(t, only.redeemed);

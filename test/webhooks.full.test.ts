@@ -32,7 +32,7 @@ async function dataFor(
   return JSON.parse(body).data;
 }
 
-test('an endpoint with full vouchers gets the vouchers of a batch, but only over HTTPS and up to a limit', async (t) => {
+test('an endpoint for full vouchers gets those of a batch only over HTTPS, up to a limit', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   const body = { reference: 'full', quantity: 7, value: 2 };

@@ -65,7 +65,7 @@ async function serveNames(t: TestContext, zone: Zone) {
 const LOOPBACK6 = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const PUBLIC6 = [0x26, 0x06, 0x28, 0, 0x02, 0x20, 0, 1, 2, 0x48, 0x18, 0x93, 0x25, 0xc8, 0x19, 0x46];
 
-test('a name is resolved to addresses of both families, and refused if one of them is not public', async (t) => {
+test('a name is resolved to addresses of both families, all of which must be public', async (t) => {
   const { resolve } = await serveNames(t, {
     'both.example': { 4: '8.8.8.8', 6: PUBLIC6 },
     'one.example': { 4: '8.8.4.4' },

@@ -25,7 +25,7 @@ export class Hooked {
     timeoutMs = 2_000,
   ): Promise<Hooked> {
     let hooked: Hooked | undefined;
-    // Hooks of a test run in the order in which they were added: this one must precede the end of the service.
+    // Hooks of a test run in the order in which they were added: this one must precede that of the service.
     t.after(() => hooked?.stop());
     hooked = new Hooked(await Till.open(t, wanted));
     hooked.start(timeoutMs);
