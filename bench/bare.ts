@@ -1,7 +1,6 @@
 /**
- * The yardstick of everything that is not the database: Fastify with nothing to do, as its own benchmarks
- * have it; and, at `/bytes/N`, with nothing to send but N bytes that it has, in pieces as a download has
- * them.
+ * The yardstick of everything that is not the database: bare Fastify, as in its own benchmarks. At
+ * `/bytes/N` it sends N bytes that it has in memory, in pieces of the size of a download's.
  */
 import { Readable } from 'node:stream';
 import Fastify from 'fastify';

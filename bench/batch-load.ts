@@ -1,6 +1,6 @@
 /**
- * The load of merchants who order batches and wait for them, or download them, in a process of its own:
- * each goes on with the next one as soon as it has the one before. Prints what came of it as JSON.
+ * The load of merchants that order batches and wait for them, or download them, in a process of its own.
+ * Each client begins the next batch as soon as it has the one before. Prints the result as JSON.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ export type BatchPlan = {
   readonly url: string;
   readonly authorization: string;
   readonly clients: number;
-  /** After which nothing is begun any more; each client gets through once in any case. */
+  /** No batch is begun after this time. Each client completes at least one. */
   readonly seconds: number;
   readonly what:
     | { readonly order: { readonly prefix: string; readonly quantity: number } }
@@ -22,12 +22,12 @@ export type Times = { readonly p50Ms: number; readonly p99Ms: number; readonly p
 export type BatchLoad = {
   readonly answered: number;
   readonly perSecond: number;
-  /** Of an answer, on average. */
+  /** The average size of an answer. */
   readonly bytes: number;
   readonly failed: number;
   /**
-   * Until the first byte of the answer, and until the last. Of an order: until it was accepted, and until
-   * all vouchers were there.
+   * The time to the first byte of the answer, and to the last. Of an order: until it was accepted, and
+   * until the batch was complete.
    */
   readonly first: Times;
   readonly whole: Times;
@@ -40,9 +40,9 @@ type Got = {
   readonly head: string;
 };
 
-/** Between two looks whether a batch is there. */
+/** The interval between two checks of a batch. */
 const LOOK_MS = 10;
-/** The status of a batch stands among the first bytes of an answer. */
+/** The status of a batch is in the first bytes of an answer. */
 const HEAD_BYTES = 400;
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as BatchPlan;
@@ -74,7 +74,7 @@ function ask(agent: Agent, path: string, body?: string): Promise<Got> {
   });
 }
 
-/** Orders a batch, and asks for it until it is there; when it was accepted, and what the last answer was. */
+/** Orders a batch, and polls it until it is complete. @returns when it was accepted, and the last answer */
 async function order(agent: Agent, { prefix, quantity }: { prefix: string; quantity: number }): Promise<Got> {
   const reference = `${prefix}-${++number}`;
   const ordered = await ask(agent, '/api/v2/vouchers', JSON.stringify({ reference, quantity, value: 0.01 }));
@@ -86,10 +86,10 @@ async function order(agent: Agent, { prefix, quantity }: { prefix: string; quant
   return { ...got, firstMs: ordered.firstMs };
 }
 
-/** Whether an answer is a batch with its vouchers, or (of bare Fastify) none at all. */
+/** Whether an answer is a complete batch, or comes from bare Fastify. */
 function isWhole({ status, head }: Got): boolean {
-  const told = /"status":"(\w+)"/.exec(head)?.[1];
-  return status === 200 && !head.includes('"data":null') && (told === undefined || told === 'COMPLETED');
+  const state = /"status":"(\w+)"/.exec(head)?.[1];
+  return status === 200 && !head.includes('"data":null') && (state === undefined || state === 'COMPLETED');
 }
 
 async function client(until: number): Promise<void> {

@@ -2,13 +2,13 @@ import { barChart } from './chart.ts';
 import type { BatchesResult, BatchFigures } from './generate.ts';
 import { table } from './table.ts';
 
-/** The parts of the report that tell of batches: what is counted are vouchers. */
+/** The parts of the report about batches. Their unit is vouchers. */
 
 const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 
 const NONE = '–';
 
-/** A batch that takes a second is made three times a run: of its rarest times nothing is known. */
+/** A batch that takes a second is made three times a run, too few for high percentiles. */
 function timesOf({ clients }: BatchFigures, times: BatchFigures['whole']): string[] {
   const digits = times.p50Ms < 100 ? 1 : 0;
   if (clients === 1) return [times.p50Ms.toFixed(digits), NONE, NONE];
@@ -86,8 +86,8 @@ ${table(head, rows)}`,
 }
 
 /**
- * A bar for each kind of batch; in grey COPY into the tables. That out of them would leave no room for
- * the others.
+ * A bar for each kind of batch, and in grey COPY into the tables. COPY out of them would leave no room
+ * for the other bars.
  */
 export function drawBatches(
   generate: BatchesResult | undefined,

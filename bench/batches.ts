@@ -1,8 +1,7 @@
 /**
- * `npm run bench:batches`: what the production of large batches costs beside COPY (generate.ts), what the
- * tills notice of it, and how much memory the service takes for it and for a download. What is out of
- * bounds fails it. Everything runs in one `scrip serve`, as it does for whoever starts it so. Ratios
- * count: the machine is shared.
+ * `npm run bench:batches`: the cost of large batches beside COPY (generate.ts), their effect on tills, and
+ * the memory that the service takes for them and for a download. A figure out of bounds fails the run.
+ * Everything runs in one `scrip serve`. Compare ratios: the machine is shared.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,13 +15,13 @@ import { type Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
 
 const TURNS = 3;
-/** Of small batches, which are not what this is about. */
+/** Of small batches, which are not measured here. */
 const SMALL_SECONDS = 1;
 /** A batch that outlasts the load beside it. */
 const LONG = 400_000;
 const VALUE = 0.01;
 const SECONDS = 8;
-/** A shop on an ordinary day, and as many calls as the service can take (pauses need wrk). */
+/** A shop on an ordinary day, and the greatest load (pauses need wrk). */
 const SHAPES = [
   { name: 'tills with pauses', connections: 32, pauseMs: 20 },
   { name: 'tills without pauses', connections: 64, pauseMs: 0 },
@@ -67,7 +66,7 @@ async function measureTills(stage: Stage, serve: Serve, stock: Stock): Promise<B
       const ratio = busy.p99Ms / idle.p99Ms;
       ratios.push(ratio);
       print(
-        `${name}: without a batch ${told(idle)}; with one ${told(busy)}, ${round(made / SECONDS)} vouchers/s meanwhile`,
+        `${name}: without a batch ${summary(idle)}; with one ${summary(busy)}, ${round(made / SECONDS)} vouchers/s meanwhile`,
       );
       print(
         `        p99 ratio ${ratio.toFixed(2)}; memory ${round(beforeMb)} MB before, ${round(mostMb)} MB at most`,
@@ -81,13 +80,13 @@ async function measureTills(stage: Stage, serve: Serve, stock: Stock): Promise<B
   return batch as Batch;
 }
 
-/** Of all batches together. */
+/** All batches together. */
 async function countVouchers({ owner }: Stage): Promise<number> {
   const { rows } = await owner.query('select sum(produced)::int as made from batches');
   return rows[0].made;
 }
 
-function told({ perSecond, p50Ms, p99Ms, failed }: Load): string {
+function summary({ perSecond, p50Ms, p99Ms, failed }: Load): string {
   return `p50 ${p50Ms} ms, p99 ${p99Ms} ms at ${round(perSecond)}/s${failed > 0 ? `, ${failed} failed` : ''}`;
 }
 
@@ -104,7 +103,7 @@ async function runLoad(
   return play({ url, file, connections, seconds: SECONDS, pauseMs });
 }
 
-/** Downloads a long batch, plain and with gzip, reading as fast as it comes. */
+/** Downloads a long batch, plain and with gzip, as fast as the service sends it. */
 async function measureMemory({ authorization }: Stage, { url, pid }: Serve, batch: Batch): Promise<void> {
   for (const encoding of ['identity', 'gzip']) {
     const memory = watchMemory(pid);

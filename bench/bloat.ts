@@ -3,8 +3,8 @@ import { draw, fill, prepareFill } from './growth.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * What many redemptions leave behind in tables and indexes, beside what the same rows take when they are
- * written anew.
+ * The size of tables and indexes after many redemptions, beside the size of the same rows when they are
+ * rewritten.
  */
 
 const VOUCHERS = 1_000_000;
@@ -17,7 +17,7 @@ type Sizes = { readonly tableMb: number; readonly indexesMb: number };
 export type BloatResult = {
   readonly vouchers: number;
   readonly redemptions: number;
-  /** Of the updates of vouchers, those that stayed on their page and wrote no index. */
+  /** The share of updates of vouchers that stayed on their page and wrote no index (HOT). */
   readonly hotShare: number;
   readonly tables: readonly {
     readonly table: string;
@@ -30,8 +30,8 @@ export type BloatResult = {
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 /**
- * Redeems a cent at a time from vouchers spread over all of them, with autovacuum on as it comes, and
- * measures.
+ * Redeems a cent at a time from vouchers spread over the table, with autovacuum on, and measures the
+ * sizes.
  */
 export async function measureBloat(stage: Stage, redemptions: number): Promise<BloatResult> {
   const serve = await stage.serve();
@@ -53,9 +53,9 @@ export async function measureBloat(stage: Stage, redemptions: number): Promise<B
     `${redemptions} redemptions of ${VOUCHERS} vouchers: ${(result.hotShare * 100).toFixed(1)} % of updates in place`,
   );
   for (const each of result.tables) {
-    const told = (size: Sizes) => `${size.tableMb} + ${size.indexesMb}`;
+    const sizeOf = (size: Sizes) => `${size.tableMb} + ${size.indexesMb}`;
     print(
-      `${each.table} and its indexes, MB: ${told(each.before)} before, ${told(each.after)} after, ${told(each.anew)} written anew`,
+      `${each.table} and its indexes, MB: ${sizeOf(each.before)} before, ${sizeOf(each.after)} after, ${sizeOf(each.anew)} written anew`,
     );
   }
   return result;

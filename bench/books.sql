@@ -1,5 +1,4 @@
--- A day of redemptions that are reversed a second later, spread evenly over its day: balances stay as they
--- are.
+-- Redemptions spread evenly over a day, each reversed a second later, so that balances do not change.
 create function bench.fill_day(p_day timestamptz, p_rows integer, p_merchant integer) returns void
 language sql set search_path = scrip, pg_temp as $$
   with sold as (

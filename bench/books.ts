@@ -18,7 +18,7 @@ import { type Serve, Stage } from './stage.ts';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const DAY_MS = 86_400_000;
 const DAYS = 364;
-/** Tills that rest between two payments: the machine is not busy with them. */
+/** Tills that pause between two payments, and leave the machine idle time. */
 const SHAPE = { connections: 32, seconds: 4, pauseMs: 100 };
 const STREAMED = 100_000;
 
@@ -39,7 +39,7 @@ async function p99(stage: Stage, serve: Serve, stock: Stock): Promise<number> {
   return (await measure(stage, serve, stock, 'redeem', SHAPE)).p99Ms;
 }
 
-/** Closes a day in a process of its own; how long it took, and the most memory that it held. */
+/** Closes a day in a process of its own. @returns its duration, and the most memory that it held */
 async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
   const from = performance.now();
   const env = { ...process.env, SCRIP_DATA_DIR: stage.folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
@@ -61,7 +61,7 @@ async function measureClose(stage: Stage, yesterday: number): Promise<void> {
   const { owner, merchantId } = stage;
   await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
   await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
-  // The service has opened today as the first day before it had any rows.
+  // The service opened today as the first day, before there were any rows.
   await owner.query('delete from book_days; update books set sealed_until = null');
   await owner.query('vacuum analyze journal, vouchers');
   const serve = await stage.serve(['--no-work']);

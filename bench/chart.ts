@@ -16,7 +16,7 @@ const COLORS = { bar: '#2f6f8f', muted: '#c3ccd3', text: '#1f2933', title: '#1f2
 
 const quote = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** Bars below each other, each with its label before and its note behind it. */
+/** Bars below each other, each with a label on the left and a note on the right. */
 export function barChart(title: string, bars: readonly Bar[]): string {
   const most = Math.max(...bars.map(({ value }) => value), Number.MIN_VALUE);
   const height = TOP + bars.length * ROW + 12;

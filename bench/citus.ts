@@ -1,7 +1,7 @@
 /**
  * `node bench/citus.ts [SECONDS]`: processor time of the database for a redemption with a reference, on one
- * server and over the shards of a Citus cluster, with few callers and with many. The same calls through the
- * same code, in turns; both on this machine.
+ * server and on a Citus cluster, with few callers and with many. Both run the same calls on this machine,
+ * in turns.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { any, openService, prepare } from '../soak/citus.load.ts';
@@ -18,7 +18,7 @@ const CALLERS = [1, 16, 64, 256];
 const BUCKETS = 2;
 const CARDS = 500;
 const WARM_MS = 2_000;
-/** Of the kernel's clock that processor time is counted in. */
+/** The tick of the kernel's clock that counts processor time. */
 const TICK_MS = 10;
 
 /** Processor time of a server's processes so far. Those that have ended count for their parent. */

@@ -6,8 +6,8 @@ import { makeRows } from '../src/batches/rows.ts';
 import type { Context } from '../src/context.ts';
 
 /**
- * The yardsticks of batches: their rows by COPY alone, into the same tables and out of them, with
- * everything else done before.
+ * The yardsticks of batches: COPY of their rows into the same tables and out of them, with everything
+ * else done before.
  */
 
 const VALUE = 1;
@@ -57,8 +57,8 @@ async function copy(client: pg.Client, { vouchers, entries }: CopyRows): Promise
 }
 
 /**
- * Vouchers a second, one transaction for each batch, as the owner. A code that exists already, which so
- * many rows at once do meet, fails it: then it is all made again.
+ * Vouchers a second, one transaction for each batch, as the owner. A code that exists already, as happens
+ * with many rows, fails the transaction, which is then repeated with new codes.
  * @param quantity of a batch
  */
 export async function copyIn(
@@ -90,8 +90,8 @@ export async function copyIn(
 }
 
 /**
- * Vouchers a second of batches that are there, as they lie in the table, sealed: each batch once by one
- * of the clients.
+ * Vouchers a second out of existing batches, sealed as they are in the table. One of the clients reads
+ * each batch once.
  */
 export async function copyOut(
   url: string,

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:cost`: what watching and backing up cost the calls at the till. Redemptions, in turns:
- * with nothing on, with metrics, with traces, with a hundredth of the traces, and beside backups without
- * end. What counts is the ratio to the turns with nothing on.
+ * `npm run bench:cost`: what metrics, traces and backups cost redemptions. In turns: with nothing on, with
+ * metrics, with traces, with a hundredth of the traces, and beside continuous backups. Compare the ratios
+ * to the turns with nothing on.
  *
  *   npm run bench:cost -- --seconds 4 --turns 3
  *   npm run bench:cost -- nothing backups   these only
@@ -25,7 +25,7 @@ const { values, positionals } = parseArgs({
 const seconds = Number(values.seconds);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Takes spans, and forgets them. */
+/** Receives spans, and drops them. */
 async function startCollector(): Promise<string> {
   const server = createServer((request, response) => {
     request
@@ -37,7 +37,7 @@ async function startCollector(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Backs up time and again until it is stopped. */
+/** Makes one backup after the other until it is stopped. */
 function backUpBeside(folder: string, into: string): () => Promise<number> {
   let made = 0;
   let goesOn = true;
@@ -92,7 +92,7 @@ async function bench(): Promise<void> {
       const serve = await stage.serve(['--processes', '1'], [], settings);
       const stop = backs ? backUpBeside(stage.folder, into) : undefined;
       const shape = { connections: Number(values.connections), seconds };
-      // The first moments compile.
+      // The first calls compile the code.
       await measure(stage, serve, stock, 'redeem', { ...shape, seconds: 1 });
       const run = await measure(stage, serve, stock, 'redeem', shape);
       runs.get(kind)?.push(run);

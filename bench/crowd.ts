@@ -1,15 +1,15 @@
 /**
- * Connections that take a server's time and memory for nothing, in a process of their own:
- * `node bench/crowd.ts URL NAME`. Tells its parent when all are there, and goes on until it is ended; who
- * is cut off comes again.
+ * Connections that waste a server's time and memory, in a process of their own:
+ * `node bench/crowd.ts URL NAME`. Notifies its parent when all are connected, and runs until it is ended. A
+ * connection that is cut is opened again.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 const SLOW_BEAT_MS = 50;
 /**
- * A flood that is turned away comes again after this long: else it would be the crowd's own speed that is
- * measured.
+ * A refused connection is repeated after this time. Without a pause, the bench would measure the speed of
+ * the crowd.
  */
 const AGAIN_MS = 20;
 
@@ -19,9 +19,9 @@ const POST = 'POST /api/v2/redeem HTTP/1.1\r\nHost: crowd\r\nContent-Type: appli
 type Crowd = {
   readonly name: string;
   readonly size: number;
-  /** What each sends as soon as it is connected. */
+  /** The bytes that each connection sends at once. */
   readonly opening: string;
-  /** What each sends a little of, every 50 ms. */
+  /** The bytes that each connection sends piece by piece, every 50 ms. */
   readonly drip?: string;
 };
 

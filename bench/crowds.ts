@@ -8,7 +8,7 @@ import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
 import { usageOf } from './usage.ts';
 
-/** Honest redemptions beside crowds of connections that want nothing, or too much (crowd.ts), and alone. */
+/** Redemptions alone, and beside crowds of connections that send nothing or too much (crowd.ts). */
 
 const CROWD = fileURLToPath(new URL('./crowd.ts', import.meta.url));
 const HONEST = 32;
@@ -67,7 +67,7 @@ export async function measureCrowds(stage: Stage, seconds: number): Promise<Crow
   }
 }
 
-/** Starts a crowd, and waits until all of it is there. */
+/** Starts a crowd, and waits until all of its connections are open. */
 async function gatherCrowd(url: string, name: CrowdName): Promise<ChildProcess> {
   const crowd = started(() => fork(CROWD, [url, name]));
   await once(crowd, 'message');

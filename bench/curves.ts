@@ -1,4 +1,4 @@
-/** Charts as SVG: curves of distributions, panels below each other, told apart also without color. */
+/** Charts as SVG: curves of distributions in panels, which differ even without color. */
 
 type Curve = {
   readonly label: string /** Quantiles from 0 to 100 %. */;
@@ -13,7 +13,7 @@ const PLOT = 430;
 const HEIGHT = 150;
 const PANEL = HEIGHT + 62;
 const TOP = 44;
-/** The fastest and the slowest few would stretch the axis for nothing. */
+/** The fastest and the slowest few would only stretch the axis. */
 const SHOWN = { from: 1, to: 97 };
 const STYLES = [
   { color: '#2f6f8f', dash: '' },
@@ -26,7 +26,7 @@ const STYLES = [
 
 const quote = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** For each panel the share of answers that are there, by milliseconds. */
+/** For each panel, the share of answers that have come, by milliseconds. */
 export function curveChart(title: string, panels: readonly Panel[]): string {
   const height = TOP + panels.length * PANEL;
   const drawn = panels.map((panel, index) => drawPanel(panel, TOP + index * PANEL));

@@ -4,13 +4,13 @@ import { stockOf } from './desk.tills.ts';
 import { type Measured, measure, median } from './measure.ts';
 import type { Serve, Stage } from './stage.ts';
 
-/** What tills wait while operators work: a hundred heavy requests at once, or ten consoles. */
+/** The latency of tills while operators work: a hundred heavy requests at once, or ten consoles. */
 
-/** Tills that rest between two payments: the machine is not busy with them. */
+/** Tills that pause between two payments, and leave the machine idle time. */
 const SHAPE = { connections: 32, pauseMs: 100 };
 const HEAVY = 100;
 const CONSOLES = 10;
-/** A console asks again for what is on its first screen. */
+/** The interval at which a console refreshes its first screen. */
 const CONSOLE_MS = 10_000;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -27,7 +27,7 @@ function heavyPaths(): string[] {
   ];
 }
 
-/** Goes on asking until it is stopped; how many answers there were. */
+/** Repeats requests until it is stopped. @returns the number of answers */
 function askOn(serve: Serve, token: string, kind: 'crowd' | 'consoles'): () => Promise<string> {
   let goesOn = true;
   let answered = 0;
@@ -69,7 +69,7 @@ export async function measureBeside(
   const stock = await stockOf(stage, vouchers);
   const serve = await stage.serve(['--no-work', '--processes', '1']);
   const run = () => measure(stage, serve, stock, 'redeem', { ...SHAPE, seconds });
-  const told = ({ perSecond, p50Ms, p99Ms, failed }: Measured) =>
+  const summary = ({ perSecond, p50Ms, p99Ms, failed }: Measured) =>
     `${Math.round(perSecond)}/s, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)} ms, failed ${failed}`;
   const ratios: number[] = [];
   try {
@@ -80,7 +80,7 @@ export async function measureBeside(
       const beside = await run();
       const answers = await stop();
       ratios.push(beside.p99Ms / alone.p99Ms);
-      print(`${kind}: alone ${told(alone)}; beside ${told(beside)}; ${answers}`);
+      print(`${kind}: alone ${summary(alone)}; beside ${summary(beside)}; ${answers}`);
     }
   } finally {
     await serve.stop();

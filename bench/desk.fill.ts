@@ -15,7 +15,7 @@ const BATCH = 1_000;
 /** Connections that fill at once. */
 const CLIENTS = 3;
 
-/** Until it is filled, nothing in it is worth saving. */
+/** Durability does not matter until the database is filled. */
 const FILLING = ['fsync = off', 'full_page_writes = off', "max_wal_size = '8GB'", 'autovacuum = off'];
 
 const PEOPLE = [
@@ -30,7 +30,7 @@ const PEOPLE = [
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Codes in a row, all with the same PIN (growth.ts), as generation would seal them. */
+/** Consecutive codes, all with the same PIN (growth.ts), sealed as generation seals them. */
 async function make(stage: Stage, client: pg.Client, first: number, count: number) {
   const { keys } = stage.context.service;
   const { rows } = await client.query<{ numbers: string[] }>({ ...drawNumbers(count), values: [count] });
@@ -52,7 +52,7 @@ async function make(stage: Stage, client: pg.Client, first: number, count: numbe
   };
 }
 
-/** What people left behind, and the books of the year. */
+/** The records of people, and the books of the year. */
 async function fillPeople({ owner }: Stage): Promise<void> {
   await owner.query(await readFile(new URL('./desk.people.sql', import.meta.url), 'utf8'));
   await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
@@ -95,7 +95,7 @@ async function fillChunks(stage: Stage, left: Iterable<number>, vouchers: number
   }
 }
 
-/** Fills a database, or goes on where it was interrupted; one that is filled already stays as it is. */
+/** Fills a database, or resumes where it was interrupted. A filled one is not changed. */
 export async function fillDesk(stage: Stage, vouchers: number): Promise<void> {
   const { owner } = stage;
   const exists = async (table: string) =>

@@ -1,13 +1,13 @@
 import type { Stage } from './stage.ts';
 
-/** What the operator reads, filter by filter: paths below /operator/v1 that begin a list. */
+/** The lists of the operator API, filter by filter, as paths below /operator/v1. */
 
 export type Call = { readonly path: string; readonly body?: object };
-/** One of several calls that differ in what they name. */
+/** One of several requests that differ in the thing that they name. */
 type Maker = (turn: number) => Call;
 
 const VOUCHER_STATES = ['ACTIVE', 'REDEEMED', 'INACTIVE', 'BLOCKED', 'EXPIRED', 'REPLACED', 'CANCELED'];
-/** The least that is asked about each kind of thing. */
+/** The smallest number of requests about each kind of thing. */
 const SAMPLES = 50;
 
 const get =
@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 /** The date of a day in the past, such as 2026-11-22. */
 export const dayOf = (back: number) => new Date(Date.now() - back * DAY_MS).toISOString().slice(0, 10);
 
-/** Things of the database that a list may be asked for; the busiest merchant is the first. */
+/** Things of the database by which lists can be filtered. The busiest merchant is the first. */
 async function sample(stage: Stage) {
   const pick = async (text: string): Promise<(turn: number) => string> => {
     const { rows } = await stage.owner.query({ text: `${text} limit ${SAMPLES}`, rowMode: 'array' });

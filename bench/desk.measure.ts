@@ -2,14 +2,14 @@ import { type Call, dayOf, makeCalls } from './desk.lists.ts';
 import type { Serve, Stage } from './stage.ts';
 import { quantile, sorted } from './statistics.ts';
 
-/** How long the operator waits for a page of each list, and for the first screen of the console. */
+/** The latency of a page of each list, and of the first screen of the console. */
 
 const PAGES = 5;
 const SLOW_MS = 150;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Asks once; the time until the whole answer is there. @throws where the answer is no success */
+/** Sends a request. @returns the time to the end of the answer @throws if it is not a success */
 export async function ask({ url }: Serve, token: string, { path, body }: Call) {
   const since = performance.now();
   const response = await fetch(`${url}/operator/v1${path}`, {
@@ -24,7 +24,7 @@ export async function ask({ url }: Serve, token: string, { path, body }: Call) {
 
 const nextPage = (path: string, cursor: string) => `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`;
 
-/** Asks for a list several times, each time on to its fifth page. */
+/** Reads a list several times, each time up to its fifth page. */
 async function walk(
   serve: Serve,
   token: string,
@@ -50,7 +50,7 @@ async function walk(
   return took;
 }
 
-/** What the console asks for at once on its first screen. */
+/** The concurrent requests of the first screen of the console. */
 export function overviewCalls(): Call[] {
   const today = dayOf(0);
   const tomorrow = dayOf(-1);
@@ -62,7 +62,7 @@ export function overviewCalls(): Call[] {
   ].map((path) => ({ path }));
 }
 
-/** Reads every list, and prints what is slow first. */
+/** Reads every list, and prints them, the slowest first. */
 export async function measureLists(stage: Stage, token: string, calls: number): Promise<void> {
   const serve = await stage.serve(['--no-work']);
   try {

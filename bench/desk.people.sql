@@ -1,5 +1,5 @@
--- What people of the operator and of merchants leave behind in a year: changes, declines, settlements,
--- statements of the bank, jobs, approvals, deliveries.
+-- The records of a year of people of the operator and of merchants: changes, declines, settlements, bank
+-- statements, jobs, approvals, deliveries.
 
 create or replace function bench.fill_declines(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$

@@ -3,7 +3,7 @@
 create table if not exists bench.merchants (place integer primary key, id integer, settlement bigint);
 create table if not exists bench.batches (place integer primary key, id integer, merchant_id integer);
 
--- A number between 0 and 1 that follows from n alone.
+-- A number between 0 and 1 that depends only on n.
 create or replace function bench.spread(n bigint, salt integer) returns float8
 language sql immutable parallel safe as $$
   select (hashint8extended(n, salt) & 1048575) / 1048576::float8

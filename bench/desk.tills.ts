@@ -5,7 +5,7 @@ import { measure, median } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { Stage } from './stage.ts';
 
-/** What tills get from a large database, beside a small one, in turns. */
+/** Tills on a large database beside tills on a small one, in turns. */
 
 const OPERATIONS = ['redeem', 'balance', 'list'] as const;
 const CONNECTIONS = 64;
@@ -14,7 +14,7 @@ const SMALL = 100_000;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** What the tills of the busiest merchant draw from. */
+/** The vouchers that the tills of the busiest merchant use. */
 export async function stockOf(stage: Stage, vouchers: number): Promise<Stock> {
   const { rows } = await stage.owner.query('select id from bench.merchants where place = 0');
   const { keyId, secret } = await createKey(stage.operator, rows[0].id);
@@ -48,7 +48,7 @@ export async function measureTills(
     })),
   );
   const ratios = new Map<string, number[]>(OPERATIONS.map((operation) => [operation, []]));
-  // The first turn compiles, and reads what was not in memory.
+  // The first turn compiles the code, and reads the pages into memory.
   for (let turn = 0; turn <= turns; turn++)
     for (const operation of OPERATIONS) {
       const runs = [];
@@ -57,11 +57,11 @@ export async function measureTills(
       const [small, large] = runs;
       if (!small || !large) continue;
       if (turn > 0) ratios.get(operation)?.push(large.perSecond / small.perSecond);
-      const told = runs.map(
+      const figures = runs.map(
         ({ perSecond, p99Ms, databaseCpuUs, failed }) =>
           `${Math.round(perSecond)}/s, p99 ${p99Ms.toFixed(1)} ms, database ${databaseCpuUs.toFixed(1)} µs, failed ${failed}`,
       );
-      print(`${operation}: ${told.join(' | ')}`);
+      print(`${operation}: ${figures.join(' | ')}`);
     }
   for (const [operation, all] of ratios)
     print(

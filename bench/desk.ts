@@ -1,5 +1,5 @@
 /**
- * `npm run bench:desk`: what operators wait for in a large database, and what tills lose to it.
+ * `npm run bench:desk`: the latency of operators on a large database, and the cost to tills.
  *
  *   npm run bench:desk -- --vouchers 10000000 --keep /data/desk    the folder is used again next time
  *   npm run bench:desk -- lists            every list of /operator/v1, and the first screen of the console

@@ -7,17 +7,17 @@ import type { Serve, Stage } from './stage.ts';
 import { besideBare } from './yardstick.ts';
 
 /**
- * Downloads of batches, small ones and one that takes a while. Beside COPY of the same rows out of the
- * table, which is all that the database does for it, and beside bare Fastify that sends as many bytes
- * which it has: what lies between is opening and writing.
+ * Downloads of batches, small ones and a large one. The yardsticks are COPY of the same rows out of the
+ * table, which is the work of the database, and bare Fastify that sends as many bytes from memory. The
+ * difference is the opening of seals and the writing of JSON.
  */
 
 const SMALL = { quantity: 50, batches: 200, clients: 8, copies: 20 };
-/** One after the other for so long: two or three. */
+/** Downloads follow each other for this time: two or three. */
 const LARGE = { quantity: 100_000, clients: 1, copies: 2, seconds: 2 };
 const VALUE = 0.01;
 const WARM_UP_SECONDS = 1;
-/** Of bare Fastify. */
+/** The figure of bare Fastify. */
 const YARDSTICK_SECONDS = 1;
 
 type Subject = {
@@ -59,7 +59,7 @@ export async function measureDownload(stage: Stage, seconds: number, turns: numb
   }
 }
 
-/** So many batches, a few at a time. */
+/** Makes a number of batches, a few at a time. */
 async function orderAll(stage: Stage, count: number, quantity: number, atOnce: number): Promise<Batch[]> {
   const ordered: Batch[] = [];
   let left = count;
@@ -72,7 +72,7 @@ async function orderAll(stage: Stage, count: number, quantity: number, atOnce: n
 
 const pathOf = ({ reference }: Batch) => `/api/v2/vouchers/${reference}`;
 
-/** What is measured is a batch with all its vouchers. */
+/** A download counts if it has all vouchers of its batch. */
 async function check({ authorization }: Stage, { url }: Serve, batch: Batch): Promise<void> {
   const response = await fetch(url + pathOf(batch), { headers: { authorization } });
   const { data } = (await response.json()) as { data: { vouchers: unknown[] } };

@@ -6,23 +6,23 @@ import type { Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
 
 /**
- * Batches, small ones that their merchants wait for and one that takes a while, beside the same rows by
- * COPY alone into the same tables: two transactions of rows that were made, sealed and encoded before are
- * the least that a batch can be.
+ * Batches, small ones that their merchants wait for and a large one, beside COPY of the same rows into the
+ * same tables: two transactions of rows that were made, sealed and encoded before are the least work that
+ * a batch can be.
  */
 
 /** The number of merchants that order and wait at the same time. */
 const SMALL = { quantity: 50, clients: 8 };
-/** As many for COPY as it makes in about a second. */
+/** The number for COPY, which takes about a second. */
 const SMALL_COPIES = 400;
-/** As many as a product may generate at once unless it is set otherwise. */
+/** The default limit of a product. */
 const LARGE_QUANTITY = 100_000;
 const VALUE = 0.01;
 const WARM_UP = { seconds: 1, quantity: 10_000 };
 
 /**
- * Batches of one size: vouchers a second, ratios to the yardsticks of the same turns, and what a voucher
- * takes.
+ * Batches of one size: vouchers a second, ratios to the yardsticks of the same turns, and the cost of a
+ * voucher.
  */
 export type BatchFigures = {
   readonly quantity: number;
@@ -34,12 +34,12 @@ export type BatchFigures = {
   readonly failed: number;
   readonly serviceCpuUs: number;
   readonly databaseCpuUs: number;
-  /** At its most; the database's at the end. */
+  /** The peak of the service, and the database at the end. */
   readonly serviceMb: number;
   readonly databaseMb: number;
 };
 
-/** The yardsticks are vouchers a second, too. */
+/** The yardsticks are in vouchers a second, too. */
 export type BatchesResult = {
   readonly turns: number;
   readonly yardsticks: { readonly small: BatchYardsticks; readonly large: BatchYardsticks };
@@ -98,7 +98,7 @@ async function orderLarge(stage: Stage, serve: Serve, quantity: number): Promise
   return { figures, yardsticks: { copy } };
 }
 
-/** Plays a load of batches, and tells it by the voucher. */
+/** Plays a load of batches. @returns its figures for each voucher */
 export async function figuresOf(
   stage: Stage,
   serve: Serve,
@@ -129,7 +129,7 @@ export async function figuresOf(
   };
 }
 
-/** Prints what a turn came to. */
+/** Prints the figures of a turn. */
 export function tellTurn(name: string, turn: number, all: readonly BatchTurn[]): void {
   for (const { figures, yardsticks } of all) {
     const {
@@ -149,7 +149,7 @@ export function tellTurn(name: string, turn: number, all: readonly BatchTurn[]):
   }
 }
 
-/** The medians of all turns; what failed in any of them is a failure of the benchmark. */
+/** The medians of all turns. A failure in any of them fails the benchmark. */
 export function middleOf(small: readonly BatchTurn[], large: readonly BatchTurn[]): BatchesResult {
   const result = {
     turns: small.length,

@@ -7,8 +7,8 @@ import type { Stage } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
 /**
- * The same load on ever more vouchers and journal rows. They are made by SQL: what is measured is what
- * comes after.
+ * The same load on more and more vouchers and journal rows. SQL makes these rows; only the load is
+ * measured.
  */
 
 const OPERATIONS = ['redeem', 'balance', 'lookup'] as const;
@@ -33,7 +33,7 @@ export type GrowthResult = readonly {
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** So many vouchers, those added since the size before with so many journal rows each. */
+/** A number of vouchers. Those added since the size before have `entries` journal rows each. */
 export type Size = { readonly vouchers: number; readonly entries: number };
 
 /** Measures the operations at each number of vouchers, in ascending order. */
@@ -77,11 +77,11 @@ export async function measureGrowth(
       }));
       const facts = await measureSize(stage);
       results.push({ vouchers: size, ...facts, figures: middle });
-      const told = middle.map(
+      const texts = middle.map(
         (each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`,
       );
       print(
-        `${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${told.join(', ')}`,
+        `${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${texts.join(', ')}`,
       );
     }
     return results;
@@ -91,14 +91,14 @@ export async function measureGrowth(
 }
 
 /**
- * Vouchers need keys that the service finds them by: derived as src/keyring/ring.ts does, but by the
- * database.
+ * The database derives the keys by which the service looks vouchers up, in the same way as
+ * src/keyring/ring.ts.
  */
 export async function prepareFill(stage: Stage): Promise<void> {
   const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
-  // As in service, where the months were made ahead: else all of the past would be in the default partition.
+  // As in production, where months are made ahead: else all past rows would be in the default partition.
   await stage.owner.query("select create_partitions(now() - interval '13 months', now())");
   await stage.owner.query('create extension if not exists pgcrypto with schema bench');
   await stage.owner.query(
@@ -114,7 +114,7 @@ export async function prepareFill(stage: Stage): Promise<void> {
 
 export const codeOf = (number: number) => String(900_000_000_000 + number);
 
-/** Makes vouchers from one number to below another. */
+/** Makes the vouchers from one number to another, exclusive. */
 export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {
   for (let first = from; first < to; first += CHUNK) {
     await stage.owner.query('select bench.fill($1, $2, $3, $4)', [
@@ -128,7 +128,7 @@ export async function fill(stage: Stage, from: number, to: number, entries: numb
   await stage.owner.query('checkpoint');
 }
 
-/** Vouchers spread evenly over all that were made, in an order that is not theirs in the table. */
+/** Vouchers spread evenly over the table, in another order than that of the table. */
 export function draw(size: number, most: number): Voucher[] {
   const step = Math.max(1, Math.floor(size / most));
   const numbers = Array.from({ length: Math.min(most, size) }, (_, index) => index * step);

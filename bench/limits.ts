@@ -6,12 +6,12 @@ import { type Serve, type Stage, serveIn } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
 /**
- * The loads between nothing and too much, for redemptions: one client, half of the greatest load, and the
- * greatest. Beyond it: overload.ts.
+ * Redemptions by one client, at half of the greatest load, and at the greatest. For higher loads see
+ * overload.ts.
  */
 
 const GREATEST_CONNECTIONS = 128;
-/** At half load so many clients take turns: enough that one who waits does not hold the others up. */
+/** Clients at half load: so many that one that waits does not delay the others. */
 const HALF_CONNECTIONS = 64;
 const STARTS = 5;
 const PROCESSES = [1, 2];
@@ -35,8 +35,8 @@ export async function measureLatency(stage: Stage, seconds: number, turns: numbe
     const runs: Record<keyof LatencyResult, Times[]> = { alone: [], half: [], greatest: [] };
     for (let turn = 1; turn <= turns; turn++) {
       const greatest = await redeem(GREATEST_CONNECTIONS);
-      // autocannon sends what a second may hold at its beginning: of pauses only wrk knows, so that fewer
-      // clients have to do.
+      // autocannon sends the requests of a second at its beginning. Only wrk can pause, so that autocannon
+      // gets fewer clients.
       const half =
         GENERATOR === 'wrk'
           ? await redeem(HALF_CONNECTIONS, (HALF_CONNECTIONS / (greatest.perSecond / 2)) * 1000)
@@ -105,7 +105,7 @@ export async function measureProcesses(
 
 export type StartResult = { readonly readyMs: number; readonly cores: number };
 
-/** From nothing running, the database of an earlier run on the disk, to the first 200 of /readyz. */
+/** The time from the start on an existing database to the first 200 of /readyz. */
 export async function measureStart(): Promise<StartResult> {
   const folder = await temporaryFolder('scrip-bench-start-');
   const times: number[] = [];

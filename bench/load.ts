@@ -1,6 +1,6 @@
 /**
- * The load where there is no wrk: autocannon, in a process of its own, so that what it costs is not the
- * service's. Plays a file of requests (requests.ts) and prints what came of it as JSON, as wrk.lua does.
+ * The load generator without wrk: autocannon, in a process of its own, so that its cost does not count as
+ * the service's. Plays a file of requests (requests.ts) and prints the result as JSON, as wrk.lua does.
  */
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
@@ -29,8 +29,7 @@ const tracker = autocannon(
     url: plan.url,
     connections: plan.connections,
     duration: plan.seconds,
-    // Built once, before the start: built again for each request they would cost more than the service's
-    // own work.
+    // Built once, before the start: building them for each request would cost more than the service's work.
     setupClient(client) {
       const own = requests.filter((_, index) => index % plan.connections === number);
       number++;

@@ -6,7 +6,7 @@ import type { Serve, Stage } from './stage.ts';
 import { usageOf } from './usage.ts';
 
 /**
- * More than any endpoint answers here: a list of requests that is played twice would be a list of replays.
+ * More than any endpoint answers here: requests that are played twice would be replays.
  */
 const MOST_PER_SECOND = {
   activate: 14_000,
@@ -18,7 +18,7 @@ const MOST_PER_SECOND = {
   list: 20_000,
 };
 
-/** What a run came to, and what it took: processor time for each request, memory at its end. */
+/** The result of a run, and its cost: processor time for each request, memory at its end. */
 export type Measured = Load & {
   readonly operation: OperationName;
   readonly connections: number;
@@ -30,11 +30,11 @@ export type Measured = Load & {
 
 export type Shape = { readonly connections: number; readonly seconds: number; readonly pauseMs?: number };
 
-/** References of their own, on a database that is used again too. */
+/** Makes references unique, even on a database that is used again. */
 const RUN = `run-${Date.now().toString(36)}`;
 let runs = 0;
 
-/** How much of what is used up a number of runs takes from the stock. */
+/** How much of the stock a number of runs uses up. */
 export function needOf(
   operations: readonly OperationName[],
   seconds: number,
@@ -45,11 +45,11 @@ export function needOf(
 }
 
 function countFor(operation: OperationName, seconds: number): number {
-  // The second more is for a run's beginning and end.
+  // One second is added for the beginning and the end of a run.
   return MOST_PER_SECOND[operation] * (seconds + 1);
 }
 
-/** Writes the requests of a run to a file; its path. Those of an earlier run of this name are gone. */
+/** Writes the requests of a run to a file, over those of an earlier run. @returns its path */
 export async function prepare(
   stage: Stage,
   stock: Stock,
@@ -64,7 +64,7 @@ export async function prepare(
   return file;
 }
 
-/** Plays one run of an operation, and measures what it takes. */
+/** Plays one run of an operation, and measures its cost. */
 export async function measure(
   stage: Stage,
   serve: Serve,
@@ -88,7 +88,7 @@ export async function measure(
   };
 }
 
-/** What some work takes of service and database: processor time, and memory at its end. */
+/** The cost of some work in service and database: processor time, and memory at its end. */
 export async function costOf<Result>(stage: Stage, serve: Serve, work: () => Promise<Result>) {
   const look = () => Promise.all([usageOf(serve.pid), usageOf(stage.databasePid)]);
   const [serviceBefore, databaseBefore] = await look();
@@ -103,7 +103,7 @@ export async function costOf<Result>(stage: Stage, serve: Serve, work: () => Pro
   };
 }
 
-/** The middle of several figures. */
+/** The median of several figures. */
 export function median(figures: readonly number[]): number {
   const sorted = [...figures].sort((one, other) => one - other);
   const half = Math.floor(sorted.length / 2);

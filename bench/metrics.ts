@@ -1,6 +1,6 @@
 /**
- * What watching costs: `npm run bench:metrics`. The CPU that a call spends in the counters, in the spans of
- * its trace, and in the batcher without either, in one process.
+ * `npm run bench:metrics`: the cost of metrics and traces. The CPU time that a call spends in the counters,
+ * in the spans of its trace, and in the batcher without either, in one process.
  *
  *   npm run bench:metrics -- --base FOLDER     the batcher of another checkout too, in turns
  */
@@ -38,7 +38,7 @@ const NOWHERE = {
 const ASKED = { method: 'POST', route: '/api/v2/redeem', operation: 'redeemVoucher', variant: 'b' };
 const ANSWERED = { httpStatus: 200, statusCode: '00', merchantId: 1 };
 
-/** The spans of calls, with their export as far as the network. */
+/** The spans of calls, with their export up to the network. */
 const trace = (sampler: string) => {
   process.env['OTEL_TRACES_SAMPLER'] = 'traceidratio';
   process.env['OTEL_TRACES_SAMPLER_ARG'] = sampler;
@@ -87,7 +87,7 @@ for (let round = 0; round <= ROUNDS; round++)
     const from = process.cpuUsage();
     await run();
     const { user, system } = process.cpuUsage(from);
-    // The first round compiles.
+    // The first round compiles the code.
     if (round > 0) figures.get(name)?.push((user + system) / CALLS);
   }
 for (const [name, found] of figures)

@@ -1,8 +1,8 @@
 /**
- * The load of callers who do not wait for each other, in a process of its own: requests begin at a fixed
- * rate whatever becomes of those before them, each on a connection that is free, or a new one as long as
- * there may be more. Or, without a rate, as fast as they are answered. Prints what came of it as JSON;
- * durations count from when a request was due.
+ * An open load, in a process of its own: requests begin at a fixed rate, whether those before them are
+ * answered or not, each on a free connection, or on a new one up to a limit. Without a rate, each request
+ * follows the answer to the one before. Prints the result as JSON. Durations count from the time at which
+ * a request was due.
  */
 import { readFileSync } from 'node:fs';
 import { SEPARATOR } from './requests.ts';
@@ -11,13 +11,13 @@ import { Wire, type WireAnswer } from './wire.ts';
 
 export type OpenPlan = {
   readonly url: string;
-  /** The requests (requests.ts); played again from the beginning when they are over. */
+  /** The requests (requests.ts), repeated from the beginning when all are sent. */
   readonly file: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second; left out: a request follows the answer of the one before it. */
+  /** Requests a second. Without it, a request follows the answer to the one before it. */
   readonly perSecond?: number;
-  /** Tell of windows of time of this length, too. */
+  /** Also reports windows of this length. */
   readonly windowMs?: number;
 };
 
@@ -28,19 +28,19 @@ type Times = {
   readonly p999Ms: number;
 };
 
-/** What was accepted in a window of time. */
+/** The accepted requests of a window of time. */
 export type Window = { readonly fromMs: number; readonly accepted: number; readonly p99Ms: number };
 
 export type OpenLoad = {
   readonly seconds: number;
   readonly sent: number;
-  /** Were due while every connection waited for an answer: who cannot get through. */
+  /** Requests that were due while every connection waited for an answer. */
   readonly unsent: number;
   readonly accepted: Times;
-  /** The same without the first second, in which a burst is let in. */
+  /** The same without the first second, in which a burst is accepted. */
   readonly later: Times;
   readonly refused: Times;
-  /** Refused without saying when to come again. */
+  /** Refused without Retry-After. */
   readonly withoutRetryAfter: number;
   /** Neither accepted nor refused for overload, or not answered. */
   readonly broken: number;
@@ -52,10 +52,10 @@ export type OpenLoad = {
 
 type Answered = { readonly atMs: number; readonly tookMs: number };
 
-/** How often requests are begun: less than what a person or a till notices. */
+/** The interval at which requests are begun: shorter than a person or a till notices. */
 const BEAT_MS = 1;
 const FIRST_MS = 1_000;
-/** What is not answered by then is broken. */
+/** A request without an answer by then counts as broken. */
 const PATIENCE_MS = 10_000;
 
 class Generator {
@@ -181,7 +181,7 @@ function times(all: readonly Answered[]): Times {
   };
 }
 
-/** By when requests were answered; a window without any is told, too. */
+/** Groups answers by windows, including windows without any. */
 function windowsOf(all: readonly Answered[], startedAt: number, windowMs: number): Window[] {
   const windows: number[][] = [];
   for (const { atMs, tookMs } of all) {

@@ -4,8 +4,8 @@ import type { Stage } from './stage.ts';
 import { bareFastify, yardstick } from './yardstick.ts';
 
 /**
- * Where throughput peaks depends on the operation and the machine: the best of these counts, as for the
- * yardstick.
+ * Numbers of clients. The peak of throughput depends on the operation and the machine: the best of these
+ * counts, as for the yardstick.
  */
 const CONNECTIONS = [64, 128];
 const WARM_UP_SECONDS = 2;
@@ -13,7 +13,7 @@ const YARDSTICK_SECONDS = 3;
 
 type Yardsticks = { readonly function: number; readonly plain: number; readonly bare: number };
 
-/** An operation in the median of its turns, and its ratios to the yardsticks of the same turns. */
+/** The median of an operation's turns, and its ratios to the yardsticks of the same turns. */
 type OperationResult = Measured & { readonly ratios: Yardsticks; readonly turns: number };
 
 export type OperationsResult = { readonly yardsticks: Yardsticks; readonly all: readonly OperationResult[] };

@@ -2,7 +2,7 @@ import type { CrowdsResult } from './crowds.ts';
 import type { OverloadResult } from './overload.ts';
 import { table } from './table.ts';
 
-/** How the loads beyond the greatest are told in docs/explanation/performance.md: a heading and its text. */
+/** The section on overload in docs/explanation/performance.md: a heading and its text. */
 
 const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 

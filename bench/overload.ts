@@ -5,10 +5,10 @@ import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Redemptions by callers who do not wait for each other, five times as many as can be served, all of one
- * merchant; beside them another merchant's tills, from before until after. Service, database and load
- * share the machine: what the generator takes for five times as many requests, the service lacks. So the
- * greatest load is measured by the same generator, and what that took is told.
+ * An open load of redemptions of one merchant, five times as many as can be served, beside the tills of
+ * another merchant, which run before, during and after it. Service, database and load share the machine,
+ * so that the generator takes time from the service. The greatest load is therefore measured with the same
+ * generator, and the generator's share is reported.
  */
 
 const TIMES = 5;
@@ -18,7 +18,7 @@ const LIGHT = { connections: 32, perSecond: 200 };
 const WINDOW_MS = 250;
 const BEFORE_MS = 3_000;
 const AFTER_MS = 4_000;
-/** Back to normal is as it was before, in its slowest window, and a little: a window holds fifty answers. */
+/** Normal again: not much slower than the slowest window before the flood. A window holds fifty answers. */
 const NORMAL = 1.25;
 const LOOK_MS = 100;
 
@@ -37,19 +37,19 @@ type Times = {
 export type OverloadResult = {
   readonly greatest: Times;
   readonly offeredPerSecond: number;
-  /** Of what was offered: all clients still waited for an answer. */
+  /** The share of the offered requests that found all clients waiting for an answer. */
   readonly unsentPerSecond: number;
   readonly accepted: Times;
-  /** Without the first second, in which a burst is let in that waits. */
+  /** Without the first second, in which a burst is accepted and waits. */
   readonly later: Times;
   readonly refused: Times;
   readonly withoutRetryAfter: number;
   readonly broken: number;
-  /** What the generator of the load took of a core, and the longest that it was late by itself. */
+  /** The generator's share of a core, and the longest that it was late by itself. */
   readonly generator: { readonly cores: number; readonly lateMs: number };
   /**
-   * Another merchant, who asks as ever: its p99 before and beside the flood, after how long it is as
-   * before, and who is refused.
+   * Another merchant with a constant load: its p99 before and during the flood, the time until it is back
+   * to normal, and its refused requests.
    */
   readonly light: {
     readonly beforeP99Ms: number;
@@ -67,7 +67,7 @@ export async function measureOverload(stage: Stage, seconds: number): Promise<Ov
     const own = await stage.stock(0, 0);
     const ask = async (shape: Shape, lastsMs: number, stock = own) => {
       const spanSeconds = Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2));
-      // Of its own: two that play the same requests would play replays.
+      // A list of its own: the same requests again would be replays.
       const file = await prepare(stage, stock, 'redeem', spanSeconds, `overload-${shape.connections}`);
       return () => playOpen({ url: serve.url, file, seconds: lastsMs / 1000, ...shape });
     };
@@ -101,7 +101,7 @@ export async function measureOverload(stage: Stage, seconds: number): Promise<Ov
       memoryMb: { before, most: memory.most(), after: memory.last() },
     };
     memory.stop();
-    tell(result, greatest);
+    describeResult(result, greatest);
     if (result.broken > 0 || result.withoutRetryAfter > 0) process.exitCode = 1;
     return result;
   } finally {
@@ -113,7 +113,7 @@ function timesOf({ count, p50Ms, p99Ms, p999Ms }: OpenLoad['accepted'], seconds:
   return { perSecond: count / seconds, p50Ms, p99Ms, p999Ms };
 }
 
-/** What the light load met before, beside and after the flood. The first second of it is a warm-up. */
+/** The light load before, during and after the flood. Its first second is a warm-up. */
 function judge(windows: readonly Window[], floodFrom: number, floodUntil: number) {
   const between = (fromMs: number, untilMs: number) =>
     windows.filter((each) => each.fromMs >= fromMs && each.fromMs + WINDOW_MS <= untilMs);
@@ -125,7 +125,7 @@ function judge(windows: readonly Window[], floodFrom: number, floodUntil: number
   return { beforeP99Ms, besideP99Ms: worst(between(floodFrom, floodUntil)), backMs };
 }
 
-/** The service's own memory, every moment. From /proc: 0 where there is none. */
+/** Samples the memory of the service from /proc; 0 where there is none. */
 function watchMemory(pid: number) {
   let last = 0;
   let most = 0;
@@ -143,7 +143,7 @@ const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 const show = ({ perSecond, p50Ms, p99Ms, p999Ms }: Times) =>
   `${whole(perSecond)}/s, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)}, p99.9 ${p999Ms.toFixed(1)} ms`;
 
-function tell(result: OverloadResult, greatest: OpenLoad): void {
+function describeResult(result: OverloadResult, greatest: OpenLoad): void {
   const { accepted, refused, withoutRetryAfter, broken, generator, light, memoryMb } = result;
   print(`greatest load: ${show(result.greatest)}; the generator took ${greatest.cpuShare.toFixed(2)} cores`);
   print(

@@ -12,7 +12,7 @@ export type LoadPlan = {
   readonly connections: number;
   readonly seconds: number;
   /**
-   * Mean pause before each request of a connection, so that the load is less than the greatest. Needs wrk.
+   * The mean pause before each request of a connection, for less than the greatest load. Needs wrk.
    */
   readonly pauseMs?: number;
 };
@@ -33,13 +33,13 @@ const BATCHES = fileURLToPath(new URL('./batch-load.ts', import.meta.url));
 const OPEN = fileURLToPath(new URL('./open-load.ts', import.meta.url));
 const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
 
-/** Two, as the clients of pgbench run on two: one of them is not enough to keep a fast endpoint busy. */
+/** Two, as for pgbench: one is not enough to keep a fast endpoint busy. */
 const MOST_THREADS = 2;
 
-/** The generator in use: wrk where it is installed, since it takes the least from the service beside it. */
+/** The generator: wrk if it is installed, since it takes the least time from the service. */
 export const GENERATOR = spawnSync('wrk', ['--version']).error ? 'autocannon' : 'wrk';
 
-/** Runs the load and tells what it saw. */
+/** Runs the load. @returns its figures */
 export function play(plan: LoadPlan): Promise<Load> {
   if (GENERATOR === 'autocannon') return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);
   const { url, file, connections, seconds, pauseMs = 0 } = plan;
@@ -48,12 +48,12 @@ export function play(plan: LoadPlan): Promise<Load> {
   return runLoad('wrk', [...shape, '-s', WRK, url, '--', file, String(threads), String(pauseMs)]);
 }
 
-/** Runs a load of callers who do not wait for each other, or who wait only for their own answers. */
+/** Runs an open load, or one in which each client waits only for its own answers. */
 export function playOpen(plan: OpenPlan): Promise<OpenLoad> {
   return runLoad(process.execPath, [OPEN, JSON.stringify(plan)]);
 }
 
-/** Runs a load of merchants who order or download batches, one after the other each. */
+/** Runs a load of merchants that order or download batches, each one after the other. */
 export function playBatches(plan: BatchPlan): Promise<BatchLoad> {
   return runLoad(process.execPath, [BATCHES, JSON.stringify(plan)]);
 }

@@ -1,8 +1,7 @@
 /**
- * `npm run bench:processes`: what a hundred processes ask of one database. Each is a service of its own in
- * this process, with its own connections, batcher and cache of keys. It counts rather than times, so a
- * shared machine does not matter: connections, transactions of the database for each redemption, and how
- * often a key was looked up.
+ * `npm run bench:processes`: the work of one database for a hundred processes. Each is a service in this
+ * process, with its own connections, batcher and cache of keys. The figures are counts, not times, so that
+ * a shared machine does not matter: connections, transactions for each redemption, and look-ups of keys.
  *
  *   npm run bench:processes -- --processes 100 --merchants 20 --redemptions 20000
  */
@@ -27,7 +26,7 @@ const { values } = parseArgs({
 });
 const processes = Number(values.processes);
 const redemptions = Number(values.redemptions);
-/** Tills of each process that wait for an answer at one moment. */
+/** Tills of each process that wait for an answer at the same time. */
 const CALLERS = [1, 4, 16];
 const CONNECTIONS_MAX = 2_000;
 const SAMPLE_MS = 200;
@@ -38,7 +37,7 @@ type Counters = { readonly commits: number; readonly keyLookUps: number };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What the server has counted so far, without this connection's own. */
+/** The counters of the server, without those of this connection. */
 async function readCounters({ owner }: Stage): Promise<Counters> {
   await owner.query('select pg_stat_clear_snapshot()');
   const { rows } = await owner.query(
@@ -57,7 +56,7 @@ async function countConnections({ owner }: Stage): Promise<number> {
   return rows[0].count;
 }
 
-/** The most connections while the work lasts. */
+/** The most connections during some work. */
 async function watch<T>(stage: Stage, work: Promise<T>): Promise<number> {
   let most = 0;
   let isDone = false;
@@ -74,7 +73,7 @@ async function watch<T>(stage: Stage, work: Promise<T>): Promise<number> {
 
 let references = 0;
 
-/** Tills at every process redeem, each for one of the merchants, until enough was redeemed. */
+/** Tills at every process redeem, each for one of the merchants, up to a number of redemptions. */
 async function play(
   services: readonly Service[],
   headers: readonly string[],

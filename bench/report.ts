@@ -28,13 +28,13 @@ const BEGIN = '<!-- figures: written by npm run bench -->';
 const END = '<!-- end of figures -->';
 
 /**
- * A ratio that fell so far below the middle of the runs before is told: less is within what machines vary by.
+ * A ratio that falls so far below the median of earlier runs is reported. Machines vary by less.
  */
 const REGRESSION = 0.85;
 const COMPARED_RUNS = 5;
-/** What else the machine was doing, in runnable processes, when the run began. */
+/** The load of the machine, in runnable processes, when the run began. */
 const BUSY_WITH_OTHERS = Number((loadavg()[0] ?? 0).toFixed(1));
-/** With more than this beside it a run says little, and is no measure for others. */
+/** A run beside a higher load says little, and later runs are not compared with it. */
 const QUIET = 1;
 
 export type Report = {
@@ -50,7 +50,7 @@ export type Report = {
   readonly bloat?: BloatResult;
 };
 
-/** What a run leaves for those after it. */
+/** The figures of a run that later runs are compared with. */
 type Past = {
   readonly at: string;
   readonly machine: string;
@@ -116,7 +116,7 @@ async function readHistory(): Promise<Past[]> {
     .map((line) => JSON.parse(line) as Past);
 }
 
-/** Ratios that fell well below those of the last runs on an equal machine. */
+/** Ratios well below those of the last runs on the same kind of machine. */
 function regressions(history: readonly Past[], own: Past): string[] {
   const before = history.filter((past) => past.machine === own.machine && past.others <= QUIET).map(ratiosOf);
   return [...ratiosOf(own)].flatMap(([name, ratio]) => {
@@ -126,7 +126,7 @@ function regressions(history: readonly Past[], own: Past): string[] {
   });
 }
 
-/** What a run came to beside its yardsticks. */
+/** The results of a run beside its yardsticks. */
 function ratiosOf({ operations, generate, download }: Past): Map<string, number> {
   const batches = Object.entries({ generate, download }).flatMap(([name, result]) =>
     [result?.small, result?.large].flatMap((each): [string, number][] =>
@@ -208,9 +208,9 @@ function tellLatency(past: Past | undefined): string {
 /** A section of another file: its heading, when it was measured, and its text. */
 function withHead(
   past: Past | undefined,
-  tell: (past: Past) => readonly [string, string] | undefined,
+  write: (past: Past) => readonly [string, string] | undefined,
 ): string {
-  const [heading, text] = (past && tell(past)) ?? [];
+  const [heading, text] = (past && write(past)) ?? [];
   return past && text !== undefined ? `### ${heading}\n\n${when(past)}\n\n${text}` : '';
 }
 

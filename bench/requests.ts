@@ -1,25 +1,24 @@
 /**
- * What the load consists of: for each operation a list of requests, as the bytes that go over the wire,
- * so that the load generator has nothing left to do but to send them.
+ * The requests of the load: a list for each operation, as the bytes of the wire, so that the load
+ * generator only sends them.
  */
 
 export type Voucher = { readonly code: string; readonly pin: string; readonly serial: bigint };
 
-/** What a run of the load draws from. Everything that an operation uses up is taken from here only once. */
+/** The stock of a run. Everything that an operation uses up is taken from here only once. */
 export type Stock = {
   readonly authorization: string;
-  /** With money on them, in an order that is not theirs in the table. */
+  /** Vouchers with a balance, in another order than that of the table. */
   readonly vouchers: readonly Voucher[];
   /**
-   * The same, with an activation and a redemption in their history and nothing more, however long the
-   * benchmark runs.
+   * The same, with only an activation and a redemption in their history, however long the benchmark runs.
    */
   readonly quiet: readonly Voucher[];
-  /** Without a value, waiting to be activated: each can be only once. */
+  /** Inactive vouchers without a value. Each can be activated once. */
   readonly inactive: Iterator<Voucher>;
-  /** References of redemptions that nothing updates. */
+  /** References of redemptions that are not updated. */
   readonly redeemed: readonly string[];
-  /** References of redemptions that wait for their one update. */
+  /** References of redemptions that can be updated once. */
   readonly updatable: Iterator<string>;
 };
 
@@ -45,7 +44,7 @@ function take<T>(from: Iterator<T>): T {
 
 const redeem: Maker = (stock, run, index) => {
   const { code, pin } = any(stock.vouchers, index);
-  // The least amount, so that no voucher runs dry within a run.
+  // The least amount, so that no voucher is empty within a run.
   return raw(
     stock,
     'POST',
@@ -83,8 +82,8 @@ const MIX: readonly Maker[] = [
 const till: Maker = (stock, run, index) => any(MIX, index)(stock, run, index);
 
 /**
- * The operations, each with the share of its requests that takes from what is used up (for the size of
- * the stock).
+ * The operations, each with the share of its requests that uses the stock up, which decides the size of
+ * the stock.
  */
 export const OPERATIONS = {
   redeem: { make: redeem, inactive: 0, updatable: 0 },
@@ -98,10 +97,10 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** Between two requests in a file of them: no request holds it. */
+/** The separator of requests in a file. No request holds it. */
 export const SEPARATOR = '\0';
 
-/** The requests of one run, as a file of them. `run` makes their references its own. */
+/** The requests of one run, as the text of a file. `run` makes their references unique. */
 export function requestsOf(operation: OperationName, stock: Stock, run: string, count: number): string {
   const { make } = OPERATIONS[operation];
   const made: string[] = [];

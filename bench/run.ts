@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: what the service does over HTTP, with everything switched on, beside yardsticks of the
- * same run on the same machine. What counts is the ratio: machines are shared, and a figure alone says
- * little.
+ * `npm run bench`: the throughput and latency of the service over HTTP, with everything switched on,
+ * beside yardsticks of the same run on the same machine. Compare the ratios: machines are shared, and a
+ * figure alone says little.
  *
  *   npm run bench                              the suite; its report goes to docs/explanation/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only
@@ -34,7 +34,7 @@ const PARTS = [
   'growth',
   'bloat',
 ] as const;
-/** Those that take too long for every run. */
+/** Parts that take too long for every run. */
 const LONG = ['growth', 'bloat'];
 
 const { values, positionals } = parseArgs({
@@ -76,7 +76,7 @@ await leavingNothing(async () => {
     ...(wants('crowds') && { crowds: await measureCrowds(stage, seconds) }),
     ...(wants('processes') && { processes: await measureProcesses(stage, seconds, turns) }),
     ...(wants('start') && { start: await measureStart() }),
-    // Late, since they leave many vouchers behind.
+    // Last, since they leave many vouchers behind.
     ...(wants('generate') && { generate: await measureGenerate(stage, seconds, turns) }),
     ...(wants('download') && { download: await measureDownload(stage, seconds, turns) }),
     ...(wants('growth') && {

@@ -18,14 +18,14 @@ import { end, opened, started, temporaryFolder } from '../test/leave-nothing.ts'
 import type { Stock, Voucher } from './requests.ts';
 
 /**
- * What a benchmark plays on: a service in a process of its own on the embedded database, everything
- * switched on as in production, with a merchant and its stock. All of it lies in a folder that is gone
+ * The stage of a benchmark: a service in a process of its own on the embedded database, with everything
+ * switched on as in production, with a merchant and its stock. All of it is in a folder that is removed
  * afterwards.
  */
 
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const VOUCHERS = 20_000;
-/** What a product may generate at once unless it is set. */
+/** The default limit of vouchers that a product may generate at once. */
 const MOST_QUANTITY = 100_000;
 
 const pause = (ms = 50) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -46,7 +46,7 @@ export class Stage {
   readonly merchantId: number;
   readonly authorization: string;
   readonly #service: Service;
-  /** The merchant's, for calls that go round HTTP. */
+  /** The context of the merchant, for calls without HTTP. */
   readonly context: Context;
   vouchers: readonly Voucher[] = [];
   #quiet: readonly Voucher[] = [];
@@ -69,7 +69,7 @@ export class Stage {
     this.context = context;
   }
 
-  /** @param kept a folder that stays, and is used again where there is a database in it */
+  /** @param kept a folder that is not removed, and whose database is used if there is one */
   static async open(kept?: string): Promise<Stage> {
     const folder = kept ?? (await temporaryFolder('scrip-bench-'));
     const log = createLogger('warn');
@@ -107,7 +107,7 @@ export class Stage {
     );
   }
 
-  /** For what only an operator can ask for. */
+  /** For requests that only an operator can make. */
   get operator(): Operator {
     return operatorOf(this.#service);
   }
@@ -121,7 +121,7 @@ export class Stage {
     return serveIn(this.folder, args, node, settings);
   }
 
-  /** Makes the stock. A service has to run: it is what produces the batches. */
+  /** Makes the stock. A service has to run, since it produces the batches. */
   async stock(inactive: number, updatable: number): Promise<Stock> {
     if (this.vouchers.length === 0) {
       this.vouchers = await this.#generate(VOUCHERS, 100_000);
@@ -144,7 +144,7 @@ export class Stage {
     };
   }
 
-  /** Adds a merchant, who may redeem what the other one made; its credentials. */
+  /** Adds a merchant, which may redeem the vouchers of the first. @returns its credentials */
   async anotherMerchant(): Promise<string> {
     const other = { name: 'Another', permit: [], opaque: false, productId: 1 };
     const { keyId, secret } = await createMerchant(this.operator, other);
@@ -156,7 +156,7 @@ export class Stage {
     await this.owner.query('update products set max_quantity = 5000000');
   }
 
-  /** Orders a batch and waits until the service has made it. */
+  /** Orders a batch, and waits until the service has produced it. */
   async order(quantity: number, value: number | undefined): Promise<Batch> {
     const reference = `bench-${++this.#batches}`;
     await generate(this.context, { reference, quantity, value });
@@ -175,8 +175,7 @@ export class Stage {
   }
 
   /**
-   * Redemptions under references of their own, made by one statement: what is measured is what comes
-   * after them.
+   * Makes redemptions under unique references by one statement. They are not measured.
    */
   async #redeem(vouchers: readonly Voucher[], count: number): Promise<string[]> {
     const prefix = `past-${++this.#batches}`;
@@ -206,7 +205,7 @@ export async function serveIn(
 ): Promise<Serve> {
   const port = await freePort();
   const startedAt = performance.now();
-  // The access log is on, as it is in service; it goes where nobody reads it.
+  // The access log is on, as in production, but is not kept.
   const env = { ...environment(folder, port), ...settings };
   const child = started(() =>
     spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }),
@@ -225,7 +224,7 @@ function environment(folder: string, port: number): NodeJS.ProcessEnv {
   return { ...process.env, ...own };
 }
 
-/** Requests that follow each other do not concern rows that lie beside each other. */
+/** Shuffles rows, so that consecutive requests do not use neighboring rows. */
 export function shuffle<T>(all: readonly T[]): T[] {
   const shuffled = [...all];
   for (let at = shuffled.length - 1; at > 0; at--) {

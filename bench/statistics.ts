@@ -1,4 +1,4 @@
-/** What two lists of durations have in common, and what sets them apart. */
+/** Compares two lists of durations. */
 
 /** Values in ascending order. */
 export type Sorted = Float64Array;
@@ -12,25 +12,25 @@ export function quantile(values: Sorted, share: number): number {
   return values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 }
 
-/** The quantiles from 0 to 100 %: what a curve is drawn from. */
+/** The quantiles from 0 to 100 %, from which a curve is drawn. */
 export function percentiles(values: Sorted): number[] {
   return Array.from({ length: 101 }, (_, percent) => quantile(values, percent / 100));
 }
 
 export type Difference = {
-  /** Of the medians, the second less the first, with the interval that holds it in 99 of 100 cases. */
+  /** The second median less the first, with its 99 % confidence interval. */
   readonly medianMs: number;
   readonly lowMs: number;
   readonly highMs: number;
   /**
-   * Mann and Whitney: the chance that one of the second takes longer than one of the first. 0.5: they are
-   * alike.
+   * Mann–Whitney: the chance that a value of the second list is longer than one of the first. 0.5: they
+   * are alike.
    */
   readonly longer: number;
   /** How surprising that would be if they were alike, in standard deviations. */
   readonly deviations: number;
   /**
-   * Kolmogorov and Smirnov: how far the curves are apart. Who guesses by one duration is right in (1 +
+   * Kolmogorov–Smirnov: the greatest distance of the curves. A guess by one duration is right in (1 +
    * this) / 2 of all cases.
    */
   readonly distance: number;
@@ -52,8 +52,8 @@ export function compare(first: Sorted, second: Sorted): Difference {
 }
 
 /**
- * The median of as many values, drawn with repetition. The middle one of the positions drawn has a beta
- * distribution, which for thousands of values is a normal one: so it is drawn by itself.
+ * The median of as many values, drawn with repetition. The middle of the positions drawn has a beta
+ * distribution, which for thousands of values is a normal one, so that only this position is drawn.
  */
 function resampledMedian(values: Sorted): number {
   const normal = Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -71,7 +71,7 @@ function ranked(first: Sorted, second: Sorted): Pick<Difference, 'longer' | 'dev
     while (at < first.length && (first[at] as number) < value) at++;
     let equal = at;
     while (equal < first.length && first[equal] === value) equal++;
-    // Before this value and behind it: the curves can be farthest apart at either.
+    // The curves can be farthest apart before this value or after it.
     distance = Math.max(distance, Math.abs(at / first.length - below / second.length));
     below++;
     distance = Math.max(distance, Math.abs(equal / first.length - below / second.length));

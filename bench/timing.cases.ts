@@ -4,21 +4,21 @@ import type { Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * What an attacker could want to tell apart by the time that an answer takes. Of the classes of a subject
- * those that stand in a pair get the same answer, or one that must not depend on what is asked about.
+ * The cases that an attacker could try to tell apart by the time that an answer takes. The cases of a pair
+ * get the same answer, or one that must not depend on the difference.
  */
 
 export type Case = {
   readonly name: string;
   /** HTTP status and code that every answer must have. */
   readonly expected: string;
-  /** The request, as it goes over the wire; a number of its own for each. */
+  /** The request as the bytes of the wire, with a number of its own. */
   readonly make: (number: number) => string;
 };
 
 export type Subject = {
   readonly name: string;
-  /** How many ask at the same time: more than one where an answer is held back. */
+  /** The number of concurrent clients: more than one if answers are delayed. */
   readonly clients: number;
   readonly cases: readonly Case[];
   /** Names of cases that must not be told apart. */
@@ -26,13 +26,13 @@ export type Subject = {
 };
 
 const PREFIX = '/merchant-client/v2';
-/** Three wrong PINs a voucher, so that none is locked, leave room for one more. */
+/** Wrong PINs a voucher. Three leave room for one more without a lock. */
 const WRONG_EACH = 3;
-/** So many vouchers of the stock are set aside: blocked, and locked. */
+/** The number of vouchers of the stock that are blocked, and that are locked. */
 const ASIDE = 2_000;
-/** Enough for thousands of answers in a minute, and still far from a load. */
+/** Enough for thousands of answers in a minute, but not a high load. */
 const GUESSERS = 16;
-/** A key that has called so often may guess all day. */
+/** A key with so many calls may guess all day. */
 const MANY_CALLS = 10n ** 12n;
 
 function post(authorization: string, path: string, body: string): string {
@@ -49,7 +49,7 @@ const wrong = (voucher: Voucher): Voucher => ({
   pin: String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0'),
 });
 
-/** A merchant whose unknown codes and wrong PINs are told as one, and that may guess as much as it likes. */
+/** An opaque merchant, which gets one answer for unknown codes and wrong PINs, without a limit of guesses. */
 export async function opaqueMerchant(stage: Stage, opaque = true): Promise<string> {
   const made = await createMerchant(stage.operator, {
     name: opaque ? 'Opaque' : 'Plain',
@@ -151,7 +151,7 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
   ];
 }
 
-/** Right and wrong keys, at a look-up that finds nothing. */
+/** Right and wrong API keys, on a look-up that finds nothing. */
 async function keysOf(stage: Stage): Promise<Subject> {
   const { operator, merchantId } = stage;
   const make = (authorization: string) => () =>
@@ -189,7 +189,7 @@ async function keysOf(stage: Stage): Promise<Subject> {
   };
 }
 
-/** Balances with wrong PINs: as many of each voucher as do not lock it. */
+/** Balances with wrong PINs: for each voucher as many as do not lock it. */
 export function wrongPins(authorization: string, vouchers: readonly Voucher[]): string[] {
   return Array.from({ length: WRONG_EACH + 1 }, () => vouchers).flatMap((all) =>
     all.map((voucher) => {
@@ -199,7 +199,7 @@ export function wrongPins(authorization: string, vouchers: readonly Voucher[]): 
   );
 }
 
-/** Forgets the wrong PINs of vouchers that are not locked. */
+/** Resets the wrong PINs of vouchers that are not locked. */
 export async function forgetGuesses(stage: Stage): Promise<void> {
   await stage.owner.query('update vouchers set wrong_pins = 0 where wrong_pins between 1 and 4');
 }

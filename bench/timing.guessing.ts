@@ -13,8 +13,8 @@ const SECONDS = 5;
 const TURNS = 3;
 
 /**
- * Wrong PINs a second, as balances: of a merchant that is told of them, and of an opaque one, for which
- * each has to do the work of an unknown code.
+ * Wrong PINs a second, as balances: of a merchant that gets their status code, and of an opaque one, for
+ * which each has to do the work of an unknown code.
  */
 export async function measureGuessing(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
   const merchants = [

@@ -3,8 +3,8 @@ import { curveChart } from './curves.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
 /**
- * The report: a table and a chart for each surrounding in docs/explanation/timing.md, from figures that
- * lie in its folder.
+ * The report: a table and a chart for each environment in docs/explanation/timing.md, from the figures in
+ * its folder.
  */
 
 const PAGE = new URL('../docs/explanation/timing.md', import.meta.url);
@@ -37,7 +37,7 @@ type Figures = {
   }[];
 };
 
-/** Writes what was measured in one surrounding; the other keeps its figures. */
+/** Writes the figures of one environment. The other one keeps its figures. */
 export async function writeTimingReport(
   surrounding: Surrounding,
   results: readonly SubjectResult[],

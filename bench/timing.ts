@@ -1,8 +1,7 @@
 /**
- * `npm run bench:timing`: whether the time that an answer takes tells what it must not: whether a code
- * exists, whether a PIN was right, whether a key is in use. Each subject's cases are asked in random
- * order, alone or beside honest calls, and compared with each other; what a comparison of a case with
- * itself gives is what chance gives.
+ * `npm run bench:timing`: whether the time of an answer reveals that a code exists, that a PIN was right,
+ * or that a key is in use. The cases of a subject are sent in random order, alone or beside other calls,
+ * and compared with each other. The comparison of a case with itself shows the effect of chance.
  *
  *   npm run bench:timing                            all subjects, by a client that is alone
  *   npm run bench:timing -- redeem --load           beside redemptions at half of the greatest load
@@ -30,7 +29,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** Before samples count: compiled, cached, connected. */
+/** The warm-up before samples count: code is compiled, caches are filled, connections are open. */
 const WARM_UP = 300;
 const GREATEST_CONNECTIONS = 128;
 const HALF_CONNECTIONS = 64;
@@ -39,7 +38,7 @@ const LOAD_SECONDS = 5;
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const us = (ms: number) => `${Math.round(ms * 1000)} µs`;
 
-/** Asks all cases of a subject in random order, and keeps how long each took. */
+/** Sends all cases of a subject in random order, and keeps their durations. */
 async function sample(serve: Serve, subject: Subject, count: number): Promise<Map<string, Sorted>> {
   const durations = new Map(subject.cases.map(({ name }) => [name, [] as number[]]));
   const numbers = new Map<string, number>();
@@ -91,7 +90,7 @@ function tell(subject: Subject, took: Map<string, Sorted>): SubjectResult {
   return { subject: subject.name, took, differences };
 }
 
-/** Honest redemptions, and later their replays, at half of the greatest load, until the work is done. */
+/** Redemptions, and later their replays, at half of the greatest load, until the work is done. */
 async function besideLoad<T>(stage: Stage, serve: Serve, stock: Stock, work: () => Promise<T>): Promise<T> {
   const shape = { connections: GREATEST_CONNECTIONS, seconds: 3 };
   const { perSecond } = await measure(stage, serve, stock, 'redeem', shape);
@@ -115,7 +114,7 @@ async function besideLoad<T>(stage: Stage, serve: Serve, stock: Stock, work: () 
 
 /** All wanted subjects, one after the other. */
 async function measureSubjects(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
-  // Those of the load are others: it would reset the wrong PINs.
+  // The load has other vouchers, since it would reset the wrong PINs.
   const subjects = await subjectsOf(stage, stock.quiet);
   const wanted = subjects.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
   const count = Math.min(Number(values.samples), MOST_SAMPLES);

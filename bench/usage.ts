@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** What a process and its children took of the machine. From /proc: undefined where there is none. */
+/** The resources of a process and its children, from /proc; undefined where there is none. */
 export type Usage = { readonly cpuMs: number; readonly memoryMb: number };
 
-/** The clock in which Linux counts processor time, whatever the machine. */
+/** The frequency of the clock in which Linux counts processor time, on every machine. */
 const TICK_MS = 10;
 
 type Entry = { readonly pid: number; readonly parent: number; readonly cpuMs: number };
 
-/** Processor time so far (of children that have ended too), and memory, shared pages counted once. */
+/** Processor time so far, including ended children, and memory, with shared pages counted once. */
 export async function usageOf(pid: number): Promise<Usage | undefined> {
   try {
     const all = (
@@ -26,8 +26,8 @@ export async function usageOf(pid: number): Promise<Usage | undefined> {
 }
 
 /**
- * The resident memory of a process from now on, in megabytes, looked at ten times a second; without that
- * of its children.
+ * The resident memory of a process without its children from now on, in megabytes, sampled ten times a
+ * second.
  */
 export function watchMemory(pid: number) {
   const look = async () => {

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:webhooks`: deliveries a second to a fast receiver in a process of its own, alone, and
- * beside an endpoint that never answers and one that takes a second, with as much waiting for each of
- * them.
+ * beside an endpoint that never answers and one that takes a second, with as many deliveries waiting for
+ * each of them.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ const SLOW_MS = 1_000;
 const SELF = fileURLToPath(import.meta.url);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** What the receiver does, told by the path: /fast, /slow, /never. */
+/** The behavior of the receiver by path: /fast, /slow, /never. */
 function receive(): void {
   let fast = 0;
   const server = createServer((request, response) => {
@@ -85,7 +85,7 @@ const operatorOf = (service: Service) => ({
 });
 const round = (figure: number | undefined) => Math.round(figure ?? 0).toLocaleString('en');
 
-/** A merchant, and a redemption to tell of: each delivery is made of it, signed, sent and recorded. */
+/** A merchant, and the redemption of which each delivery is made, signed, sent and recorded. */
 async function prepare(service: Service) {
   const float = { currency: 'USD', amountMinor: 1_000_000n };
   const made = await createMerchant(operatorOf(service), {
@@ -105,7 +105,7 @@ async function prepare(service: Service) {
   throw new Error('there is no voucher');
 }
 
-/** How fast the first of the endpoints gets its events, with as many waiting for each of the others. */
+/** The rate of the first endpoint, with as many deliveries waiting for each of the others. */
 async function deliver(
   service: Service,
   receiver: ChildProcess,

@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * A client that costs next to nothing beside the service that it measures: requests are written as they
- * are (requests.ts), and of an answer no more is read than where it ends.
+ * A client that costs almost nothing beside the service that it measures: it writes prepared requests
+ * (requests.ts), and parses an answer only to find its end.
  */
 
-/** What came back: the head as text, and the body. */
+/** The answer: the head as text, and the body. */
 export type WireAnswer = { readonly status: number; readonly head: string; readonly body: string };
 
 type Waiting = { readonly resolve: (answer: WireAnswer) => void; readonly reject: (error: Error) => void };
 
 const HEAD_END = '\r\n\r\n';
 
-/** One connection, kept alive, with one request at a time on it. */
+/** One connection, kept alive, with one request at a time. */
 export class Wire {
   readonly #socket: Socket;
   #text = '';
@@ -66,7 +66,7 @@ export class Wire {
     this.#text = this.#text.slice(whole);
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    // The status stands behind `HTTP/1.1 `.
+    // The status follows `HTTP/1.1 `.
     waiting?.resolve({ status: Number(head.slice(9, 12)), head, body });
   }
 

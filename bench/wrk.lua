@@ -1,4 +1,4 @@
--- Plays a file of requests (bench/requests.ts) with wrk, each thread every n-th of them, and prints what came of it as JSON.
+-- Plays a file of requests (bench/requests.ts) with wrk, each thread every n-th of them, and prints the result as JSON.
 -- Arguments: the file, the number of threads, the mean pause in milliseconds before each request of a connection (0: none).
 local threads = 0
 

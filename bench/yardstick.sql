@@ -1,6 +1,5 @@
--- The yardstick: the cost of one redemption as one call of one stored function. It decides and books the
--- same as the service, on the same tables and indexes, and even finds its voucher more cheaply, by its
--- number.
+-- The yardstick: one redemption as one call of one stored function. It decides and books the same as the
+-- service, on the same tables and indexes, and finds its voucher more cheaply, by its number.
 create schema if not exists bench;
 create or replace function bench.redeem(of_merchant int, of_number bigint, of_reference text,
   amount bigint) returns text

@@ -9,11 +9,11 @@ import { play } from './play.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The best of these is what counts: a server of two cores is busy with eight clients, and slower with
- * many more.
+ * Numbers of clients. The best result counts: a server of two cores is busy with eight clients, and slower
+ * with many more.
  */
 const CLIENTS = [8, 16, 32];
-/** As many as keep bare Fastify busy. */
+/** The number of clients that keeps bare Fastify busy. */
 const BARE_CONNECTIONS = 64;
 const BARE_REQUEST = 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 
@@ -45,7 +45,7 @@ export type Script = keyof typeof SCRIPTS;
 
 const HAS_PGBENCH = !spawnSync('pgbench', ['--version'], { stdio: 'ignore' }).error;
 
-/** What plays the scripts: pgbench where it is installed, else a loop of the same calls. */
+/** The player of the scripts: pgbench if it is installed, else a loop of the same calls. */
 export const DATABASE_GENERATOR = HAS_PGBENCH ? 'pgbench' : 'a loop of calls in Node';
 
 /** Redemptions a second by a script, the best of several numbers of clients. */
@@ -77,7 +77,7 @@ async function loop(stage: Stage, script: string, seconds: number, clients: numb
     while (Date.now() < until) {
       const { serial } = stage.vouchers[Math.floor(Math.random() * stage.vouchers.length)] ?? {};
       for (const [index, text] of statements.entries()) {
-        // Each parameter stands for every place of its name.
+        // A parameter replaces every occurrence of its name.
         const values: unknown[] = [];
         const at = (value: unknown) =>
           `$${values.includes(value) ? values.indexOf(value) + 1 : values.push(value)}`;
