@@ -5,7 +5,11 @@ import { Till, withWrongPin } from './till.ts';
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-const otherPrefix = (voucher: { code: string; pin: string }, amount: number, reference: string): ApiRequest => ({
+const otherPrefix = (
+  voucher: { code: string; pin: string },
+  amount: number,
+  reference: string,
+): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/redeem',
   body: { voucherCode: voucher.code, pin: voucher.pin, amount, reference },
