@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The resources of a process and its children, from /proc; undefined where there is none. */
+/** The resources of a process and its children, from /proc; undefined if there is none. */
 export type Usage = { readonly cpuMs: number; readonly memoryMb: number };
 
 /** The frequency of the clock in which Linux counts processor time, on every machine. */

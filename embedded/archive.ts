@@ -94,7 +94,7 @@ async function readMarker(archive: Storage): Promise<string | undefined> {
 
 /**
  * Checks that a restore can use an archive.
- * @throws EmbeddedError where it is not there, or holds the log of another installation
+ * @throws EmbeddedError if it is not there, or holds the log of another installation
  */
 export async function requireArchive(archive: Storage, systemIdentifier: string): Promise<void> {
   const owner = await readMarker(archive);
@@ -125,7 +125,7 @@ export function segmentAt(lsn: string): number {
 /**
  * Finds the first segment that a restore would miss: one that is absent although later ones are there.
  * @param after the last segment that the backup holds
- * @returns its number, or undefined where nothing is missing
+ * @returns its number, or undefined if nothing is missing
  */
 export async function findGap(archive: Storage, after: number): Promise<number | undefined> {
   const numbers = new Set(

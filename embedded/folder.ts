@@ -120,8 +120,8 @@ export async function listAccounts(): Promise<Account[]> {
 
 /**
  * Reads the settings.
- * @returns undefined where there is no database yet
- * @throws EmbeddedError where a database has lost them
+ * @returns undefined if there is no database yet
+ * @throws EmbeddedError if a database has lost them
  */
 export async function readSettings({ cluster, settings: file }: Folder): Promise<Settings | undefined> {
   try {

@@ -51,7 +51,7 @@ export type Backup = {
 /**
  * Lists the complete backups of a place, oldest first; of a place that is a backup itself, that one.
  * @param place a folder, or `s3://bucket/prefix`
- * @throws EmbeddedError where it cannot be read, or a manifest is damaged
+ * @throws EmbeddedError if it cannot be read, or a manifest is damaged
  */
 export async function listBackups(place: string): Promise<Backup[]> {
   const storage = await openStorage(place);
@@ -82,7 +82,7 @@ async function readManifest(storage: Storage): Promise<Backup | undefined> {
 /**
  * Chooses the newest backup of a folder that a restore to a time can start from.
  * @param to undefined: the newest of all
- * @throws EmbeddedError where there is none, or another version of PostgreSQL made it
+ * @throws EmbeddedError if there is none, or another version of PostgreSQL made it
  */
 export async function chooseBackup(place: string, to: Date | undefined): Promise<Backup> {
   const backups = await listBackups(place);
@@ -117,7 +117,7 @@ export type Entry = { readonly path: string; readonly sha256: string };
 
 /**
  * Reads the list of a backup's files.
- * @throws EmbeddedError where it is incomplete, or differs from the manifest
+ * @throws EmbeddedError if it is incomplete, or differs from the manifest
  */
 export async function readEntries({ path, manifest, storage }: Backup): Promise<Entry[]> {
   const read = (file: string) =>
@@ -144,7 +144,7 @@ export async function readEntries({ path, manifest, storage }: Backup): Promise<
 /**
  * Copies a file out of a backup, and holds it against its digest on the way.
  * @param target undefined to check it only
- * @throws EmbeddedError where it is missing or differs
+ * @throws EmbeddedError if it is missing or differs
  */
 export async function copyEntry(
   { path, storage }: Backup,
@@ -170,7 +170,7 @@ function damaged(path: string, what: string): EmbeddedError {
   return new EmbeddedError(`the backup ${path} is damaged: ${what}; use another backup`);
 }
 
-/** The text of the key ring in a backup; undefined where it holds none. */
+/** The text of the key ring in a backup; undefined if it holds none. */
 export async function readKeys({ manifest, storage }: Backup): Promise<string | undefined> {
   return manifest.withKeys ? readText(storage, KEYS) : undefined;
 }

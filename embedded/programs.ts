@@ -43,7 +43,7 @@ function findNative(): string {
 
 /**
  * Finds out how PostgreSQL's programs can run here.
- * @throws EmbeddedError where they cannot
+ * @throws EmbeddedError if they cannot
  */
 export async function findPrograms(folder: Folder): Promise<Programs> {
   const native = findNative();

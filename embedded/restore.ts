@@ -92,7 +92,7 @@ export async function restore(from: string, root: string, options: RestoreOption
 /**
  * Starts a copy of a backup beside it, examines it, and removes it.
  * @returns the backup, and when the last transaction was committed that is in it
- * @throws EmbeddedError where the backup is damaged; what `examine` throws
+ * @throws EmbeddedError if the backup is damaged; what `examine` throws
  */
 export async function verify(
   from: string,
@@ -237,7 +237,7 @@ async function runCopy(
   return { lastTransactionAt, isShort };
 }
 
-/** Starts the copy and brings it to the wanted time. @returns false where the archived log ends before it */
+/** Starts the copy and brings it to the wanted time. @returns false if the archived log ends before it */
 async function startCopy(
   draft: Folder,
   backup: Backup,

@@ -49,7 +49,7 @@ const INCLUDE = "include = 'scrip.conf'";
  * @param owner the superuser of a new database
  * @param keepPort the port that it must have, since connections use its address already
  * @param args settings of this start only, which a restore needs
- * @throws EmbeddedError where it cannot be started
+ * @throws EmbeddedError if it cannot be started
  */
 export async function startServer(
   folder: Folder,

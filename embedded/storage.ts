@@ -10,7 +10,7 @@ export type Storage = {
   prepare(): Promise<void>;
   /** The names directly below a folder, `''` for the place itself. */
   list(folder: string): Promise<string[]>;
-  /** Opens a file. @throws an error of the code ENOENT where there is none */
+  /** Opens a file. @throws an error of the code ENOENT if there is none */
   read(file: string): AsyncIterable<Uint8Array>;
   /** Writes a file: whole and durable, or not at all. */
   write(file: string, content: AsyncIterable<Uint8Array>): Promise<void>;
@@ -20,7 +20,7 @@ export type Storage = {
   begin(name: string): Promise<Draft>;
   /** Removes folders that were begun and never completed. */
   removeDrafts(): Promise<void>;
-  /** The bytes that are free; undefined where there is no limit. */
+  /** The bytes that are free; undefined if there is no limit. */
   free(): Promise<number | undefined>;
 };
 

@@ -80,7 +80,7 @@ export async function start(folder: string, options: Options): Promise<Embedded>
 
 /**
  * Returns the address for `user` of a folder's database, whether its server runs or not.
- * @returns undefined where the folder holds no database
+ * @returns undefined if the folder holds no database
  */
 export async function find(
   folder: string,

@@ -19,10 +19,10 @@ const QR_SIDE = QR_MODULES * QR_MODULE;
 const BAR_MODULE = 1.1;
 const BAR_HEIGHT = 25;
 const CODE_SIZE = 14.5;
-/** How far the baseline lies below the top of the text, as a share of the font's size. */
+/** The distance of the baseline from the top of the text, as a share of the font size. */
 const ASCENT = 0.928;
 
-/** What all cards of a batch share: the names, in sizes in which they fit. */
+/** The parts that all cards of a batch share: the names, in sizes that fit. */
 export type Heading = { readonly merchant: Line; readonly product: Line; readonly needsActivation: boolean };
 export type Line = { readonly text: string; readonly font: string; readonly size: number };
 

@@ -19,7 +19,7 @@ type SheetOptions = {
   readonly printedAt: Date;
   /** The path of a font for the names, where the fonts of this package lack letters. */
   readonly nameFont?: string | undefined;
-  /** What the document opens with (AES-256); left out: it opens as it is. */
+  /** The password of the document (AES-256). Without it, the document is not encrypted. */
   readonly passphrase?: string | undefined;
 };
 
@@ -107,7 +107,7 @@ function fit(doc: PDFKit.PDFDocument, wanted: Line): Line {
   return { ...wanted, text, size };
 }
 
-/** Draws where to cut: marks outside the cards for a machine, faint lines between them for scissors. */
+/** Draws cutting guides: marks outside the cards for a machine, faint lines between them for scissors. */
 function drawMarks(doc: PDFKit.PDFDocument): void {
   const bottom = TOP + ROWS * CARD.height;
   const right = LEFT + COLUMNS * CARD.width;

@@ -9,7 +9,7 @@ export type Statement = {
   /** Cells of the columns; those of the first column are set to the left, all others to the right. */
   readonly rows: readonly StatementRow[];
   readonly notes: readonly string[];
-  /** Stands in the document as the time at which it was made: the same statement has the same bytes. */
+  /** The time of the document, so that the same statement has the same bytes. */
   readonly madeAt: Date;
 };
 

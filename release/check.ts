@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { findUndecidedLicenses } from './licenses.ts';
 import { findSecrets } from './secrets.ts';
 
-/** What must hold before a release. */
+/** The conditions of a release. */
 
 const ROOT = new URL('../', import.meta.url);
 /** Packages with a manifest of their own for the registry. The others get theirs when they are staged. */
@@ -24,7 +24,7 @@ const git = async (...args: string[]) =>
 
 type Package = { version: string; repository?: { url: string }; bugs?: { url: string }; homepage?: string };
 
-/** @returns what is wrong, a line each; empty where the release may be made */
+/** @returns the problems, a line each; empty if the release may be made */
 export async function findProblems(): Promise<string[]> {
   const problems: string[] = [];
   for (const path of PLACES)

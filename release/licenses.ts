@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The licenses of what is installed, held against those that Scrip may be shipped with. */
+/** Compares the licenses of installed packages with those that Scrip may be shipped with. */
 
 const ROOT = new URL('../', import.meta.url);
 /** Permissive ones. Anything else needs a decision first. */
@@ -36,7 +36,7 @@ type Locked = {
 
 /**
  * Lists the packages that are shipped, or used to build, under a license that was not decided on.
- * @returns `name: license` of each; empty where all is well
+ * @returns `name: license` of each; empty if all is well
  */
 export async function findUndecidedLicenses(): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(new URL('package-lock.json', ROOT), 'utf8')) as {

@@ -33,7 +33,7 @@ const KNOWN: readonly string[] = [
 /** Generated, and full of digests. */
 const LEFT_OUT = [':!*package-lock.json', ':!*.svg', ':!*.jsonl'];
 
-/** What a line holds that looks like a secret; undefined where it holds nothing of the kind. */
+/** The secret that a line seems to hold; undefined if there is none. */
 export function findSecret(line: string): string | undefined {
   return Object.keys(FORMS).find((what) => {
     const [found] = FORMS[what]?.exec(line) ?? [];

@@ -18,7 +18,7 @@ export type Published = (typeof PUBLISHED)[number];
 
 type Manifest = Readonly<Record<string, unknown>>;
 
-/** Where a package comes from, and which of its folders and files are in it. */
+/** The source of a package, and the folders and files that it holds. */
 const SOURCES: Readonly<Record<Published, { readonly folder: string; readonly files: readonly string[] }>> = {
   service: {
     folder: '.',
@@ -44,7 +44,7 @@ const isStaged = (name: Published) => SOURCES[name].files.length > 0;
 const read = async (path: string): Promise<Manifest> =>
   JSON.parse(await readFile(join(ROOT, path, 'package.json'), 'utf8')) as Manifest;
 
-/** The manifest of a staged package: what a user of it needs, and nothing for those who work on it. */
+/** The manifest of a staged package: what its users need, and nothing for its developers. */
 async function manifestOf(name: Published): Promise<Manifest> {
   const root = await read('.');
   const own = await read(SOURCES[name].folder);
@@ -106,7 +106,7 @@ export async function pack(name: Published, out: string): Promise<{ file: string
     const { stdout } = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', out], {
       cwd,
     });
-    // Some releases of npm print what the build says before the report.
+    // Some releases of npm print the output of the build before the report.
     const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
       { filename: string; files: { path: string }[] },
     ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A busy machine takes minutes for what takes a quiet one a second. The bound ends a wait in vain. */
+/** The limit of a wait. A busy machine takes minutes where a quiet one takes a second. */
 const PATIENCE_MS = 300_000;
 const POLL_MS = 20;
 
@@ -9,8 +9,8 @@ type Found<T> = T | false | undefined;
 
 /**
  * Waits until something is found.
- * @param what the failure says when it never is
- * @param find is called again while it finds nothing: false or undefined
+ * @param what is awaited, for the message of the failure
+ * @param find is called again while it returns false or undefined
  */
 export async function until<T>(what: string, find: () => Promise<Found<T>> | Found<T>): Promise<T> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(POLL_MS)) {
