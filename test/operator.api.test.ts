@@ -46,6 +46,26 @@ describe('the operator API', () => {
     assert.deepEqual(items, [{ ...low, usePerDay: 0, daysLeft: null, low: 100_001 }]);
   });
 
+  test('lists the floats of all, page by page, and of one merchant', async () => {
+    const made = [await api.testService.createMerchant({}), await api.testService.createMerchant({})];
+    const ids: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const { body }: { body: { items: { merchantId: string }[]; nextCursor: string | null } } =
+        await api.get(`/floats?limit=2${cursor && `&cursor=${cursor}`}`);
+      assert.ok(body.items.length <= 2);
+      ids.push(...body.items.map(({ merchantId }) => merchantId));
+      cursor = body.nextCursor;
+    }
+    assert.deepEqual(new Set(ids).size, ids.length);
+    for (const { id } of made) assert.ok(ids.includes(String(id)));
+    const own = await api.get(`/floats?merchantId=${made[0]?.id}`);
+    assert.deepEqual(
+      own.body.items.map((each: { merchantId: string }) => each.merchantId),
+      [String(made[0]?.id)],
+    );
+  });
+
   test('performs a write once for an Idempotency-Key, and refuses another write with it', async () => {
     const { id } = await api.testService.createMerchant({ name: 'Once' });
     const headers = { 'idempotency-key': 'suspend-once' };

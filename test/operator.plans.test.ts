@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { listBreakGlass, listEntries } from '../src/audit/queries.ts';
 import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
 import { listBatchRows } from '../src/batches/queries.ts';
-import { listLowFloats, listUse } from '../src/books/days.queries.ts';
+import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/queries.ts';
@@ -55,7 +55,9 @@ const anything = { subject: null, actor: null, kind: null, action: null, from: n
 const LISTS: Readonly<Record<string, Sql>> = {
   merchants: listMerchantRowsAfter(0, 51, null),
   'merchants by name': listMerchantRowsAfter(0, 51, 'corner'),
-  'low floats': listLowFloats(0, '', 51),
+  floats: listFloatPage({ merchantId: null, isLow: false }, 0, '', 51),
+  'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
+  'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),
   'the use of floats': listUse([1, 2], NOW, NOW),
   settlements: listSettlementRows({ merchantId: null, states: ['DRAFT', 'PAID'] }, 9, 51),
   'settlements of a merchant': listSettlementRows({ merchantId: 1, states: ['PAID'] }, 9, 51),

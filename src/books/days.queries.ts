@@ -130,13 +130,24 @@ cross join lateral (
 order by f.merchant_id, f.currency`;
 }
 
-/** Floats below their mark, merchant by merchant, behind a float. */
-export function listLowFloats(merchantId: number, currency: string, count: number): Sql {
+/** Of one merchant or all; those that are low, or all. */
+export type FloatFilter = { readonly merchantId: number | null; readonly isLow: boolean };
+
+const ID_MAX = 2 ** 31 - 1;
+
+/** Floats behind a float, merchant by merchant. */
+export function listFloatPage(
+  { merchantId, isLow }: FloatFilter,
+  afterId: number,
+  currency: string,
+  count: number,
+): Sql {
+  const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
   return sql`
 select f.merchant_id, m.name as merchant, f.currency,
   coalesce(f.low_minor, f.topped_up_minor / 10) as low_minor
 from floats f join merchants m on m.id = f.merchant_id
-where (f.merchant_id, f.currency) > (${merchantId}, ${currency})
-  and f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10)
+where (f.merchant_id, f.currency) > (${afterId}, ${currency}) and f.merchant_id between ${least} and ${most}
+  and (not ${isLow} or f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10))
 order by f.merchant_id, f.currency limit ${count}`;
 }

@@ -4,7 +4,7 @@ import { findEntry } from '../ledger/queries.ts';
 import type { Float } from '../merchants/floats.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { listLowFloats, listUse } from './days.queries.ts';
+import { type FloatFilter, listFloatPage, listUse } from './days.queries.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** What an operator takes from a float: unused prepayment that is paid back, and top-ups that were wrong. */
@@ -88,7 +88,7 @@ export async function correctTopUp(
 }
 
 /** A float with what it was used for, on average, and how long it lasts at that rate. */
-export type Forecast = Float & {
+type Forecast = Float & {
   /**
    * The mean use of a day, over the last 28 days or as long as the merchant exists; without the last hour
    * or two.
@@ -110,14 +110,6 @@ type UseRow = {
   days: string;
 };
 
-/**
- * The floats of a merchant, each with its forecast. What is used: orders and activations, less what was
- * released.
- */
-export async function forecastFloats(service: Service, merchantId: number): Promise<Forecast[]> {
-  return (await forecastsOf(service, [merchantId])).map(({ forecast }) => forecast);
-}
-
 async function forecastsOf({ db, clock }: Service, merchantIds: readonly number[]) {
   const now = clock();
   const rows = await db.query<UseRow>(listUse(merchantIds, new Date(now.getTime() - USE_DAYS * DAY_MS), now));
@@ -135,29 +127,37 @@ function toForecast({ currency, decimals, balance_minor: minor, used_minor, days
   };
 }
 
-/** A float below the mark at which its merchant is warned. */
-export type LowFloat = Forecast & {
+/** A float of a merchant, and the mark at which the merchant is warned: null before the first top-up. */
+type ListedFloat = Forecast & {
   readonly merchantId: number;
   readonly merchant: string;
-  readonly low: Money;
+  readonly low: Money | null;
 };
 
-type LowRow = { merchant_id: number; merchant: string; currency: string; low_minor: bigint };
+type ListedRow = { merchant_id: number; merchant: string; currency: string; low_minor: bigint | null };
 
-/** A page of the floats that are low, merchant by merchant. @param after the float behind which it begins */
-export async function pageOfLowFloats(
+/**
+ * A page of floats, merchant by merchant, each with its forecast. What is used: orders and activations, less
+ * what was released.
+ * @param after the float behind which it begins
+ */
+export async function pageOfFloats(
   service: Service,
+  filter: FloatFilter,
   after: { readonly merchantId: number; readonly currency: string },
   count: number,
-): Promise<LowFloat[]> {
-  const rows = await service.db.query<LowRow>(listLowFloats(after.merchantId, after.currency, count));
+): Promise<ListedFloat[]> {
+  const rows = await service.db.query<ListedRow>(
+    listFloatPage(filter, after.merchantId, after.currency, count),
+  );
   const forecasts = await forecastsOf(service, [...new Set(rows.map(({ merchant_id }) => merchant_id))]);
   const byFloat = new Map(
     forecasts.map(({ merchantId, forecast }) => [`${merchantId} ${forecast.currency}`, forecast]),
   );
   return rows.flatMap(({ merchant_id: merchantId, merchant, currency, low_minor: minor }) => {
     const float = byFloat.get(`${merchantId} ${currency}`);
-    const low = { minor, decimals: float?.balance.decimals ?? 0 };
-    return float ? [{ ...float, merchantId, merchant, low }] : [];
+    if (!float) return [];
+    const low = minor === null ? null : { minor, decimals: float.balance.decimals };
+    return [{ ...float, merchantId, merchant, low }];
   });
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Float, floats, type LowFloat } from '../operator/floats.ts';
+import { type Float, floats } from '../operator/floats.ts';
 import { moneyOperations } from '../operator/money.ts';
 import { amountText } from './merchant.ts';
 import { printTable, say } from './output.ts';
@@ -50,8 +50,8 @@ export function registerFloat(program: Command): void {
     .action(low);
   float
     .command('show')
-    .description("show a merchant's floats")
-    .requiredOption('--merchant <id>', 'the merchant')
+    .description('list floats with the days that they last: of a merchant, or of all')
+    .option('--merchant <id>', 'the merchant')
     .option('--json', 'print JSON')
     .action(show);
 }
@@ -88,36 +88,25 @@ async function warn(options: Json & { merchant: string; below: string; currency?
   );
 }
 
-async function show(options: Json & { merchant: string }): Promise<void> {
-  await listCommand(
-    floats.show,
-    { merchantId: String(parseId(options.merchant)) },
-    undefined,
-    options,
-    (found: Float[]) =>
-      printTable(
-        ['currency', 'balance', 'use per day', 'days left'],
-        found.map(({ currency, balance, usePerDay, daysLeft }) => {
-          const amounts = [amountText(balance, currency), amountText(usePerDay, currency)];
-          return [currency, ...amounts, daysLeft === null ? '-' : String(daysLeft)];
-        }),
-      ),
-  );
+async function show({ merchant, ...options }: Json & { merchant?: string }): Promise<void> {
+  const input = merchant === undefined ? {} : { merchantId: String(parseId(merchant)) };
+  await listCommand(floats.show, input, LISTED_MAX, options, printFloats);
 }
 
 async function low(options: Json): Promise<void> {
-  await listCommand(floats.low, {}, LISTED_MAX, options, (found: LowFloat[]) =>
-    printTable(
-      ['merchant', 'name', 'currency', 'balance', 'mark', 'use per day', 'days left'],
-      found.map((each) => {
-        const amounts = [each.balance, each.low, each.usePerDay].map((amount) =>
-          amountText(amount, each.currency),
-        );
-        const days = each.daysLeft === null ? '-' : String(each.daysLeft);
-        return [each.merchantId, each.merchant, each.currency, ...amounts, days];
-      }),
-      ['name'],
-    ),
+  await listCommand(floats.low, {}, LISTED_MAX, options, printFloats);
+}
+
+function printFloats(found: readonly Float[]): void {
+  printTable(
+    ['merchant', 'name', 'currency', 'balance', 'mark', 'use per day', 'days left'],
+    found.map(({ merchantId, merchant, currency, balance, usePerDay, daysLeft, low: mark }) => {
+      const amounts = [balance, mark, usePerDay].map((amount) =>
+        amount === null ? '-' : amountText(amount, currency),
+      );
+      return [merchantId, merchant, currency, ...amounts, daysLeft === null ? '-' : String(daysLeft)];
+    }),
+    ['name'],
   );
 }
 

@@ -51,7 +51,7 @@ export async function createMerchant(
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
     const [row] = await tx.query<{ id: number }>(
-      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId),
+      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId, service.clock()),
     );
     if (!row) throw new Error('a merchant was inserted, and no row came back');
     const { key, change } = await makeKey(tx, row.id);

@@ -105,10 +105,11 @@ export function insertMerchant(
   permissions: readonly string[],
   opaque: boolean,
   productId: number,
+  now: Date,
 ): Sql {
   return sql`
-insert into merchants (name, permissions, opaque, default_product_id)
-values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;
+insert into merchants (name, permissions, opaque, default_product_id, created_at)
+values (${name}, ${permissions}, ${opaque}, ${productId}, ${now}) returning *`;
 }
 
 export function findMerchantRow(id: number): Sql {

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/floats.ts';
+import type { FloatFilter } from '../books/days.queries.ts';
+import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
@@ -25,6 +26,8 @@ import { Problem } from './problem.ts';
 import { requireProduct } from './products.ts';
 
 const FloatSchema = Type.Object({
+  merchantId: MerchantId,
+  merchant: Text,
   currency: Text,
   balance: Type.Number(),
   usePerDay: Type.Number({
@@ -32,6 +35,9 @@ const FloatSchema = Type.Object({
   }),
   daysLeft: Nullable(
     Type.Integer({ description: 'How many days the float lasts at that use; null without any use.' }),
+  ),
+  low: Nullable(
+    Type.Number({ description: 'The mark at which the merchant is warned; null before the first top-up.' }),
   ),
 });
 
@@ -108,35 +114,18 @@ const warnFloat = changing({
 
 const showFloats = reading({
   name: 'float.show',
-  summary: "List a merchant's floats",
+  summary: 'List floats, merchant by merchant: those of one merchant, or of all',
   method: 'GET',
   path: '/floats',
   command: 'float show',
-  input: Input({ merchantId: MerchantId }),
+  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId) }),
   output: Page(FloatSchema),
   roles: SEE_VOUCHERS,
-  async run(caller, { merchantId }) {
-    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const found = await forecastFloats(caller.service, id);
-    return { items: found.map(toFloatJson), nextCursor: null };
+  async run(caller, { merchantId, ...page }) {
+    const merchant = merchantId === undefined ? null : await requireMerchant(caller, merchantId);
+    return listFloats(caller, 'floats', { merchantId: merchant?.id ?? null, isLow: false }, page);
   },
 });
-
-const toFloatJson = ({ currency, balance, usePerDay, daysLeft }: Forecast): Float => ({
-  currency,
-  balance: toNumber(balance),
-  usePerDay: toNumber(usePerDay),
-  daysLeft,
-});
-
-const LowFloatSchema = Type.Object({
-  merchantId: MerchantId,
-  merchant: Text,
-  ...FloatSchema.properties,
-  low: Type.Number({ description: 'The mark at which the merchant is warned.' }),
-});
-
-export type LowFloat = Static<typeof LowFloatSchema>;
 
 const lowFloats = reading({
   name: 'float.low',
@@ -145,21 +134,34 @@ const lowFloats = reading({
   path: '/floats/low',
   command: 'float low',
   input: Input({ ...PAGE }),
-  output: Page(LowFloatSchema),
+  output: Page(FloatSchema),
   roles: SEE_VOUCHERS,
-  async run({ service }, { cursor, limit = 50 }) {
-    const [id = 0, currency = ''] = readCursor('low floats', {}, cursor) ?? [];
-    const after = { merchantId: Number(id), currency: String(currency) };
-    const found = await pageOfLowFloats(service, after, limit + 1);
-    const items = found.map(({ merchantId, merchant, low, ...float }) => ({
+  run: (caller, page) => listFloats(caller, 'low floats', { merchantId: null, isLow: true }, page),
+});
+
+async function listFloats(
+  { service }: Caller,
+  what: string,
+  filter: FloatFilter,
+  { cursor, limit = 50 }: { readonly cursor?: string; readonly limit?: number },
+) {
+  const given = { merchantId: filter.merchantId };
+  const [id = 0, currency = ''] = readCursor(what, given, cursor) ?? [];
+  const after = { merchantId: Number(id), currency: String(currency) };
+  const found = await pageOfFloats(service, filter, after, limit + 1);
+  const items = found.map(
+    ({ merchantId, merchant, currency: of, balance, usePerDay, daysLeft, low }): Float => ({
       merchantId: String(merchantId),
       merchant,
-      ...toFloatJson(float),
-      low: toNumber(low),
-    }));
-    return pageOf('low floats', {}, items, limit, (each) => [Number(each.merchantId), each.currency]);
-  },
-});
+      currency: of,
+      balance: toNumber(balance),
+      usePerDay: toNumber(usePerDay),
+      daysLeft,
+      low: low && toNumber(low),
+    }),
+  );
+  return pageOf(what, given, items, limit, (each) => [Number(each.merchantId), each.currency]);
+}
 
 export const floats = { topUp: topUpFloat, warn: warnFloat, show: showFloats, low: lowFloats };
 

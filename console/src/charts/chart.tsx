@@ -194,16 +194,22 @@ function Bars({ own, index, of, slot, base }: BarsProps) {
   );
 }
 
+/** The rest is in the table. */
+const RANKS_MAX = 12;
+
 function Ranks(props: ChartProps) {
   const { points, x, series } = props;
   const labels = useLabels(props);
   const name = series[0] ?? '';
-  const most = Math.max(1, ...points.map((point) => Number(point[name])));
+  const most = Math.max(1, ...points.slice(0, RANKS_MAX).map((point) => Number(point[name])));
   return (
     <ul className="ranks">
-      {points.map((point) => (
-        <li key={String(point[x])} data-series={0}>
-          <bdi>{labels.place(point[x])}</bdi>
+      {points.slice(0, RANKS_MAX).map((point) => (
+        <li key={`${point[x]} ${point['currency']}`} data-series={0}>
+          <span>
+            <bdi>{labels.place(point[x])}</bdi>{' '}
+            {point['currency'] && <small className="quiet">{point['currency']}</small>}
+          </span>
           <span>
             <i style={{ width: `${(100 * Number(point[name])) / most}%` }} />
           </span>

@@ -101,22 +101,30 @@ function curveOf(rows: readonly Row[]): Point[] {
   });
 }
 
-type Low = {
+type Float = {
   readonly merchant: string;
   readonly currency: string;
   readonly balance: number;
   readonly daysLeft: number | null;
 };
 
-/** How long the floats last that are low, the shortest first. */
-export async function readFloats(): Promise<Points> {
-  const { items } = await get<Page<Low>>('/floats/low', { limit: 200 });
-  const points: Record<string, Point[]> = {};
-  for (const { merchant, currency, balance, daysLeft } of items)
-    points[currency] = [...(points[currency] ?? []), { merchant, daysLeft: daysLeft ?? 0, balance }];
-  for (const list of Object.values(points))
-    list.sort((one, other) => Number(one['daysLeft']) - Number(other['daysLeft']));
-  return points;
+const FLOAT_PAGES_MAX = 5;
+
+/** How long the floats that are used last, the shortest first. */
+export async function readFloats(): Promise<readonly Point[]> {
+  const found: Float[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < FLOAT_PAGES_MAX; page++) {
+    const { items, nextCursor } = await get<Page<Float>>('/floats', { limit: 200, cursor });
+    found.push(...items);
+    if (nextCursor === null) break;
+    cursor = nextCursor;
+  }
+  return found
+    .flatMap(({ merchant, currency, balance, daysLeft }) =>
+      daysLeft === null ? [] : [{ merchant, currency, balance, daysLeft }],
+    )
+    .sort((one, other) => one.daysLeft - other.daysLeft);
 }
 
 type Declined = { readonly code: string; readonly declines: number };

@@ -1,13 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { get, type Page, type Query } from '../api.ts';
-import { readFloats } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Panel } from '../ui/parts.tsx';
+
+/** How many low floats are named. */
+const NAMED_MAX = 3;
 
 /** What somebody should look at, with the way there. Nothing to do is a quiet page. */
 export function Attention() {
@@ -16,21 +18,14 @@ export function Attention() {
   const format = useFormat();
   const waiting = useItems('/approvals', { waiting: true, limit: 50 }, offers('approval.list'));
   const running = useItems('/batches', { status: 'PROCESSING', limit: 50 }, offers('batch.list'));
+  const low = useItems('/floats/low', { limit: 50 }, offers('float.low'));
   const endpoints = useItems('/webhooks', { limit: 200 }, offers('webhook.list'));
-  const { data: floats } = useQuery({
-    queryKey: ['chart', 'floats'],
-    queryFn: readFloats,
-    enabled: offers('float.low'),
-    staleTime: 60_000,
-    retry: false,
-  });
   const { data: days } = useQuery({
     queryKey: ['days'],
     queryFn: readDays,
     enabled: offers('books.days'),
     retry: false,
   });
-  const low = Object.values(floats ?? {}).flat();
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
   const closed = days?.filter(({ state }) => state === 'closed').at(-1);
   const late = days?.filter(({ state }) => state === 'closing').length ?? 0;
@@ -42,10 +37,13 @@ export function Attention() {
         <Line
           to="/merchants"
           label={texts.lowFloats}
-          count={floats && low.length}
+          count={low?.length}
           isAlert
           note={low
-            .map(({ merchant, daysLeft }) => `${merchant}: ${chart.lasts(Number(daysLeft))}`)
+            ?.slice(0, NAMED_MAX)
+            .map(({ merchant, daysLeft }) =>
+              daysLeft === null ? merchant : `${merchant}: ${chart.lasts(Number(daysLeft))}`,
+            )
             .join(', ')}
         />
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />

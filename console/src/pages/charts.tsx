@@ -47,7 +47,7 @@ export function Charts() {
           />
         </>
       )}
-      {offers('float.low') && (
+      {offers('float.show') && (
         <ChartPanel
           title={texts.floats}
           note={texts.floatsNote}
