@@ -37,7 +37,6 @@ create table operator_jobs (
   operation text not null,
   input text not null, -- JSON; never a code, a PIN or a secret
   actor text not null, -- JSON, of the entries in the audit
-  created_by text not null, -- `token 5`, `user 3`
   state text not null default 'WAITING' constraint operator_jobs_state
     check (state in ('WAITING', 'RUNNING', 'COMPLETED', 'CANCELED', 'FAILED')),
   total integer not null,
@@ -115,12 +114,14 @@ begin
 end $$;
 
 create function list_voucher_entries(p_bucket integer, p_serial bigint, p_most integer) returns table (
-  id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, merchant_id integer, reference text
+  id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, merchant_id integer, reference text,
+  takes boolean -- from the voucher
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
 begin
   return query
-    select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.reference from journal j
+    select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.reference, j.debit_account = p_serial
+    from journal j
     where j.bucket = p_bucket and j.serial_number = p_serial order by j.id desc limit p_most;
 end $$;
 

@@ -136,7 +136,7 @@ describe('the command line', () => {
     const product = ['product', 'create', '--code', 'NONE', '--name', 'None'];
     const cases: [RegExp, string[], string][] = [
       [/there is no merchant 999/, [...product, '--merchant', '999'], 'not-found'],
-      [/there is no product NONE: `scrip product list` shows all/, create('--product', 'NONE'), 'not-found'],
+      [/there is no product NONE$/m, create('--product', 'NONE'), 'not-found'],
       [/there is no merchant 999/, ['float', 'show', '--merchant', '999'], 'not-found'],
       [/"EURO" is not a currency code/, topUp('--amount', '5', '--currency', 'EURO'), 'usage'],
       [

@@ -72,6 +72,24 @@ describe('the operator API for support', () => {
     );
   });
 
+  test('tells a movement of an operator once, with its author and what it adds', async () => {
+    const serial = serialOf(vouchers[2] as Made);
+    const adjustment = { amount: -2, reference: 'complaint 7', reason: 'charged twice' };
+    const adjusted = await api.post(`/vouchers/${serial}/adjust`, adjustment);
+    assert.equal(adjusted.status, 200, JSON.stringify(adjusted.body));
+    const { body } = await api.get(`/vouchers/${serial}`);
+    const [first, ...rest] = body.timeline;
+    assert.deepEqual(
+      [first.kind, first.what, first.amount, first.reason],
+      ['money', 'ADJUSTMENT', -2, 'charged twice'],
+    );
+    assert.equal(typeof first.actor, 'string');
+    assert.deepEqual(
+      rest.map((each: { what: string; amount: number }) => [each.what, each.amount]),
+      [['ACTIVATION', 10]],
+    );
+  });
+
   test('shows declines in the timeline of a voucher, and stores no code or PIN', async () => {
     const voucher = vouchers[1] as Made;
     const { code, pin } = voucher;

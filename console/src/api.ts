@@ -10,6 +10,8 @@ export class ApiProblem extends Error {
   readonly fields: readonly { readonly field: string; readonly message: string }[];
   /** What a proposal would change now, where that is not what was confirmed. */
   readonly effect: unknown;
+  /** The roles of which one is needed. */
+  readonly roles: readonly string[] | undefined;
 
   constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail ?? body.title ?? 'The service did not answer.');
@@ -18,6 +20,7 @@ export class ApiProblem extends Error {
     this.requestId = body.requestId;
     this.fields = body.errors ?? [];
     this.effect = body.effect;
+    this.roles = body.roles;
   }
 }
 
@@ -28,6 +31,7 @@ type ProblemBody = {
   requestId: string;
   errors: { field: string; message: string }[];
   effect: unknown;
+  roles: string[];
 };
 
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };

@@ -54,7 +54,7 @@ export class DayNotClosed extends Error {
   readonly day: string;
 
   constructor(day: string) {
-    super(`${day} is not closed: only closed days can be exported (\`scrip books days\` shows them)`);
+    super(`${day} is not closed: only closed days can be exported`);
     this.day = day;
   }
 }

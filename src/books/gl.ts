@@ -30,7 +30,7 @@ export class Unmapped extends Error {
   readonly accounts: readonly string[];
 
   constructor(accounts: readonly string[]) {
-    super(`no account number for ${accounts.join('; ')}: give them one by \`scrip books account\``);
+    super(`no account number for ${accounts.join('; ')}: give them one first`);
     this.accounts = accounts;
   }
 }

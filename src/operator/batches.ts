@@ -49,13 +49,14 @@ const BatchSchema = Type.Object({
   status: Word(STATUSES),
   quantity: Count,
   produced: Count,
+  value: Nullable(Type.Number()),
+  currency: Text,
+  acceptedAt: Time,
 });
 
 const Ordered = Type.Object({
   ...BatchSchema.properties,
   percent: Count,
-  value: Nullable(Type.Number()),
-  currency: Text,
   expiryDate: Time,
   replayed: Type.Boolean(),
 });
@@ -64,10 +65,7 @@ const BatchWithDetails = Type.Object({
   ...BatchSchema.properties,
   percent: Count,
   product: Text,
-  value: Nullable(Type.Number()),
-  currency: Text,
   expiryDate: Time,
-  acceptedAt: Time,
   endedAt: NullableTime,
   failure: Nullable(Type.String({ description: 'Why it was canceled, where a failure ended it.' })),
   open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
@@ -93,8 +91,19 @@ export type Batch = Static<typeof BatchSchema>;
 export type OrderedBatch = Static<typeof Ordered>;
 export type BatchExport = Static<typeof ExportSchema>;
 
-function toJson({ transactionId, merchantId, reference, status, quantity, produced }: BatchInfo): Batch {
-  return { transactionId, merchantId: String(merchantId), reference, status, quantity, produced };
+function toJson(batch: BatchInfo): Batch {
+  const { transactionId, reference, status, quantity, produced, value, currency, acceptedAt } = batch;
+  return {
+    transactionId,
+    merchantId: String(batch.merchantId),
+    reference,
+    status,
+    quantity,
+    produced,
+    value: value && toNumber(value),
+    currency,
+    acceptedAt,
+  };
 }
 
 const generateBatch = changing({
@@ -139,8 +148,6 @@ const generateBatch = changing({
       return {
         ...toJson(batch),
         percent: percentOf(batch),
-        value: batch.value && toNumber(batch.value),
-        currency: batch.currency,
         expiryDate: batch.expiresAt,
         replayed,
       };
@@ -152,13 +159,13 @@ const generateBatch = changing({
 });
 
 const REASONS: Partial<Record<RefusalCode, string>> = {
-  '03': 'the merchant may not generate; `scrip merchant permit ID generate` allows it',
-  '04': '`scrip merchant resume ID` ends the suspension',
+  '03': 'the merchant may not generate: give it the permission first',
+  '04': 'the merchant is suspended: resume it first',
   '13': 'a value is above zero and has no more decimals than the currency',
   '15': 'the product is unknown, off sale, or belongs to another merchant',
   '17': 'it must be at least one day from now',
   '18': 'a reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW-',
-  '50': 'the float is less than quantity × value; `scrip float show` shows it',
+  '50': 'the float is less than quantity × value: top it up first',
   '94': 'the merchant has used it for another order',
 };
 
@@ -228,10 +235,7 @@ const showBatch = reading({
       ...toJson(batch),
       percent: percentOf(batch),
       product: details.product,
-      value: batch.value && toNumber(batch.value),
-      currency: batch.currency,
       expiryDate: batch.expiresAt,
-      acceptedAt: batch.acceptedAt,
       endedAt: details.endedAt,
       failure: details.failure,
       open: details.open,

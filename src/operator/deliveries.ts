@@ -100,8 +100,7 @@ const sendAgain = changing({
     if ((eventId === undefined) === (failedSince === undefined))
       throw invalid('eventId', 'required', 'or failedSince is required, and not both');
     const endpoint = await requireEndpoint(caller, id);
-    if (endpoint.disabledAt)
-      throw new Problem('conflict', `endpoint ${id} is off: \`scrip webhook enable ${id}\` turns it on`);
+    if (endpoint.disabledAt) throw new Problem('conflict', `endpoint ${id} is off: enable it first`);
     const what =
       eventId === undefined ? { failedSince: toStart(failedSince ?? '', 'failedSince') } : { eventId };
     const resent = await resend(caller, endpoint.id, what);

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { Actor } from '../context.ts';
 import { Word } from '../schema.ts';
 import { Count, Id, NullableText, NullableTime, Text, Time } from './fields.ts';
 import type { JobRow } from './jobs.ts';
@@ -29,7 +30,7 @@ export function toJobJson(row: JobRow): Job {
     total: row.total,
     done: row.done,
     failed: row.failed,
-    createdBy: row.created_by,
+    createdBy: (JSON.parse(row.actor) as Actor).name,
     createdAt: row.created_at,
     startedAt: row.started_at,
     endedAt: row.ended_at,

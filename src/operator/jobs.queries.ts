@@ -4,16 +4,15 @@ export type NewJob = {
   readonly operation: string;
   readonly input: string;
   readonly actor: string;
-  readonly createdBy: string;
   readonly subjects: readonly string[];
   readonly now: Date;
 };
 
-export function insertJob({ operation, input, actor, createdBy, subjects, now }: NewJob): Sql {
+export function insertJob({ operation, input, actor, subjects, now }: NewJob): Sql {
   return sql`
 with job as (
-  insert into operator_jobs (operation, input, actor, created_by, total, created_at)
-  values (${operation}, ${input}, ${actor}, ${createdBy}, ${subjects.length}, ${now}) returning *
+  insert into operator_jobs (operation, input, actor, total, created_at)
+  values (${operation}, ${input}, ${actor}, ${subjects.length}, ${now}) returning *
 ), rows as (
   insert into operator_job_rows (job_id, number, subject)
   select job.id, s.number, s.subject from job cross

@@ -30,7 +30,6 @@ export type JobRow = {
   readonly operation: string;
   readonly input: string;
   readonly actor: string;
-  readonly created_by: string;
   readonly state: JobState;
   readonly total: number;
   readonly done: number;
@@ -58,7 +57,7 @@ const CHUNK = 20;
 /** Puts a job in place, in the transaction of its request. */
 export async function createJob(
   tx: Queries,
-  { service, actor, principal }: Caller,
+  { service, actor }: Caller,
   operation: string,
   input: object,
   subjects: readonly string[],
@@ -68,7 +67,6 @@ export async function createJob(
       operation,
       input: JSON.stringify(input),
       actor: JSON.stringify(actor),
-      createdBy: `${principal.kind} ${principal.id ?? principal.name}`,
       subjects,
       now: service.clock(),
     }),

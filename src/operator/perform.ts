@@ -104,7 +104,9 @@ function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
 
 function checkRole(operation: AnyOperation, principal: Principal): void {
   if (isPermitted(operation, principal) || mayPropose(operation, principal)) return;
-  throw new Problem('forbidden', `${operation.name} needs one of the roles ${operation.roles.join(', ')}`);
+  const { name, roles } = operation;
+  const text = `${name} needs one of the roles ${roles.join(', ')}`;
+  throw new Problem('forbidden', text, undefined, { roles });
 }
 
 /**

@@ -94,7 +94,7 @@ function toJson(product: ProductInfo): Product {
 /** @throws Problem where there is no such product */
 export async function requireProduct({ service: { db } }: Caller, code: string): Promise<ProductInfo> {
   const product = await findProduct(db, code);
-  if (!product) throw notFound(`product ${code}: \`scrip product list\` shows all`);
+  if (!product) throw notFound(`product ${code}`);
   return product;
 }
 

@@ -72,7 +72,7 @@ async function requirePrintable(caller: Caller, transactionId: string) {
   if (details.open > VOUCHERS_MAX)
     throw new Problem(
       'conflict',
-      `sheets hold up to ${VOUCHERS_MAX} vouchers: export this batch with \`scrip batch export\``,
+      `sheets hold up to ${VOUCHERS_MAX} vouchers: an operator exports a larger batch on the machine`,
     );
   return found;
 }

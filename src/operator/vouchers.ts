@@ -58,12 +58,14 @@ const TimelineEntry = Type.Object({
   what: Type.String({
     description: 'The kind of movement, the action of the operator, or the operation that was declined.',
   }),
-  amount: Nullable(Type.Number()),
+  amount: Nullable(Type.Number(), {
+    description: 'Of a movement what it adds to the voucher: negative where it takes away.',
+  }),
   code: Nullable(Type.String(), {
     description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
   }),
   merchantId: Nullable(MerchantId),
-  actor: Nullable(Type.String(), { description: 'The operator of a change.' }),
+  actor: Nullable(Type.String(), { description: 'The operator of a change, or of a movement.' }),
   reason: NullableText,
   reference: NullableText,
   transactionId: NullableText,
@@ -127,25 +129,33 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
     listAudit(readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
     declinesOf(readDb, serialNumber, TIMELINE_MAX),
   ]);
+  // A movement that an operator made is told once, with its author.
+  const author = new Map(changes.map((each) => [transactionOf(each), each]));
+  author.delete(undefined);
+  const isMoved = new Set<unknown>(voucher.entries.map(({ transactionId }) => transactionId));
   const entries: Voucher['timeline'] = [
     ...voucher.entries.map((each) => ({
       ...EMPTY,
       at: each.timestamp,
       kind: 'money' as const,
       what: each.kind,
-      amount: toNumber(signed(each)),
+      amount: (each.takes ? -1 : 1) * toNumber(each.amount),
+      actor: author.get(each.transactionId)?.actor ?? null,
+      reason: author.get(each.transactionId)?.reason ?? null,
       merchantId: idOf(each.merchantId),
       reference: each.reference || null,
       transactionId: each.transactionId,
     })),
-    ...changes.map(({ occurredAt, action, actor, reason }) => ({
-      ...EMPTY,
-      at: occurredAt,
-      kind: 'change' as const,
-      what: action,
-      actor,
-      reason,
-    })),
+    ...changes
+      .filter((each) => !isMoved.has(transactionOf(each)))
+      .map(({ occurredAt, action, actor, reason }) => ({
+        ...EMPTY,
+        at: occurredAt,
+        kind: 'change' as const,
+        what: action,
+        actor,
+        reason,
+      })),
     ...declines.map(({ at, operation, code, amount, merchantId, reference }) => ({
       ...EMPTY,
       at,
@@ -160,10 +170,14 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
   return entries.sort((one, other) => other.at.getTime() - one.at.getTime());
 }
 
+/** The movement that a change in the audit made. */
+const transactionOf = ({ after }: { readonly after: unknown }) =>
+  (after as { readonly transactionId?: string } | null)?.transactionId;
+
 type EntryInfo = VoucherInfo['entries'][number];
 
 /** A reversal's amount is negative, as in the interface. */
-function signed({ kind, amount }: EntryInfo): Money {
+function signed({ kind, amount }: Pick<EntryInfo, 'kind' | 'amount'>): Money {
   return kind === 'REDEMPTION_REVERSAL' ? { ...amount, minor: -amount.minor } : amount;
 }
 
@@ -182,7 +196,7 @@ function toJson(voucher: VoucherInfo, reserved: Money | null): Omit<Voucher, 'ti
     reserved: reserved && toNumber(reserved),
     pinLocked: pinLocked !== 'no',
     pinLockedUntil: pinLocked instanceof Date ? pinLocked : null,
-    entries: entries.map((entry) => ({
+    entries: entries.map(({ takes: _takes, ...entry }) => ({
       ...entry,
       amount: toNumber(signed(entry)),
       merchantId: idOf(entry.merchantId),

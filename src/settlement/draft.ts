@@ -163,7 +163,7 @@ export async function computeInterval(
 
 function notClosed(day: string): Refusal {
   return new Refusal('17', {
-    message: `Invalid date: ${day} is not closed (\`scrip books days\` shows the closed days)`,
+    message: `Invalid date: ${day} is not closed`,
   });
 }
 

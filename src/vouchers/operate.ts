@@ -55,6 +55,8 @@ export type VoucherInfo = {
     readonly merchantId: number | null;
     /** The merchant's; null if it gave none. */
     readonly reference: string | null;
+    /** Whether it took the amount from the voucher. */
+    readonly takes: boolean;
   }[];
 };
 
@@ -86,6 +88,7 @@ type Entry = {
   occurred_at: Date;
   merchant_id: number | null;
   reference: string | null;
+  takes: boolean;
 };
 
 /** A voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete */
@@ -123,6 +126,7 @@ export async function showVoucher(
       timestamp: entry.occurred_at,
       merchantId: entry.merchant_id,
       reference: entry.reference,
+      takes: entry.takes,
     })),
   };
 }

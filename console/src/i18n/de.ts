@@ -116,6 +116,7 @@ export const de: Catalogue = {
       'Der Dienst hat nicht geantwortet. Ihre Eingabe ist noch da: Versuchen Sie es gleich noch einmal.',
     request: 'Anfrage',
     absent: 'Das gibt es nicht',
+    forbidden: (roles) => `Ihre Rollen erlauben das nicht. Nötig ist eine von diesen: ${roles}.`,
     notFound: 'Diese Seite gibt es nicht.',
   },
   banner: {
@@ -152,6 +153,7 @@ export const de: Catalogue = {
     open: 'Ich habe sie aufbewahrt: weiter',
   },
   overview: {
+    settlement: 'Letzte Abrechnung',
     title: 'Übersicht',
     outstanding: 'Ausstehend',
     issued: 'Heute ausgegeben',
@@ -177,7 +179,8 @@ export const de: Catalogue = {
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
     floats: 'So viele Tage reichen die Guthaben',
-    floatsNote: 'Niedrige Guthaben, beim mittleren Verbrauch der letzten 28 Tage.',
+    floatsNote:
+      'Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage. Ohne Verbrauch fehlt eines.',
     declines: 'Abgelehnte Anfragen nach Grund',
     declinesNote: 'Der letzten 30 Tage.',
     lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),
@@ -224,7 +227,7 @@ export const de: Catalogue = {
     details: 'Angaben',
     carried: 'Übertrag',
     period: 'In diesem Zeitraum',
-    outstanding: 'Aus früheren Abrechnungen fällig',
+    outstanding: 'Früher fällig',
     payable: 'Zahlbar',
     lines: 'Wie es zustande kommt',
     payouts: 'Auszahlungen',

@@ -147,6 +147,6 @@ export const words: Catalogue['words'] = {
   outside: 'Nicht steuerbar',
   issue: 'Ausgabe',
   'last-use': 'Letzte Nutzung',
-  'no treatment: scrip books vat': 'Noch keine Regel: siehe Bücher, Regeln',
-  'prepared for your tax adviser': 'Für Ihre Steuerberatung',
+  'no treatment': 'Noch keine Regel: siehe Bücher, Regeln',
+  prepared: 'Für Ihre Steuerberatung',
 };

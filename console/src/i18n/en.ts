@@ -112,6 +112,7 @@ export const en = {
     noAnswer: 'The service did not answer. Your input is kept: try again in a moment.',
     request: 'Request',
     absent: 'There is no such thing',
+    forbidden: (roles: string) => `Your roles do not permit this. It takes one of these: ${roles}.`,
     notFound: 'This page does not exist.',
   },
   banner: {
@@ -148,6 +149,7 @@ export const en = {
   },
   overview: {
     title: 'Overview',
+    settlement: 'Latest settlement',
     outstanding: 'Outstanding',
     issued: 'Issued today',
     redeemed: 'Redeemed today',
@@ -172,7 +174,8 @@ export const en = {
     curve: 'Redeemed by month of issue',
     curveNote: 'Each line is one month of issue: percent redeemed, by months since.',
     floats: 'Days that floats last',
-    floatsNote: 'Floats that are low, at the mean use of the last 28 days.',
+    floatsNote:
+      'The shortest first, at the mean use of the last 28 days. Floats without any use are left out.',
     declines: 'Declined requests by reason',
     declinesNote: 'Of the last 30 days.',
     lasts: (days: number) => (days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`),

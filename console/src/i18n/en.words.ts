@@ -145,6 +145,6 @@ export const words = {
   outside: 'Outside VAT',
   issue: 'The issue',
   'last-use': 'The last use',
-  'no treatment: scrip books vat': 'No rule yet: see Books, Rules',
-  'prepared for your tax adviser': 'For your tax adviser',
+  'no treatment': 'No rule yet: see Books, Rules',
+  prepared: 'For your tax adviser',
 };

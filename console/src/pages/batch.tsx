@@ -27,7 +27,7 @@ type Batch = Item & {
 
 export function Screen() {
   const texts = useTexts();
-  const { offers } = useApp();
+  const { door, offers } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
   const { transactionId = '' } = useParams({ strict: false }) as { transactionId?: string };
@@ -93,7 +93,13 @@ export function Screen() {
             <Panel title={texts.batch.details} padded>
               <Fields
                 of={thing}
-                show={['merchantId', 'product', 'value', 'expiryDate', 'acceptedAt']}
+                show={[
+                  ...(door === 'operator' ? ['merchantId'] : []),
+                  'product',
+                  'value',
+                  'expiryDate',
+                  'acceptedAt',
+                ]}
                 also={['endedAt', 'failure']}
               />
             </Panel>

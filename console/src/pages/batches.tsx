@@ -40,8 +40,8 @@ export function Screen() {
           ...merchant.map((name) => ({ name })),
           { name: 'status', options: ['PROCESSING', 'COMPLETED', 'CANCELED'] },
         ]}
-        columns={['reference', ...merchant, 'status', 'quantity', 'produced']}
-        wide={['produced']}
+        columns={['acceptedAt', 'reference', ...merchant, 'status', 'value', 'quantity', 'produced']}
+        wide={['acceptedAt', 'value', 'produced']}
         to={({ transactionId }) => `/batches/${transactionId}`}
         cell={(name, item) =>
           name === 'produced' && item['status'] === 'PROCESSING' ? (

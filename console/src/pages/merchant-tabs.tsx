@@ -54,7 +54,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       label: nav.batches,
       needs: 'batch.list',
       path: '/batches',
-      columns: ['reference', 'status', 'quantity', 'produced'],
+      columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
       to: ({ transactionId }) => `/batches/${transactionId}`,
       fixed,
     },

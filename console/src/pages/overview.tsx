@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { readMovements, readOutstanding } from '../charts/read.ts';
+import { type Point, type Points, readMovements, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -57,12 +57,23 @@ export function Screen() {
 function Today() {
   const texts = useTexts();
   const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['today'],
-    queryFn: readToday,
-    refetchInterval: 30_000,
-    retry: false,
+  // The keys are those of the other parts of the page: what they have read is not asked for again.
+  const often = { refetchInterval: 30_000, retry: false } as const;
+  const { data: days } = useQuery({ queryKey: ['days'], queryFn: readDays, ...often });
+  const { data: outstanding } = useQuery({
+    queryKey: ['chart', 'outstanding'],
+    queryFn: readOutstanding,
+    ...often,
   });
+  const day = days?.at(-1)?.day ?? '';
+  const { data: moved } = useQuery({
+    queryKey: ['moved', day],
+    queryFn: () => readMovements(day, dayAfter(day)),
+    enabled: day !== '',
+    ...often,
+  });
+  const isEmpty = days?.length === 0;
+  const data = isEmpty ? [] : outstanding && moved && todayOf(outstanding, moved);
   const lines = (name: 'outstanding' | 'issued' | 'redeemed' | 'expired') => (
     <Stat key={name} label={texts.overview[name]}>
       {data === undefined ? (
@@ -72,7 +83,7 @@ function Today() {
       ) : (
         data.map(({ currency, ...sums }) => (
           <div key={currency} className="stat-line">
-            {format.money(sums[name], currency)}
+            <small className="quiet">{currency}</small> {format.amount(sums[name], currency)}
           </div>
         ))
       )}
@@ -83,10 +94,7 @@ function Today() {
   );
 }
 
-async function readToday() {
-  const day = (await readDays()).at(-1)?.day;
-  if (day === undefined) return [];
-  const [outstanding, moved] = await Promise.all([readOutstanding(), readMovements(day, dayAfter(day))]);
+function todayOf(outstanding: Points, moved: Readonly<Record<string, Point>>) {
   return Object.entries(outstanding).map(([currency, points]) => ({
     currency,
     outstanding: Number(points.at(-1)?.['outstanding'] ?? 0),

@@ -70,8 +70,8 @@ export function Screen() {
         <Panel padded>
           <Fields
             of={thing}
-            show={['timestamp', 'merchantId', 'reference', 'serialNumber', 'voucherCode', 'amount']}
-            also={['originalTransactionId']}
+            show={['timestamp', ...(door === 'operator' ? ['merchantId'] : [])]}
+            also={['reference', 'serialNumber', 'voucherCode', 'amount', 'originalTransactionId']}
           />
           {serial !== null && door === 'operator' && (
             <Anchor component={Link} to={`/vouchers/${serial}`} size="sm" display="inline-block" mt="md">

@@ -141,7 +141,9 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
       </span>
       {entry.amount !== null && (
         <span className={`number ${entry.kind === 'decline' ? 'quiet' : ''}`}>
-          {format.money(entry.amount, currency)}
+          {entry.kind === 'money'
+            ? format.moved(entry.amount, currency)
+            : format.money(entry.amount, currency)}
         </span>
       )}
     </Group>

@@ -35,7 +35,7 @@ export function ToBeSettled() {
   const newest = new Map<string, Settlement>();
   for (const each of thing?.items ?? []) if (!newest.has(each.currency)) newest.set(each.currency, each);
   return [...newest.values()].map(({ id, currency, payable, state }) => (
-    <Stat key={id} label={texts.settlement.payable} to={`/settlements/${id}`} note={<State name={state} />}>
+    <Stat key={id} label={texts.overview.settlement} to={`/settlements/${id}`} note={<State name={state} />}>
       {format.money(payable, currency)}
     </Stat>
   ));

@@ -1,6 +1,7 @@
 import { Stack, Text } from '@mantine/core';
 import { isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
+import { useUsers } from './users.ts';
 import { useWords } from './words.ts';
 
 /** A change as the audit tells it. */
@@ -12,6 +13,11 @@ export type Change = {
 };
 
 type Thing = Readonly<Record<string, unknown>>;
+/** What was not there and is empty is no change. */
+const isNothing = (...values: readonly unknown[]) =>
+  values.every(
+    (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
+  );
 const fieldsOf = (value: unknown): Thing =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
 
@@ -40,9 +46,10 @@ const ID_MAX = 24;
 export function Subject({ of }: { of: string }) {
   const { noun } = useWords();
   const { nameOf } = useMerchants();
+  const { emailOf } = useUsers();
   const [, kind = '', id = ''] = /^(\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return <span className="mono">{of}</span>;
-  const name = kind === 'merchant' ? nameOf(id) : undefined;
+  const name = kind === 'merchant' ? nameOf(id) : kind === 'user' ? emailOf(id) : undefined;
   return (
     <>
       {noun(kind)}{' '}
@@ -69,7 +76,7 @@ function useDifference() {
     const [old, now] = [fieldsOf(before), fieldsOf(after)];
     const currency = now['currency'] ?? old['currency'];
     const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
-      (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
+      (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]) && !isNothing(now[name], old[name]),
     );
     const show = (name: string, value: unknown) => {
       if (value === null || value === undefined || value === '') return '–';

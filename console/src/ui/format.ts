@@ -12,6 +12,14 @@ export function useFormat() {
       return `${currency} ${amount}`;
     }
   };
+  /** Without its currency. */
+  const amount = (value: number, currency: string) => {
+    const parts = new Intl.NumberFormat(locale, { style: 'currency', currency }).formatToParts(value);
+    const isNumber = ({ type }: Intl.NumberFormatPart) => type !== 'currency' && type !== 'literal';
+    return parts.flatMap((part) => (isNumber(part) ? [part.value] : [])).join('');
+  };
+  /** With its sign, also where it adds. */
+  const moved = (amount: number, currency: string) => `${amount > 0 ? '+' : ''}${money(amount, currency)}`;
   const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, options).format(new Date(text));
   const time = (text: string) => dateOf(text, { dateStyle: 'medium', timeStyle: 'short' });
@@ -32,7 +40,7 @@ export function useFormat() {
   };
   const short = (value: number) =>
     new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
-  return { money, time, exact, day, dayShort, month, number, exactly, short, locale };
+  return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, short, locale };
 }
 
 /** `blockedAt` → `Blocked at`: a field of the API that has no label in the catalogue. */

@@ -120,14 +120,19 @@ export function BusyPage() {
 
 /** What went wrong, what to do, and the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
-  const texts = useTexts().problem;
-  const { label } = useWords();
+  const { problem: texts, declined } = useTexts();
+  const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
-  const text = problem?.status === 0 ? texts.noAnswer : (error as Error).message;
+  const { roles } = problem ?? {};
+  const title = (declined.codes as Readonly<Record<string, string>>)[problem?.code ?? ''] ?? texts.title;
+  const text = () => {
+    if (problem?.status === 0) return texts.noAnswer;
+    return roles ? texts.forbidden(roles.map(word).join(', ')) : (error as Error).message;
+  };
   return (
-    <Alert color="red" variant="light" title={texts.title} role="alert">
+    <Alert color="red" variant="light" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{text}</Text>
+        <Text size="sm">{text()}</Text>
         {problem?.fields.map(({ field, message }) => (
           <Text size="sm" key={field}>
             <b>{label(field)}</b> {message}
@@ -138,7 +143,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
             {texts.request} <span className="mono">{problem.requestId}</span>
           </Text>
         )}
-        {retry && (
+        {retry && !roles && (
           <Button variant="default" onClick={retry}>
             {texts.retry}
           </Button>

@@ -63,8 +63,7 @@ function selectSection(tables: readonly Table[], section: string | undefined): r
 /** Names the first day that is not closed. */
 function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
   const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
-  const why = `${open} is not closed, and ${name} is made of closed days only`;
-  return wrong('to', `${why}; \`scrip books days\` shows them`);
+  return wrong('to', `${open} is not closed, and ${name} is made of closed days only`);
 }
 
 /**

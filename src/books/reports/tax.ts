@@ -55,7 +55,7 @@ export const vat: Maker = async ({ tx, from, to }) => {
         base,
         taxed - base,
       ];
-      const note = row.treatment === null ? 'no treatment: scrip books vat' : 'prepared for your tax adviser';
+      const note = row.treatment === null ? 'no treatment' : 'prepared';
       return [...head, ...sums.map((minor) => amount(minor, currency)), note];
     }),
   }));

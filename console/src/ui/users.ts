@@ -1,0 +1,18 @@
+import { useQuery } from '@tanstack/react-query';
+import { get, type Page } from '../api.ts';
+import { useApp } from './app.tsx';
+
+type User = { readonly id: string; readonly email: string };
+
+/** The first users, to show an address where the API gives an id. */
+export function useUsers() {
+  const { offers } = useApp();
+  const { data } = useQuery({
+    queryKey: ['users', 'addresses'],
+    queryFn: () => get<Page<User>>('/users', { limit: 200 }),
+    enabled: offers('user.list'),
+    staleTime: 60_000,
+    retry: false,
+  });
+  return { emailOf: (id: string) => data?.items.find((each) => each.id === id)?.email };
+}
