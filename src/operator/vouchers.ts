@@ -129,9 +129,8 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
     listAudit(readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
     declinesOf(readDb, serialNumber, TIMELINE_MAX),
   ]);
-  // A movement that an operator made is told once, with its author.
+  // A movement that an operator made is one entry, with its author.
   const author = new Map(changes.map((each) => [transactionOf(each), each]));
-  author.delete(undefined);
   const isMoved = new Set<unknown>(voucher.entries.map(({ transactionId }) => transactionId));
   const entries: Voucher['timeline'] = [
     ...voucher.entries.map((each) => ({
