@@ -7,6 +7,7 @@ import Schema from 'typebox/schema';
 import { buildServer } from '../src/http/server.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
+import type { RefusalCode } from '../src/refusal.ts';
 import { EVENTS, TEST_EVENT } from '../src/webhooks/outbox.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
@@ -223,6 +224,16 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
     test('links to a page of the service as its external documentation', async () => {
       const { externalDocs } = await read(dialect.name);
       assert.equal((await app.inject(externalDocs.url)).statusCode, 200);
+    });
+
+    test('lists `42` and `47` only where they can occur', () => {
+      const listing = (code: RefusalCode) =>
+        dialect.endpoints.filter(({ refusals }) => refusals.includes(code)).map((each) => each.operationId);
+      assert.deepEqual(listing('42'), ['redeemVoucher']);
+      assert.deepEqual(
+        listing('47'),
+        dialect.name === 'variant-a' ? ['activateVoucher', 'redeemVoucher'] : ['redeemVoucher'],
+      );
     });
 
     test('has each refusal under its HTTP status in the variant', async () => {

@@ -65,14 +65,18 @@ const times = async () =>
     ),
   );
 
+test('the work of a rotation is estimated from the statistics, without counting vouchers', async () => {
+  assert.equal(await estimateAll(given.service.db), 0);
+  await bench.query('analyze vouchers');
+  assert.equal(await estimateAll(given.service.db), 3);
+});
+
 test('an unused key is listed only if the key ring holds it', async () => {
   assert.deepEqual(await ring(), ['new unused held 0 0', 'old in use held 3 0']);
   assert.deepEqual(await ring(bench.served), ['old in use held 3 0']);
   const [unused, inUse] = await listKeyRing(given.service);
   assert.equal(unused?.since, null);
   assert.ok(inUse?.since instanceof Date);
-  await bench.query('analyze vouchers');
-  assert.equal(await estimateAll(given.service.db), 3);
 });
 
 test('a rotation needs a key that was never used', async () => {

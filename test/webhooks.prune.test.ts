@@ -105,3 +105,17 @@ where endpoint_id = ${dead.id} and state::text = ${state}`);
   await maintain(service);
   assert.deepEqual([await count('PENDING'), await count('FAILED')], [0, ids.length]);
 });
+
+test('the pending deliveries of a busy endpoint are counted up to a hundred', async (t) => {
+  const hooked = await Hooked.open(t);
+  const { service } = hooked;
+  const { id } = await hooked.add(t, ['voucher.redeemed']);
+  await hooked.stop();
+  const ids = Array.from({ length: 250 }, () => newId(service.clock()));
+  await service.db.query(sql`
+insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, due_at)
+select ${id}, event_id, 'float.low', '{}', ${service.clock()}, ${service.clock()}
+from unnest(${plainArray(ids)}::uuid[]) as e (event_id)`);
+  assert.equal((await findEndpoint(service.db, id))?.pending, 100);
+  assert.equal(await removeEndpoint(asOperator(service), id), true);
+});
