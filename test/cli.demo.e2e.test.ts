@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { prepareDemo } from '../src/cli/demo.ts';
 import { testService } from './harness.ts';
+import { Installation } from './installation.ts';
+import { startScrip } from './scrip.ts';
 
 /** Sends the request of a printed curl line. */
 async function paste(line: string) {
@@ -41,4 +43,21 @@ test('the curl lines of the demo work in order, on the vouchers that they genera
   const again = await prepareDemo(service, baseUrl, folder);
   const userOf = (line = '') => /-u (\S+)/.exec(line)?.[1];
   assert.equal(userOf(again.find((line) => line.startsWith('curl '))), userOf(lines[0]));
+});
+
+test('the first start of the demo says what it does, line by line, before it is ready', async (t) => {
+  const { folder } = await Installation.make(t);
+  const settings = { SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
+  const { child, ended } = startScrip(settings, ['serve', '--demo']);
+  t.after(() => child.kill('SIGKILL'));
+  let text = '';
+  child.stderr?.on('data', (piece) => {
+    text += piece;
+    if (text.includes('filling')) child.kill('SIGTERM');
+  });
+  const { out, err } = await ended;
+  const [first, second] = err.split('\n');
+  assert.equal(out, '');
+  assert.match(first ?? '', /^scrip: first start: making a database in /);
+  assert.match(second ?? '', /^scrip: filling the empty database with 90 days of history/);
 });

@@ -2,6 +2,7 @@ import { type Actor, createService, type Service } from '../context.ts';
 import { moveClock, restoreClock } from '../db/clock.ts';
 import { openDatabase } from '../db/pool.ts';
 import { DAYS, Story } from './demo-story.ts';
+import { showProgress } from './progress.ts';
 import { findHistory, isEmpty } from './queries.ts';
 
 type Progress = { readonly tell: (line: string) => void; readonly stopping: () => boolean };
@@ -31,10 +32,15 @@ export async function fillHistory(
   const began = performance.now();
   const clock = await moveClock(ownerUrl);
   const db = openDatabase(service.db.url, 'scrip-demo', { isPatient: true });
+  const progress = showProgress(DAYS, 'days');
   try {
     const story = new Story(createService({ ...service, db, readDb: db }), clock, actor);
     await story.begin();
-    for (let day = 0; day < DAYS && !stopping(); day++) await story.play(day);
+    for (let day = 0; day < DAYS && !stopping(); day++) {
+      await story.play(day);
+      progress.update(day + 1);
+    }
+    progress.stop();
     if (stopping()) {
       tell(`stopped while it made the history, which ${await endOf(service)}`);
       return true;
@@ -45,6 +51,7 @@ export async function fillHistory(
     tell(`made ${DAYS} closed days with ${made?.movements} movements in ${seconds} s`);
     return true;
   } finally {
+    progress.stop();
     await db.close();
     await clock.close();
   }

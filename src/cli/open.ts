@@ -98,7 +98,9 @@ export async function openService(
       if (!create) await requireSchema(owner, url);
       await checkBeforeMigration(owner, config, false);
     });
-    if (applied.length > 0) log.info({ applied }, 'migrations applied');
+    // A new schema needs no line: a first start would begin with a list of files.
+    const isNew = applied[0]?.startsWith('001-');
+    if (applied.length > 0) log[isNew ? 'debug' : 'info']({ applied }, 'migrations applied');
     let db = openDatabase(url, name);
     const readDb =
       config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
@@ -56,6 +57,11 @@ async function serve(options: ServeOptions): Promise<void> {
   if (!isOneOfSeveral()) await checkAddress(config);
   if (options.sandbox) await requireSandbox(config);
   const log = createLogger(config.logLevel);
+  const isDemo = options.demo === true && !isOneOfSeveral();
+  if (isDemo && config.databaseUrl === undefined && !existsSync(config.dataDir))
+    tell(
+      `first start: making a database in ${config.dataDir}, then its history; the next start takes seconds`,
+    );
   const { service, ownerUrl, close } = await openService(config, {
     name: 'scrip-serve',
     create: true,
@@ -63,7 +69,7 @@ async function serve(options: ServeOptions): Promise<void> {
     isService: true,
   });
   try {
-    if (options.demo && !isOneOfSeveral()) await playHistory(service, ownerUrl, stop);
+    if (isDemo) await playHistory(service, ownerUrl, stop);
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
     const urged = await close(stop.urged);
@@ -72,6 +78,8 @@ async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
+const tell = (line: string) => process.stderr.write(`scrip: ${line}\n`);
+
 /**
  * Fills an empty database with the demo's history, and says so: it takes some seconds. Nothing is served
  * meanwhile, since the clock of the database is moved: requests would be stamped with it.
@@ -79,7 +87,6 @@ async function serve(options: ServeOptions): Promise<void> {
 async function playHistory(service: Service, ownerUrl: string, stop: Stop): Promise<void> {
   const { demoActor } = await import('./demo.ts');
   const { fillHistory } = await import('./demo-history.ts');
-  const tell = (line: string) => process.stderr.write(`scrip: ${line}\n`);
   await fillHistory(service, ownerUrl, demoActor(), { tell, stopping: stop.isAsked });
 }
 
