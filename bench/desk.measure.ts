@@ -58,8 +58,19 @@ export function overviewCalls(): Call[] {
     ...['/books/days', '/approvals?waiting=true&limit=50', '/batches?status=PROCESSING&limit=50'],
     ...['/webhooks?limit=200', '/floats/low', '/transactions?limit=8'],
     ...[`/books/reports/outstanding?from=${dayOf(89)}&to=${tomorrow}`],
-    ...[`/books/reports/liability?from=${today}&to=${tomorrow}`],
+    ...[`/books/reports/liability?from=${today}&to=${tomorrow}&section=total`],
   ].map((path) => ({ path }));
+}
+
+/** How long the first screen of the console takes. */
+async function openConsole(serve: Serve, token: string, calls: number): Promise<number[]> {
+  const took: number[] = [];
+  while (took.length < calls) {
+    const since = performance.now();
+    await Promise.all(overviewCalls().map((call) => ask(serve, token, call)));
+    took.push(performance.now() - since);
+  }
+  return took;
 }
 
 /** Reads every list, and prints them, the slowest first. */
@@ -80,13 +91,11 @@ export async function measureLists(stage: Stage, token: string, calls: number): 
         print(`${name}: ${(error as Error).message}`);
       }
     }
-    const overview: number[] = [];
-    for (let turn = 0; turn < calls; turn++) {
-      const since = performance.now();
-      await Promise.all(overviewCalls().map((call) => ask(serve, token, call)));
-      overview.push(performance.now() - since);
+    try {
+      note('first screen of the console', await openConsole(serve, token, calls));
+    } catch (error) {
+      print(`first screen of the console: ${(error as Error).message}`);
     }
-    note('first screen of the console', overview);
     for (const { name, p50, p95, most } of found.sort((one, other) => other.p95 - one.p95))
       print(
         `${p95 > SLOW_MS ? '!' : ' '} ${name}: p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, most ${most.toFixed(1)} ms`,
