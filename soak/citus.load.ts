@@ -31,9 +31,12 @@ export type Ask = {
 
 export type Update = { readonly reference: string; readonly amount: number; code: string };
 
-/** A service with its own connections, as in a process. */
-export async function openService(url: string, keys: string): Promise<Service> {
-  const db = await withWorkers(openDatabase(url, 'scrip-soak'), 'scrip-soak');
+/**
+ * A service with its own connections, as in a process.
+ * @param isPatient whether it waits for a connection, as a command does
+ */
+export async function openService(url: string, keys: string, isPatient = false): Promise<Service> {
+  const db = await withWorkers(openDatabase(url, 'scrip-soak', { isPatient }), 'scrip-soak');
   await ensureDefaultProduct(db, 'USD');
   const ring = await openKeyRing(db, { keys, dataDir: '/nowhere' });
   const buckets = await readBuckets(db);
@@ -92,6 +95,9 @@ export async function prepare(service: Service, cards: number, inactive: number)
   };
 }
 
+/** A worker that was killed is away for seconds, and hundreds of callers would do nothing but ask. */
+const RETRY_MS = 200;
+
 /** Sends a request again until its outcome is known, as clients should. */
 async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Promise<T | string> {
   for (;;) {
@@ -101,7 +107,7 @@ async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Pr
       if (error instanceof Refusal && error.code !== '91') return error.code;
       if (!(error instanceof Refusal) && !isUnavailable(error)) throw error;
       if (isOver()) return 'unknown';
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 }

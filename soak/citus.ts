@@ -30,6 +30,8 @@ const KILL_MS = 60_000;
 type Soak = {
   readonly cluster: Cluster;
   readonly services: readonly Service[];
+  /** A process of its own, as `scrip reconcile` is: callers take none of its connections. */
+  readonly reconciler: Service;
   readonly contexts: readonly Context[];
   readonly asks: Ask[];
   readonly updates: Update[];
@@ -46,14 +48,15 @@ export async function soakCitus({ minutes }: Options): Promise<void> {
   const keys = newKeyRing();
   const services: Service[] = [];
   for (let index = 0; index < SERVICES; index++) services.push(await openService(url, keys));
-  atEnd(() => Promise.all(services.map(({ db }) => db.close())));
+  const reconciler = await openService(url, keys, true);
+  atEnd(() => Promise.all([...services, reconciler].map(({ db }) => db.close())));
   const [first] = services as [Service];
   const { merchantId, contextOf, cards, inactive } = await prepare(first, CARDS, INACTIVE);
   const until = performance.now() + minutes * 60_000;
   const counts = { moves: 0, kills: 0, reconciliations: 0, differing: [] };
   const contexts = services.map(contextOf);
   const isOver = () => performance.now() > until + 60_000;
-  const soak: Soak = { cluster, services, contexts, asks: [], updates: [], isOver, counts };
+  const soak: Soak = { cluster, services, reconciler, contexts, asks: [], updates: [], isOver, counts };
   const isRunning = () => performance.now() < until;
   let references = 0;
   const startedAt = performance.now();
@@ -152,9 +155,8 @@ async function killWorker({ cluster, counts }: Soak): Promise<void> {
   await worker.restart();
 }
 
-async function reconcileNow({ services, counts }: Soak): Promise<void> {
-  const [service] = services as [Service];
-  await reconcile(service).then(
+async function reconcileNow({ reconciler, counts }: Soak): Promise<void> {
+  await reconcile(reconciler).then(
     ({ ok, checks }) => {
       counts.reconciliations++;
       if (!ok) counts.differing.push(JSON.stringify(checks.filter((check) => !check.ok)));

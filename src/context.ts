@@ -36,7 +36,10 @@ export type Service = Resources & {
 };
 
 export function createService(resources: Resources): Service {
-  return { ...resources, batcher: new Batcher(resources.db, resources) };
+  return {
+    ...resources,
+    batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
+  };
 }
 
 /** Whether a reference and its voucher may be on different shards. */

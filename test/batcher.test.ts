@@ -15,8 +15,12 @@ type Row = { readonly call: number };
 const NAP = { text: 'select pg_sleep(0.02)', values: [] };
 
 /** An operation that takes the database a while, and records which requests shared a call. */
-async function open(t: TestContext, more: Partial<Operation<Request, Row, number>> = {}) {
-  const { service, stop } = await startTestService();
+async function open(
+  t: TestContext,
+  more: Partial<Operation<Request, Row, number>> = {},
+  options: { readonly isSharded?: boolean } = {},
+) {
+  const { service, stop } = await startTestService(undefined, { isPatient: true });
   t.after(stop);
   const calls: (readonly Request[])[] = [];
   const operation: Operation<Request, Row, number> = {
@@ -31,7 +35,7 @@ async function open(t: TestContext, more: Partial<Operation<Request, Row, number
     answer: (_, { call }) => call,
     ...more,
   };
-  const batcher = new Batcher(service.db);
+  const batcher = new Batcher(service.db, options);
   let last = 0;
   const send = (merchant: number, key = `own-${++last}`, bucket = 0) =>
     batcher.add(operation, bucket, { merchant, key, bucket });
@@ -50,6 +54,15 @@ describe('the batcher', () => {
     assert.deepEqual(
       calls.map((requests) => requests.length),
       [1, 1],
+    );
+  });
+
+  test('sends larger calls over shards, and one at a time', async (t) => {
+    const { flood, calls } = await open(t, {}, { isSharded: true });
+    await Promise.all(flood(1, 700));
+    assert.deepEqual(
+      calls.map((requests) => requests.length),
+      [512, 188],
     );
   });
 

@@ -6,13 +6,18 @@ import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
 import { Rate } from './rate.ts';
 
-/** Above a hundred rows the gain is below 5 %, and the first row waits for the last. */
-const ROWS_MAX = 128;
+/** The largest call, and how many calls of a queue are in flight at one moment. */
+type Limits = { readonly rowsMax: number; readonly inFlightMax: number };
 /**
- * The database works on one call while the next one is written. A third call would only make each
- * smaller.
+ * On one server: above a hundred rows the gain is below 5 %, and the first row waits for the last. The
+ * database works on one call while the next one is written. A third call would only make each smaller.
  */
-const IN_FLIGHT_MAX = 2;
+const ON_ONE_SERVER: Limits = { rowsMax: 128, inFlightMax: 2 };
+/**
+ * Over shards a call costs some 10 ms, however small, because Citus plans its statements again. Its worker
+ * has the calls of other buckets to work on while the next one is written.
+ */
+const OVER_SHARDS: Limits = { rowsMax: 512, inFlightMax: 1 };
 /**
  * A second call starts only with at least this share of the rows in flight. A small call costs nearly
  * as much as a large one, and more requests arrive while the first call runs. With few callers it
@@ -26,6 +31,7 @@ const SECOND_CALL_SHARE = 0.5;
 const TURNS_MAX = 64;
 
 type Observers = { readonly metrics?: Metrics | undefined; readonly tracing?: Tracing | undefined };
+type Options = Observers & { readonly isSharded?: boolean };
 
 type Waiting<Request, Answer> = {
   readonly request: Request;
@@ -48,11 +54,13 @@ type Waiting<Request, Answer> = {
 export class Batcher {
   readonly #db: Database;
   readonly #observers: Observers;
+  readonly #limits: Limits;
   readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
 
-  constructor(db: Database, observers: Observers = {}) {
+  constructor(db: Database, { isSharded = false, ...observers }: Options = {}) {
     this.#db = db;
     this.#observers = observers;
+    this.#limits = isSharded ? OVER_SHARDS : ON_ONE_SERVER;
   }
 
   /**
@@ -72,7 +80,7 @@ export class Batcher {
     }
     let queue = byBucket.get(bucket) as Queue<Request, Row, Answer> | undefined;
     if (!queue) {
-      queue = new Queue(this.#db, operation, bucket, this.#observers);
+      queue = new Queue(this.#db, operation, bucket, this.#limits, this.#observers);
       byBucket.set(bucket, queue as Queue<unknown, unknown, unknown>);
     }
     return queue.add(request);
@@ -83,6 +91,7 @@ class Queue<Request, Row, Answer> {
   readonly #db: Database;
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
+  readonly #limits: Limits;
   readonly #metrics: Metrics | undefined;
   readonly #tracing: Tracing | undefined;
   /** The requests of each merchant in the order of arrival; the merchants in the order of their turns. */
@@ -98,8 +107,10 @@ class Queue<Request, Row, Answer> {
     db: Database,
     operation: Operation<Request, Row, Answer>,
     bucket: number,
+    limits: Limits,
     { metrics, tracing }: Observers,
   ) {
+    this.#limits = limits;
     this.#metrics = metrics;
     this.#tracing = tracing;
     this.#db = db;
@@ -147,7 +158,7 @@ class Queue<Request, Row, Answer> {
   #mayStart(): boolean {
     return (
       this.#inFlight === 0 ||
-      (this.#inFlight < IN_FLIGHT_MAX && this.#waiting >= this.#rowsInFlight * SECOND_CALL_SHARE)
+      (this.#inFlight < this.#limits.inFlightMax && this.#waiting >= this.#rowsInFlight * SECOND_CALL_SHARE)
     );
   }
 
@@ -157,7 +168,7 @@ class Queue<Request, Row, Answer> {
    */
   #schedule(): void {
     if (!this.#mayStart()) return;
-    if (this.#waiting >= ROWS_MAX) {
+    if (this.#waiting >= this.#limits.rowsMax) {
       this.#send();
       return;
     }
@@ -204,10 +215,10 @@ class Queue<Request, Row, Answer> {
       left: [] as typeof requests,
     }));
     let goesOn = true;
-    while (goesOn && taken.length < ROWS_MAX) {
+    while (goesOn && taken.length < this.#limits.rowsMax) {
       goesOn = false;
       for (const lane of lanes) {
-        if (taken.length === ROWS_MAX) break;
+        if (taken.length === this.#limits.rowsMax) break;
         const next = this.#next(lane, passed);
         if (!next) continue;
         taken.push(next);
