@@ -3,8 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Context } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
+import { newId } from '../src/ledger/id.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { flushDeclines, recordDecline } from '../src/vouchers/declines.ts';
+import { insertDeclines } from '../src/vouchers/queries.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
 
@@ -198,5 +200,20 @@ describe('the operator API for support', () => {
       assert.deepEqual([answer.status, answer.body.errors?.[0]?.field], [400, field], JSON.stringify(body));
       assert.ok(!JSON.stringify(answer.body).includes('482913057641'));
     }
+  });
+
+  test('keeps a decline once where both keys of its code are those of a voucher', async () => {
+    const { db } = api.testService.service;
+    const [current, older] = await db.query<{ code_key: string; serial_number: bigint }>(
+      sql`select code_key, serial_number from vouchers order by serial_number limit 2`,
+    );
+    assert.ok(current && older);
+    const id = newId(new Date());
+    const columns = { ids: `{${id}}`, serials: '{null}', merchants: `{${merchantId}}`, keyIds: '{key}' };
+    const asked = { operations: '{redeem}', codes: '{42}', amounts: '{null}', references: '{null}' };
+    const keys = { codeKeys: `{${current.code_key}}`, olderKeys: `{${older.code_key}}` };
+    await db.query(insertDeclines({ ...columns, ...asked, ...keys }));
+    const kept = await db.query(sql`select serial_number from declines where id = ${id}`);
+    assert.deepEqual(kept, [{ serial_number: current.serial_number }]);
   });
 });

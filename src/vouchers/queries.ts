@@ -195,7 +195,10 @@ from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKe
   ${merchants}::int[], ${keyIds}::text[],
   ${operations}::text[], ${codes}::text[], ${amounts}::bigint[], ${references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
-left join found v on v.code_key in (u.code_key, u.older_key)`;
+left join lateral (
+  select f.serial_number from found f where f.code_key in (u.code_key, u.older_key)
+  order by f.code_key <> u.code_key limit 1
+) v on true`;
 }
 
 /** Adds to the counts of days, in columns of equal length. */
