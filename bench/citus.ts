@@ -14,7 +14,7 @@ import { createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
 import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
 import { table } from './table.ts';
 
-const CALLERS = [1, 16, 64, 256];
+const CALLERS = [1, 16, 64, 256, 1_024];
 const BUCKETS = 2;
 const CARDS = 500;
 const WARM_MS = 2_000;
