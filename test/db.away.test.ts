@@ -161,6 +161,7 @@ test('an error of the network counts as an absent database, whatever its code', 
 test('a Citus server that is shut down or has lost a worker counts as unavailable', () => {
   for (const message of [
     'postmaster was shut down, exiting',
+    'terminating connection due to unexpected postmaster exit',
     'failure on connection marked as essential: 10.0.0.2:5432',
   ])
     assert.equal(isUnavailable(Object.assign(new Error(message), { code: 'XX000' })), true, message);

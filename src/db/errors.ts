@@ -51,7 +51,9 @@ function isNodeLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
   return (
     typeof message === 'string' &&
-    /^(failure on connection marked as essential|postmaster was shut down)/.test(message)
+    /^(failure on connection marked as essential|postmaster was shut down|terminating connection due to unexpected postmaster exit)/.test(
+      message,
+    )
   );
 }
 
