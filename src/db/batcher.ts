@@ -4,20 +4,8 @@ import type { Span, StatementTrace, Tracing } from '../tracing.ts';
 import { isAway, retrying } from './errors.ts';
 import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
-import { Rate } from './rate.ts';
+import { type Limits, ON_ONE_SERVER, OVER_SHARDS, Rate } from './rate.ts';
 
-/** The largest call, and how many calls of a queue are in flight at one moment. */
-type Limits = { readonly rowsMax: number; readonly inFlightMax: number };
-/**
- * On one server: above a hundred rows the gain is below 5 %, and the first row waits for the last. The
- * database works on one call while the next one is written. A third call would only make each smaller.
- */
-const ON_ONE_SERVER: Limits = { rowsMax: 128, inFlightMax: 2 };
-/**
- * Over shards a call costs some 10 ms, however small, because Citus plans its statements again. Its worker
- * has the calls of other buckets to work on while the next one is written.
- */
-const OVER_SHARDS: Limits = { rowsMax: 512, inFlightMax: 1 };
 /**
  * A second call starts only with at least this share of the rows in flight. A small call costs nearly
  * as much as a large one, and more requests arrive while the first call runs. With few callers it

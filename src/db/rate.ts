@@ -1,3 +1,16 @@
+/** The largest call, and how many calls of a queue are in flight at one moment. */
+export type Limits = { readonly rowsMax: number; readonly inFlightMax: number };
+/**
+ * On one server: above a hundred rows the gain is below 5 %, and the first row waits for the last. The
+ * database works on one call while the next one is written. A third call would only make each smaller.
+ */
+export const ON_ONE_SERVER: Limits = { rowsMax: 128, inFlightMax: 2 };
+/**
+ * Over shards a call costs some 10 ms, however small, because Citus plans its statements again. Its worker
+ * has the calls of other buckets to work on while the next one is written.
+ */
+export const OVER_SHARDS: Limits = { rowsMax: 512, inFlightMax: 1 };
+
 /** The longest wait of a request for its call, estimated from the recent rate: far below 0.1 s. */
 const WAIT_MAX_MS = 40;
 /**
