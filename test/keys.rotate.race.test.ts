@@ -3,7 +3,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openKeyRing } from '../src/keyring/store.ts';
+import type { Queries } from '../src/db/pool.ts';
+import type { Sql } from '../src/db/sql.ts';
+import { newRingKey, readKeyRing } from '../src/keyring/file.ts';
+import { checkKeyRing, holdKeyRing, openKeyRing } from '../src/keyring/store.ts';
 import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator, testService } from './harness.ts';
@@ -41,4 +44,30 @@ test('concurrent rotations of one key file add one key, and no key is lost', asy
   const restarted = await testService(t, { ...till.testService, keys: await readFile(file, 'utf8') });
   const sold = await restarted.request(till.merchant, A.redeem(card, 1, 'after all'));
   assert.equal(sold.statusCode, '00');
+});
+
+test('an answer about the keys that was read before a rotation does not take the newest key back', async (t) => {
+  const { service, keys: text } = await testService(t);
+  const { db } = service;
+  const keys = readKeyRing(`${newRingKey()},${text}`, 'the test');
+  await checkKeyRing(db, keys);
+  const before = keys.current;
+  const held = Promise.withResolvers<void>();
+  const slow: Queries = {
+    async query<Row>(statement: Sql) {
+      const rows = await db.query<Row>(statement);
+      await held.promise;
+      return rows;
+    },
+  };
+  const late = checkKeyRing(slow, keys);
+  await beginRotation(asOperator({ ...service, keys }), undefined);
+  const after = keys.current;
+  assert.notEqual(after, before);
+  await db.transaction(async (tx) => {
+    await holdKeyRing(tx, keys);
+    held.resolve();
+    await late;
+    assert.equal(keys.current, after);
+  });
 });

@@ -139,7 +139,7 @@ function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | un
  *   set up again, under a running process
  */
 export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
-  use(ring, await db.query<Known>(IN_USE));
+  refresh(ring, await db.query<Known>(IN_USE));
 }
 
 /** Like `checkKeyRing`; one statement for all lookups of the same moment. */
@@ -149,7 +149,7 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
     const inUse = await db.query<Known>(IN_USE);
     return rings.map(() => inUse);
   },
-  answer: use,
+  answer: refresh,
 };
 
 /**
@@ -158,17 +158,27 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
-  use(ring, await tx.query<Known>(HOLD_IN_USE));
+  const inUse = await tx.query<Known>(HOLD_IN_USE);
+  check(ring, inUse);
+  ring.use(idsOf(inUse));
 }
 
-function use(ring: KeyRing, inUse: readonly Known[]): void {
+/** An answer that was read before another key began to seal comes too late: that key seals from then on. */
+function refresh(ring: KeyRing, inUse: readonly Known[]): void {
+  check(ring, inUse);
+  const newest = inUse.at(-1)?.key_id;
+  if (!ring.inUse.slice(0, -1).some(({ id }) => id === newest)) ring.use(idsOf(inUse));
+}
+
+const idsOf = (inUse: readonly Known[]) => inUse.map(({ key_id }) => key_id);
+
+function check(ring: KeyRing, inUse: readonly Known[]): void {
   for (const { key_id } of inUse) ring.holds(key_id);
   const own = ring.checks();
   const differs = ({ key_id, check_value }: Known) =>
     own.some(({ keyId, check }) => keyId === key_id && !sameHash(check, check_value));
   const belongs = inUse.some(({ key_id }) => own.some(({ keyId }) => keyId === key_id));
   if (!belongs || inUse.some(differs)) throw new Error('the key ring does not belong to the database');
-  ring.use(inUse.map(({ key_id }) => key_id));
 }
 
 /** The text of the key ring, sealed or not, for a copy of it; undefined if there is none. */
