@@ -4,7 +4,9 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
+import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
+import type { Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { openService } from './open.ts';
@@ -102,14 +104,18 @@ async function serveUntilStopped(
 ): Promise<void> {
   const { log } = service;
   const isSupervisor = count > 1;
-  const metrics = isOneOfSeveral() ? undefined : await startMetrics(service, config, isSupervisor);
-  if (isOneOfSeveral()) service.metrics?.watchPools(service.db.pools);
-  const listener = isSupervisor
-    ? await startSeveral(service, count, stop)
-    : await startOne(service, config, options);
+  const isSupervised = isOneOfSeveral();
+  let metrics: MetricsServer | undefined;
+  let listener: Listener | undefined;
+  let worker: Worker | undefined;
+  const close = () => Promise.all([listener?.close(), worker?.stop(), metrics?.close()]);
   try {
-    const isSupervised = isOneOfSeveral();
-    const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
+    if (isSupervised) service.metrics?.watchPools(service.db.pools);
+    else metrics = await startMetrics(service, config, isSupervisor);
+    listener = isSupervisor
+      ? await startSeveral(service, count, stop)
+      : await startOne(service, config, options);
+    if (options.work && !isSupervised) worker = await startBackground(service, config);
     if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options);
     log.info(
       { host: config.host, port: listener.port, work: options.work && !isSupervised, processes: count },
@@ -117,13 +123,14 @@ async function serveUntilStopped(
     );
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
-    const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
+    const finished = close().then(() => true);
     if (!(await Promise.race([finished, stop.urged.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
       listener.closeNow();
     }
   } catch (error) {
-    await Promise.all([listener.close(), metrics?.close()]);
+    // What still ran would keep the process alive, and nothing would start it again.
+    await close();
     throw error;
   }
 }

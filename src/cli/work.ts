@@ -36,7 +36,10 @@ async function work(): Promise<void> {
   try {
     if (!stop.isAsked()) {
       const metrics = await startMetrics(service, config);
-      const worker = await startBackground(service, config);
+      const worker = await startBackground(service, config).catch(async (error: unknown) => {
+        await metrics?.close();
+        throw error;
+      });
       log.info('working');
       await stop.asked;
       log.info('stopping');

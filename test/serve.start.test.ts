@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { freePort } from '../soak/process.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { startTestService } from './harness.ts';
+import { startScrip } from './scrip.ts';
+import { until } from './until.ts';
+
+/** The last query of a start, which looks for a merchant, waits for the lock of the test. */
+const endWaiting = sql`
+  select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
+  where d.datname = current_database() and l.relation = 'scrip.merchants'::regclass and not l.granted`;
+
+test('a start that loses the database after its workers have started ends the process', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const owner = await openOwner(testService.url);
+  t.after(() => owner.close());
+  await owner.query(sql`begin`);
+  await owner.query(sql`lock table scrip.merchants in access exclusive mode`);
+  const settings = {
+    SCRIP_DATABASE_URL: testService.url,
+    SCRIP_KEYS: testService.keys,
+    SCRIP_DATA_DIR: tmpdir(),
+    SCRIP_PORT: String(await freePort()),
+    SCRIP_METRICS_PORT: String(await freePort()),
+    SCRIP_LOG_LEVEL: 'silent',
+  };
+  const { child, ended } = startScrip(settings, ['serve', '--processes', '1']);
+  t.after(() => child.kill('SIGKILL'));
+  await until('the start waits for the lock', async () => (await owner.query(endWaiting)).length > 0);
+  const { status, err } = await ended;
+  assert.deepEqual([status > 0, err.split('\n').length], [true, 2], err);
+});
