@@ -54,13 +54,17 @@ describe('scrip batch', () => {
     await makeVouchers(context, 'small', 2);
     const { batch } = await generate(context, { reference: 'large', quantity: 11, value: 10 });
     const listed = await operator.json('batch', 'list', '--merchant', merchant.id);
-    assert.deepEqual(listed[0], {
+    const { acceptedAt, ...row } = listed[0];
+    assert.ok(Date.parse(acceptedAt) <= Date.now());
+    assert.deepEqual(row, {
       transactionId: batch.transactionId,
       merchantId: merchant.id,
       reference: 'large',
       status: 'PROCESSING',
       quantity: 11,
       produced: 0,
+      value: 10,
+      currency: 'USD',
     });
     assert.equal(listed.length, 2);
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
@@ -113,7 +117,8 @@ describe('scrip batch generate', () => {
       'three',
     );
     const made = await operator.json(...args);
-    const { transactionId, ...rest } = made;
+    const { transactionId, acceptedAt, ...rest } = made;
+    assert.ok(Date.parse(acceptedAt) <= Date.now());
     assert.deepEqual(rest, {
       merchantId,
       reference: 'three',
@@ -190,7 +195,7 @@ describe('scrip batch generate', () => {
     await makeVouchers(context, 'taken', 1);
     const cases: [RegExp, string[]][] = [
       [/Insufficient merchant balance \(50\)/, order('--quantity', '1', '--value', '5000')],
-      [/Access denied \(03\): .*merchant permit/, ['batch', 'generate', '--merchant', other.id, ...one]],
+      [/Access denied \(03\): .*give it the permission/, ['batch', 'generate', '--merchant', other.id, ...one]],
       [/Merchant suspended \(04\)/, ['batch', 'generate', '--merchant', suspended.id, ...one]],
       [/Invalid product \(15\)/, order(...one, '--product', 'NONE')],
       [

@@ -28,8 +28,9 @@ describe('scrip merchant', () => {
     const { merchant } = await operator.enter(made);
     assert.equal(merchant.id, Number(made.id));
     assert.ok(merchant.permissions.has('update-redemption'));
+    const float = { merchantId: made.id, merchant: 'Kiosk', usePerDay: 0, daysLeft: null };
     assert.deepEqual(await operator.json('float', 'show', '--merchant', made.id), [
-      { currency: 'USD', balance: 99.95, usePerDay: 0, daysLeft: null },
+      { ...float, currency: 'USD', balance: 99.95, low: 9.99 },
     ]);
     const listed = (await operator.json('merchant', 'list')).find(
       ({ id }: { id: unknown }) => id === made.id,
@@ -125,9 +126,10 @@ describe('scrip float and product', () => {
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.10');
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.20');
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '1.005', '--currency', 'KWD');
+    const float = { merchantId: id, merchant: 'Prepaid', usePerDay: 0, daysLeft: null };
     assert.deepEqual(await operator.json('float', 'show', '--merchant', id), [
-      { currency: 'KWD', balance: 1.005, usePerDay: 0, daysLeft: null },
-      { currency: 'USD', balance: 0.3, usePerDay: 0, daysLeft: null },
+      { ...float, currency: 'KWD', balance: 1.005, low: 0.1 },
+      { ...float, currency: 'USD', balance: 0.3, low: 0.03 },
     ]);
     await Promise.all([
       operator.fails(
