@@ -260,8 +260,8 @@ create table journal (
 ) partition by range (id);
 create index journal_by_voucher on journal (serial_number, id) where serial_number is not null;
 create index journal_by_merchant on journal (merchant_id, id)
-  where batch_id is null and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT');
--- The movements on a merchant's float and settlement account: its statements show them.
+  where batch_id is null and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL');
+-- All other movements on a merchant's float and settlement account: its statements show them.
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
 

@@ -53,16 +53,16 @@ describe('showing a voucher', () => {
       [batch, batchReference, expiresAt],
       [row?.transaction_id, row?.reference, row?.expires_at],
     );
-    const entry = ({ transaction }: typeof opened, reference: string | null) => ({
+    const entry = ({ transaction }: typeof opened, reference: string | null, takes: boolean) => ({
       ...{ transactionId: transaction.transactionId, kind: transaction.type, amount: transaction.amount },
-      ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference },
+      ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference, takes },
     });
     assert.deepEqual(rest, {
       ...{ serialNumber: card.serial, code: card.code, state: 'ACTIVE', merchantId: one.merchant.id },
       ...{ product: 'DEFAULT', currency: 'USD', activatedAt: bench.now, blockedAt: null },
       ...{ balance: { minor: 1500n, decimals: 2 }, value: { minor: 2500n, decimals: 2 } },
       ...{ wrongPins: 0, pinLocked: 'no', replacedBy: null },
-      entries: [entry(sold, null), entry(opened, 'opened')],
+      entries: [entry(sold, null, true), entry(opened, 'opened', false)],
     });
   });
 
