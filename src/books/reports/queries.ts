@@ -159,8 +159,6 @@ values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.n
 export function listFloatLines(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.currency, coalesce(j.reference, b.reference) as reference,
-  (select string_agg(e.entry_reference, ' ' order by e.id) from bank_matches m
-    join bank_entries e on e.id = m.entry_id where m.movement_id = j.id) as bank_reference,
   case when j.credit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
 from floats f
 join journal j on f.account_id in (j.credit_account, j.debit_account)
@@ -174,6 +172,14 @@ where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
     and j.id < id_floor(${to}::timestamptz + interval '1 hour')
   and j.occurred_at >= ${from} and j.occurred_at < ${to}
 order by j.currency, j.occurred_at, j.id`;
+}
+
+/** The references of the bank's entries that movements are matched with. */
+export function listBankReferences(movements: readonly string[]): Sql {
+  return sql`
+select m.movement_id as id, string_agg(e.entry_reference, ' ' order by e.id) as reference
+from bank_matches m join bank_entries e on e.id = m.entry_id
+where m.movement_id = any (${movements}::uuid[]) group by m.movement_id`;
 }
 
 /** What was settled with a merchant by the settlements that reach into an interval. */

@@ -1,5 +1,6 @@
 import {
   listBalancesAt,
+  listBankReferences,
   listCommission,
   listEarlierReversals,
   listFloatLines,
@@ -39,8 +40,6 @@ type FloatLine = {
   readonly kind: string;
   readonly currency: string;
   readonly reference: string | null;
-  /** Of the entries of the bank that it was matched with. */
-  readonly bank_reference: string | null;
   readonly amount_minor: bigint;
 };
 
@@ -50,13 +49,16 @@ export const floatStatement: Maker = async (scope) => {
   const merchantId = requireMerchantOf(scope);
   const openings = await openingOf(scope, merchantId, 'FLOAT');
   const lines = await tx.query<FloatLine>(listFloatLines(merchantId, startsAt, endsAt));
+  type Matched = { readonly id: string; readonly reference: string };
+  const matched = await tx.query<Matched>(listBankReferences(lines.map(({ id }) => id)));
+  const bankReferences = new Map(matched.map(({ id, reference }) => [id, reference]));
   const byFloat = new Map(byCurrency(lines));
   const currencies = [...new Set([...openings.keys(), ...byFloat.keys()])].sort();
   return currencies.map((currency) => {
     let balance = openings.get(currency) ?? 0n;
     const row = (time: Date, kind: string, line?: FloatLine): Cell[] => [
       ...[time.toISOString(), line?.id ?? null, kind, line?.reference ?? null],
-      line?.bank_reference ?? null,
+      (line && bankReferences.get(line.id)) ?? null,
       line ? amount(line.amount_minor, currency) : null,
       amount(balance, currency),
     ];
