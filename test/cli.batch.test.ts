@@ -195,7 +195,10 @@ describe('scrip batch generate', () => {
     await makeVouchers(context, 'taken', 1);
     const cases: [RegExp, string[]][] = [
       [/Insufficient merchant balance \(50\)/, order('--quantity', '1', '--value', '5000')],
-      [/Access denied \(03\): .*give it the permission/, ['batch', 'generate', '--merchant', other.id, ...one]],
+      [
+        /Access denied \(03\): .*give it the permission/,
+        ['batch', 'generate', '--merchant', other.id, ...one],
+      ],
       [/Merchant suspended \(04\)/, ['batch', 'generate', '--merchant', suspended.id, ...one]],
       [/Invalid product \(15\)/, order(...one, '--product', 'NONE')],
       [
