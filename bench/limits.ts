@@ -11,7 +11,7 @@ import { yardstick } from './yardstick.ts';
  */
 
 const GREATEST_CONNECTIONS = 128;
-/** Clients at half load: so many that one that waits does not delay the others. */
+/** Clients at half load: enough that a client that waits does not delay the others. */
 const HALF_CONNECTIONS = 64;
 const STARTS = 5;
 const PROCESSES = [1, 2];

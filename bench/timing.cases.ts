@@ -32,7 +32,7 @@ const WRONG_EACH = 3;
 const ASIDE = 2_000;
 /** Enough for thousands of answers in a minute, but not a high load. */
 const GUESSERS = 16;
-/** A key with so many calls may guess all day. */
+/** With this many calls, the guesses of a run stay below the limit of a key. */
 const MANY_CALLS = 10n ** 12n;
 
 function post(authorization: string, path: string, body: string): string {

@@ -257,7 +257,7 @@ function toUuid(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Who closes days by the clock. */
+/** The actor of days that are closed by the clock. */
 const KEEPER: Actor = {
   kind: 'service',
   id: null,

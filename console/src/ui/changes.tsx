@@ -13,7 +13,7 @@ export type Change = {
 };
 
 type Thing = Readonly<Record<string, unknown>>;
-/** What was not there and is empty is no change. */
+/** A field that is empty and did not exist before has not changed. */
 const isNothing = (...values: readonly unknown[]) =>
   values.every(
     (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
