@@ -108,7 +108,7 @@ async function read(
   const [row] = await db.query<{ mapping: Mapping }>(findMapping(mapping ?? ''));
   if (!row)
     throw new Refusal('60', {
-      message: 'Not found: there is no such mapping: make it first',
+      message: 'Not found: there is no such mapping; make it first',
     });
   return readBankCsv(bytes, row.mapping, account);
 }
@@ -118,7 +118,7 @@ async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
   const [account] = await db.query<AccountRow>(findBankAccount(name));
   if (!account)
     throw new Refusal('60', {
-      message: 'Not found: there is no such bank account: make it first',
+      message: 'Not found: there is no such bank account; make it first',
     });
   return account;
 }

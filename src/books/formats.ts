@@ -39,7 +39,7 @@ function attributesOf(attributes: Readonly<Record<string, string>>): string {
     .join('');
 }
 
-/** Cut to so many characters: what ISO 20022 allows of a text. */
+/** Cuts a text to the number of characters that ISO 20022 allows for it. */
 export function cut(value: string, charactersMax: number): string {
   return [...value].slice(0, charactersMax).join('');
 }

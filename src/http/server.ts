@@ -95,7 +95,7 @@ declare module 'fastify' {
 
 /**
  * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen
- * yet. Closing it finishes what was accepted (drain.ts).
+ * yet. Closing it finishes what was accepted (health.ts).
  */
 export function buildServer(
   service: Service,

@@ -97,7 +97,7 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
 /**
  * What recorded attempts mean for their endpoints, one by one, so that the failure of one does not
  * affect the others. An endpoint that answered 410, or has failed for five days, is disabled: one row.
- * Its pending deliveries are no longer claimed, and are ended later (maintain.ts).
+ * Its pending deliveries are no longer claimed, and are ended later, in parts.
  */
 export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();

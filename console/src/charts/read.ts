@@ -27,7 +27,7 @@ export const readOutstanding = shared(async (): Promise<Points> => {
   );
 });
 
-/** What was issued, redeemed and expired, by currency: from the totals of R2. */
+/** The amounts issued, redeemed and expired, by currency: the totals of R2. */
 export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
   const { tables } = await readReport('liability', { from, to, section: 'total' });
   const sum = (rows: readonly Row[], name: string) =>

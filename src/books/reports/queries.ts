@@ -182,7 +182,7 @@ from bank_matches m join bank_entries e on e.id = m.entry_id
 where m.movement_id = any (${movements}::uuid[]) group by m.movement_id`;
 }
 
-/** What was settled with a merchant by the settlements that reach into an interval. */
+/** The settlements of a merchant that overlap an interval, drafts left out. */
 export function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select currency, starts_at, ends_at,

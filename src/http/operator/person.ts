@@ -121,7 +121,7 @@ export function requireBegun({ door }: Serving, request: FastifyRequest): string
   return begun;
 }
 
-/** The origin of the page that asks, which is our own (same-origin.ts). */
+/** The origin of the page that asks. A request from a page of another origin was refused before. */
 export const originOfPage = ({ headers }: FastifyRequest) => String(headers.origin);
 
 /** The session of a request, and its token. @throws Problem `unauthorized` */
