@@ -1,10 +1,15 @@
+import { spawn } from 'node:child_process';
+import { end, started } from '../test/leave-nothing.ts';
 import { dayOf } from './desk.lists.ts';
 import { ask, overviewCalls } from './desk.measure.ts';
 import { stockOf } from './desk.tills.ts';
 import { type Measured, measure, median } from './measure.ts';
 import type { Serve, Stage } from './stage.ts';
 
-/** The latency of tills while operators work: a hundred heavy requests at once, or ten consoles. */
+/**
+ * The latency of tills while operators work: a hundred heavy requests at once, or ten consoles. For
+ * comparison, beside a process that only keeps one core busy, as any long statement does.
+ */
 
 /** Tills that pause between two payments, and leave the machine idle time. */
 const SHAPE = { connections: 32, pauseMs: 100 };
@@ -27,15 +32,30 @@ function heavyPaths(): string[] {
   ];
 }
 
+export type Neighbors = 'crowd' | 'consoles' | 'core';
+
+function keepCoreBusy(): () => Promise<string> {
+  const child = started(() => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
+  return async () => {
+    await end(child);
+    return 'one core kept busy';
+  };
+}
+
 /** Repeats requests until it is stopped. @returns the number of answers */
-function askOn(serve: Serve, token: string, kind: 'crowd' | 'consoles'): () => Promise<string> {
+function askOn(serve: Serve, token: string, kind: Neighbors): () => Promise<string> {
+  if (kind === 'core') return keepCoreBusy();
   let goesOn = true;
   let answered = 0;
   let refused = 0;
   const one = async (path: string) => {
     await ask(serve, token, { path }).then(
       () => answered++,
-      () => refused++,
+      async () => {
+        refused++;
+        // What `Retry-After` says.
+        await pause(1_000);
+      },
     );
   };
   const heavy = heavyPaths();
@@ -63,7 +83,7 @@ export async function measureBeside(
   stage: Stage,
   token: string,
   vouchers: number,
-  kind: 'crowd' | 'consoles',
+  kind: Neighbors,
   { seconds, turns }: { readonly seconds: number; readonly turns: number },
 ): Promise<void> {
   const stock = await stockOf(stage, vouchers);

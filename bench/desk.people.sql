@@ -80,8 +80,8 @@ end $$;
 
 create or replace function bench.fill_work(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$
-  insert into operator_jobs (operation, input, actor, created_by, state, total, done, created_at, ended_at)
-  select 'voucher.block-many', '{}', '{"name":"anna"}', 'user 3', 'COMPLETED', 1, 1, now(), now()
+  insert into operator_jobs (operation, input, actor, state, total, done, created_at, ended_at)
+  select 'voucher.block-many', '{}', '{"name":"anna"}', 'COMPLETED', 1, 1, now(), now()
   from generate_series(1, p_rows);
   insert into operator_job_rows (job_id, number, subject, outcome)
   select j.id, n, '10000000064', 'ok' from (select max(id) as id from operator_jobs) j

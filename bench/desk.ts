@@ -5,6 +5,7 @@
  *   npm run bench:desk -- lists            every list of /operator/v1, and the first screen of the console
  *   npm run bench:desk -- tills            redeem, balance and list beside a small database, in turns
  *   npm run bench:desk -- crowd consoles   tills beside a hundred heavy requests, beside ten consoles
+ *   npm run bench:desk -- core             tills beside a process that keeps a core busy
  */
 import { mkdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -17,7 +18,8 @@ import { measureLists } from './desk.measure.ts';
 import { measureTills } from './desk.tills.ts';
 import { Stage } from './stage.ts';
 
-const PARTS = ['lists', 'tills', 'crowd', 'consoles'];
+const BESIDE = ['crowd', 'consoles', 'core'] as const;
+const PARTS = ['lists', 'tills', ...BESIDE];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -62,7 +64,6 @@ await leavingNothing(async () => {
   await fillDesk(stage, vouchers);
   const token = await makeToken(stage);
   if (wants('lists')) await measureLists(stage, token, Number(values.calls));
-  if (wants('crowd')) await measureBeside(stage, token, vouchers, 'crowd', shape);
-  if (wants('consoles')) await measureBeside(stage, token, vouchers, 'consoles', shape);
+  for (const kind of BESIDE) if (wants(kind)) await measureBeside(stage, token, vouchers, kind, shape);
   if (wants('tills')) await measureTills(stage, vouchers, shape);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Type from 'typebox';
 import type { Service } from '../src/context.ts';
+import { Turns } from '../src/db/turns.ts';
 import { reading, tableOf } from '../src/operator/operations.ts';
 import { perform } from '../src/operator/perform.ts';
 import { COMMAND_LINE } from './operator.api.ts';
@@ -28,7 +29,7 @@ test('heavy operations run one at a time in their order, and only a bounded numb
     }),
   );
   assert.ok(heavy);
-  const service = {} as Service;
+  const service = { db: { isBusy: () => false } } as Service;
   const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const answers = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
@@ -49,4 +50,35 @@ test('heavy operations run one at a time in their order, and only a bounded numb
     begun,
     Array.from({ length: 21 }, (_, place) => place),
   );
+});
+
+test('while tills are busy, one piece of work runs, and rests before the next one begins', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  let isBusy = true;
+  const turns = new Turns({ isBusy: () => isBusy }, { atOnce: 2, rests: true });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => () =>
+    new Promise<void>((resolve) => {
+      begun.push(name);
+      ends.push(resolve);
+    });
+  const [first] = [turns.run(work('first')), turns.run(work('second')), turns.run(work('third'))];
+  assert.deepEqual(begun, ['first']);
+  ends[0]?.();
+  await first;
+  await turn();
+  assert.deepEqual(begun, ['first'], 'the second began without a rest before it');
+  assert.equal(turns.size, 3);
+  t.mock.timers.tick(1_000);
+  await turn();
+  assert.deepEqual(begun, ['first', 'second']);
+  isBusy = false;
+  ends[1]?.();
+  await turn();
+  const fourth = turns.run(work('fourth'));
+  assert.deepEqual(begun, ['first', 'second', 'third', 'fourth']);
+  for (const end of ends) end();
+  await fourth;
 });

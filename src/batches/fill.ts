@@ -2,6 +2,7 @@ import type { Service } from '../context.ts';
 import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
+import { Turns } from '../db/turns.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
@@ -230,29 +231,16 @@ async function lock(tx: Queries, batchId: number): Promise<Batch> {
   return toBatch(row as BatchRow);
 }
 
-type Gate = { inside: number; readonly waiting: (() => void)[] };
-
-const gates = new WeakMap<Database, Gate>();
-
 /**
- * Lets chunks into the database in the order of their requests: two at a time, and one while the tills
- * are busy. So batches share the work chunk by chunk, and the tills compete with one of them at most.
+ * Chunks take turns: two at a time, and one while tills are busy. So batches share the work chunk by chunk,
+ * and tills compete with one of them at most.
  */
-async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  const gate = gates.get(db) ?? { inside: 0, waiting: [] };
-  gates.set(db, gate);
-  const room = () => gate.inside < (db.isBusy() ? 1 : CHUNKS_MAX);
-  if (gate.waiting.length > 0 || !room()) await new Promise<void>((resolve) => gate.waiting.push(resolve));
-  else gate.inside++;
-  try {
-    return await work();
-  } finally {
-    gate.inside--;
-    while (gate.waiting.length > 0 && room()) {
-      gate.inside++;
-      gate.waiting.shift()?.();
-    }
-  }
+const turnsOf = new WeakMap<Database, Turns>();
+
+function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const turns = turnsOf.get(db) ?? new Turns(db, { atOnce: CHUNKS_MAX });
+  turnsOf.set(db, turns);
+  return turns.run(work);
 }
 
 /** Puts batches back into the queue whose worker died silently. Harmless for those that merely wait. */

@@ -1,7 +1,11 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** A close reads a whole day: it may take longer than a request, and memory for its sorts. */
+/**
+ * A close reads a whole day: it may take longer than a request, and memory for its sorts. It occupies one
+ * core of the database, and leaves the others to tills.
+ */
 export const allowLongWork: readonly Sql[] = [
+  sql`set local max_parallel_workers_per_gather = 0`,
   sql`set local statement_timeout = '2h'`,
   sql`set local work_mem = '64MB'`,
   sql`set local enable_bitmapscan = on`,

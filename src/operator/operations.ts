@@ -60,7 +60,7 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly status?: 200 | 201 | 202;
   /** The media types of the file that it answers with, in place of JSON. */
   readonly files?: readonly string[];
-  /** Whether it reads so much that one at a time is performed, and the others wait. */
+  /** Whether it reads so much that one at a time is performed, apart from quick reads. */
   readonly isHeavy?: boolean;
   /** The largest body that it takes, where that is more than others take. */
   readonly bodyMaxBytes?: number;

@@ -1,6 +1,7 @@
 import { createService, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { Turns } from '../db/turns.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
@@ -12,38 +13,16 @@ import { claimRequest, findRequest, finishRequest, forgetRequest } from './queri
 import { checkInput } from './validate.ts';
 
 /**
- * Heavy operations are performed one at a time in each process: two reports at once take the cores of the
- * database from tills, and the connections from what is quick (docs/explanation/performance.md, "A large
+ * Reads take turns: two at a time, and heavy ones apart from them, one at a time, so that what is quick does
+ * not wait for a report. While tills are busy, both rest (docs/explanation/performance.md, "A large
  * database").
  */
+type Lanes = { readonly quick: Turns; readonly heavy: Turns };
 
-/** One is performed, the others wait. A report takes about a second: more would outlast their clients. */
-const INSIDE_MAX = 21;
+const lanesOf = new WeakMap<Service, Lanes>();
 
-type Turns = { last: Promise<void>; inside: number };
-
-const turnsOf = new WeakMap<Service, Turns>();
-
-/**
- * Waits until the operations that came before have ended.
- * @returns what ends the turn
- * @throws Problem `too-many-requests` where too many wait already
- */
-async function takeTurn(service: Service): Promise<() => void> {
-  const turns = turnsOf.get(service) ?? { last: Promise.resolve(), inside: 0 };
-  turnsOf.set(service, turns);
-  if (turns.inside >= INSIDE_MAX)
-    throw new Problem('too-many-requests', 'other reports are being made: ask again in a moment');
-  turns.inside++;
-  const before = turns.last;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  turns.last = promise;
-  await before;
-  return () => {
-    turns.inside--;
-    resolve();
-  };
-}
+/** A report takes about a second, a list some milliseconds: more would outlast their clients. */
+const INSIDE_MAX = { quick: 200, heavy: 21 };
 
 /** What a door hands over: who asks for what. */
 export type Request = {
@@ -88,13 +67,16 @@ export async function perform(operation: AnyOperation, request: Request): Promis
 }
 
 async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {
-  if (!operation.isHeavy) return operation.run(caller, input);
-  const end = await takeTurn(caller.service);
-  try {
-    return await operation.run(caller, input);
-  } finally {
-    end();
-  }
+  const { service } = caller;
+  const lanes = lanesOf.get(service) ?? {
+    quick: new Turns(service.db, { atOnce: 2, rests: true }),
+    heavy: new Turns(service.db, { atOnce: 1, rests: true }),
+  };
+  lanesOf.set(service, lanes);
+  const lane = operation.isHeavy ? 'heavy' : 'quick';
+  if (lanes[lane].size >= INSIDE_MAX[lane])
+    throw new Problem('too-many-requests', 'the service answers many other requests: ask again in a moment');
+  return lanes[lane].run(() => operation.run(caller, input));
 }
 
 /** Whether a principal may call an operation, whatever its input. */

@@ -249,7 +249,11 @@ const POOL_SIZE = 3;
  * statement.
  */
 export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
-  const db = openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE });
+  const db = {
+    ...openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE }),
+    // The tills of the whole process: operators' requests rest while they are busy.
+    isBusy: () => service.db.isBusy(),
+  };
   const readDb =
     service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
   return {
