@@ -12,10 +12,10 @@ $$;
 create or replace function bench.fill_desk_merchants(p_merchants integer) returns void
 language sql set search_path = scrip, bench as $$
   with made as (
-    insert into scrip.merchants (name, default_product_id)
+    insert into scrip.merchants (name, default_product_id, created_at)
     select (array['Corner', 'Harbor', 'Garden', 'Station', 'Market', 'River', 'Castle', 'Sunny', 'Old Town'])
         [1 + (n * 7) % 9] || ' ' || (array['Books', 'Bakery', 'Flowers', 'Coffee', 'Bikes', 'Toys', 'Wine'])
-        [1 + (n * 5) % 7] || ' ' || n, 1
+        [1 + (n * 5) % 7] || ' ' || n, 1, now()
     from generate_series(1, p_merchants) n
     returning id
   ), settled as (

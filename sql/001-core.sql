@@ -66,7 +66,6 @@ create table products (
   expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it
-  created_at timestamptz not null default now(),
   constraint products_values_ordered check (max_value_minor >= min_value_minor)
 );
 -- The most decimals of any currency in use is one look-up.
@@ -79,7 +78,7 @@ create table merchants (
   opaque boolean not null default false, -- an unknown code and a wrong PIN get the same answer
   default_product_id integer not null constraint merchants_default_product references products (id),
   suspended_at timestamptz,
-  created_at timestamptz not null default now(),
+  created_at timestamptz not null,
   changed_by xid8 not null default pg_current_xact_id() -- the transaction that changed it last
 );
 create index merchants_by_change on merchants (changed_by);
@@ -92,7 +91,7 @@ create table api_keys (
   networks text[], -- may be used from these networks only, in CIDR; null: from anywhere
   calls_per_second integer constraint api_keys_rate_bounds check (calls_per_second between 1 and 1000000),
   calls_burst integer constraint api_keys_burst_bounds check (calls_burst between 1 and 10000000),
-  created_at timestamptz not null default now(),
+  created_at timestamptz not null,
   expires_at timestamptz,
   revoked_at timestamptz,
   rotated_to text, -- the key that takes its place

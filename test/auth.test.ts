@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createKey, revokeKey } from '../src/api-keys/keys.ts';
-import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
+import { createKey, findKeyInfo, revokeKey } from '../src/api-keys/keys.ts';
+import { findMerchant, permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN } from './till.ts';
@@ -100,6 +100,19 @@ for (const dialect of DIALECTS) {
     });
   });
 }
+
+test('a key is created and revoked, and a merchant suspended, at the time of the service', async (t) => {
+  const till = await Till.open(t);
+  const { service, clock } = till.testService;
+  const at = new Date('2020-02-29T12:00:00Z');
+  clock.set(at);
+  const { keyId } = await createKey(asOperator(service), till.merchant.id);
+  await revokeKey(asOperator(service), keyId, till.merchant.id);
+  await suspendMerchant(asOperator(service), till.merchant.id, true);
+  const key = await findKeyInfo(service, keyId);
+  const merchant = await findMerchant(service.db, till.merchant.id);
+  assert.deepEqual([key?.createdAt, key?.revokedAt, merchant?.suspendedAt], [at, at, at]);
+});
 
 test('a secret has 256 bits, and a key id consists of letters, digits and underscores', async (t) => {
   const till = await Till.open(t);

@@ -155,11 +155,11 @@ async function grow({ till }: Hooked): Promise<void> {
         generate_series(1, 3000)`);
     await run(`
       with made as (
-        insert into merchants (name, default_product_id, changed_by)
-        select 'Neighbor', 1, '3' from generate_series(1, 3000) returning id
+        insert into merchants (name, default_product_id, changed_by, created_at)
+        select 'Neighbor', 1, '3', now() from generate_series(1, 3000) returning id
       ), keys as (
-        insert into api_keys (id, merchant_id, secret_hash, changed_by) select 'key-' || id, id, '', '3'
-          from made returning id
+        insert into api_keys (id, merchant_id, secret_hash, changed_by, created_at)
+        select 'key-' || id, id, '', '3', now() from made returning id
       )
       insert into api_key_days (key_id, day, calls) select id, current_date, 1 from keys`);
   } finally {

@@ -75,7 +75,7 @@ export async function createKey(
       networks: networks ?? null,
       expiresAt: expiresAt ?? null,
     };
-    const { key, change } = await makeKey(tx, merchantId, terms);
+    const { key, change } = await makeKey(tx, merchantId, service.clock(), terms);
     await audit(tx, operator, change);
     return key;
   });
@@ -85,10 +85,11 @@ export async function createKey(
 export async function makeKey(
   tx: Queries,
   merchantId: number,
+  now: Date,
   terms: KeyTerms = ANYTHING,
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
-  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), terms));
+  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), terms, now));
   return {
     key,
     change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after: { merchantId, ...terms } },
@@ -133,7 +134,7 @@ export async function rotateKey(
       perSecond: old.calls_per_second,
       burst: old.calls_burst,
     };
-    const { key, change } = await makeKey(tx, old.merchant_id, terms);
+    const { key, change } = await makeKey(tx, old.merchant_id, now, terms);
     const [row] = await tx.query<{ expires_at: Date }>(
       expireRotated(keyId, key.keyId, new Date(now.getTime() + overlapMs)),
     );
@@ -169,7 +170,9 @@ export async function revokeKey(
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const [old] = await tx.query<Locked>(lockKey(keyId));
-    const [key] = await tx.query<{ revoked_at: Date }>(revokeKeyRow(keyId, merchantId));
+    const [key] = await tx.query<{ revoked_at: Date }>(
+      revokeKeyRow(keyId, merchantId, operator.service.clock()),
+    );
     if (!old || !key) return false;
     const before = { revokedAt: old.revoked_at };
     const after = { revokedAt: key.revoked_at };

@@ -9,18 +9,24 @@ export type KeyTerms = {
   readonly burst: number | null;
 };
 
-export function insertKey(keyId: string, merchantId: number, secretHash: Buffer, terms: KeyTerms): Sql {
+export function insertKey(
+  keyId: string,
+  merchantId: number,
+  secretHash: Buffer,
+  terms: KeyTerms,
+  now: Date,
+): Sql {
   return sql`
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
-  calls_burst)
+  calls_burst, created_at)
 values (${keyId}, ${merchantId}, ${secretHash}, ${terms.scopes}::text[], ${terms.networks}::text[],
   ${terms.expiresAt},
-  ${terms.perSecond}, ${terms.burst})`;
+  ${terms.perSecond}, ${terms.burst}, ${now})`;
 }
 
-export function revokeKeyRow(keyId: string, merchantId: number | null): Sql {
+export function revokeKeyRow(keyId: string, merchantId: number | null, now: Date): Sql {
   return sql`
-update api_keys set revoked_at = coalesce(revoked_at, now())
+update api_keys set revoked_at = coalesce(revoked_at, ${now})
 where id = ${keyId} and (${merchantId}::int is null or merchant_id = ${merchantId}) returning revoked_at`;
 }
 

@@ -48,13 +48,14 @@ export async function createMerchant(
   wanted: CreateMerchant,
 ): Promise<{ id: number } & NewKey> {
   const { service } = operator;
+  const now = service.clock();
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
     const [row] = await tx.query<{ id: number }>(
-      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId, service.clock()),
+      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId, now),
     );
     if (!row) throw new Error('a merchant was inserted, and no row came back');
-    const { key, change } = await makeKey(tx, row.id);
+    const { key, change } = await makeKey(tx, row.id, now);
     const { name, opaque, productId, float } = wanted;
     const changes: Change[] = [
       {
@@ -108,7 +109,10 @@ export async function permitMerchant(
 /** Suspends or resumes a merchant. @returns whether it exists */
 export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<boolean> {
   const action = suspended ? 'merchant.suspend' : 'merchant.resume';
-  return change(operator, id, action, [setSuspended(id, suspended)], ({ suspendedAt }) => ({ suspendedAt }));
+  const suspendedAt = suspended ? operator.service.clock() : null;
+  return change(operator, id, action, [setSuspended(id, suspendedAt)], (row) => ({
+    suspendedAt: row.suspendedAt,
+  }));
 }
 
 /** Changes the name of a merchant, its opacity and its default product; null leaves a setting as it is. */

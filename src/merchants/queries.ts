@@ -163,9 +163,11 @@ update merchants set permissions = case
 where id = ${id} returning id`;
 }
 
-export function setSuspended(id: number, suspended: boolean): Sql {
+/** @param at null: it is no longer suspended; a merchant that is suspended stays so since then */
+export function setSuspended(id: number, at: Date | null): Sql {
   return sql`
-update merchants set suspended_at = case when ${suspended}::boolean then coalesce(suspended_at, now()) end
+update merchants set suspended_at = case
+  when ${at}::timestamptz is not null then coalesce(suspended_at, ${at}) end
 where id = ${id} returning id`;
 }
 
