@@ -18,6 +18,7 @@ type Locked = {
   integrity?: string;
   link?: boolean;
   hasInstallScript?: boolean;
+  dev?: boolean;
   resolved?: string;
 };
 
@@ -76,6 +77,14 @@ test('the lockfile pins everything by hash, and names no registry', async () => 
       assert.equal(resolved, undefined, path);
     }
   }
+});
+
+test('a production install holds nothing that only builds the console or tests', async () => {
+  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
+  const kept = Object.keys(packages).filter((path) => !packages[path]?.dev);
+  assert.ok(kept.includes('node_modules/fastify'));
+  for (const name of ['vite', 'rolldown', 'lightningcss', 'react', '@mantine/core', '@biomejs/biome'])
+    assert.ok(!kept.includes(`node_modules/${name}`), `${name} is installed in production`);
 });
 
 test('only the listed packages run an install script', async () => {
