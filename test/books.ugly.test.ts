@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { closeDays, keepBooks } from '../src/books/close.ts';
 import { listDays, setBooks } from '../src/books/days.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { openLedger, sell, spend } from './books.ts';
+import { until } from './until.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const HOUR_MS = 3_600_000;
@@ -63,13 +63,16 @@ test('a worker killed in the middle of a close leaves nothing half done', async 
     const worker = spawn(process.execPath, [MAIN, 'books', 'close'], { env, stdio: 'ignore' });
     const ended = once(worker, 'exit');
     const waiting = `select pid from pg_locks where not granted and relation = 'scrip.${table}'::regclass`;
-    while ((await ask(waiting)).length === 0) {
+    const pid = await until(`the close comes to ${table}`, async () => {
       assert.equal(worker.exitCode, null, `the close did not come to ${table}`);
-      await sleep(20);
-    }
+      return (await ask<{ pid: number }>(waiting))[0]?.pid;
+    });
     worker.kill('SIGKILL');
     await ended;
     await ask('commit');
+    // Until the server notices, the next close finds a transaction that has not ended.
+    const running = `select from pg_stat_activity where pid = ${pid}`;
+    await until('the server ends the transaction', async () => (await ask(running)).length === 0);
   }
   const { closed } = await ledger.close();
   // One in the first minutes of a day, in which the day before is not closed yet; else two.
