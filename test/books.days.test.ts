@@ -4,6 +4,7 @@ import { listDays } from '../src/books/days.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from './books.ts';
+import { make, rowsOf } from './reports.ts';
 
 test('days close in order, including empty ones, and verify without a difference', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
@@ -41,5 +42,21 @@ test('days close in order, including empty ones, and verify without a difference
   assert.deepEqual(
     reconciled.checks.filter(({ ok }) => !ok),
     [],
+  );
+});
+
+test('a closed day on which no voucher holds money has 0 of them, and an open day has no count', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  await ledger.at('2026-03-03T09:00:00Z');
+  await ledger.close();
+  await sell(shop, 3, 25);
+  const days = rowsOf(await make(ledger.started.service, 'R3', { from: '2026-03-02', to: '2026-03-04' }));
+  assert.deepEqual(
+    days.map(({ day, vouchers, outstanding }) => [day, vouchers, outstanding]),
+    [
+      ['2026-03-02', '0', '0.00'],
+      ['2026-03-03', '', '75.00'],
+    ],
   );
 });

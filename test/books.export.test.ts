@@ -183,6 +183,7 @@ test('NDJSON has the rows of the CSV, with texts as they are', async () => {
   assert.deepEqual(Object.keys(rows[0] ?? {}), header.split(','));
   assert.ok(rows.every(({ amount }) => /^\d+\.\d\d$/.test(amount ?? '')));
   assert.ok(rows.some(({ reference }) => reference === "=cmd|'0'!A1"));
+  assert.ok(rows.every(({ debitMerchantId: id }) => id === null || typeof id === 'string'));
 });
 
 test('an export of the same days has the same bytes, and an open day is refused by its date', async () => {

@@ -94,6 +94,15 @@ test('bean-check accepts a day, and rejects one whose balance is off by a cent',
   if (found !== undefined) assert.match(found, /Balance failed for 'Liabilities:Floats:M5'/);
 });
 
+test('hledger is told how amounts of each currency are written', () => {
+  const journal = new PlainText('hledger', NAMES);
+  const yen = OPENING.map(({ account: { kind, ...rest }, ...each }) => {
+    return { ...each, account: { ...rest, kind, currency: 'JPY' } };
+  });
+  const text = journal.begin([DAY], [...OPENING, ...yen]);
+  assert.deepEqual(text.match(/^commodity .*$/gm), ['commodity 0.00 USD', 'commodity 0. JPY']);
+});
+
 test('hledger accepts a day, and rejects one whose balance is off by a cent', async (t) => {
   assert.equal((await hledgerCheck(t, plainText('hledger'))) ?? '', '');
   const found = await hledgerCheck(t, plainText('hledger', off));

@@ -36,14 +36,7 @@ export const beanCheck: Verify = (t, text) =>
 
 export const hledgerCheck: Verify = (t, text) =>
   verify(t, text, 'journal', 'hledger/usr/bin/hledger', (file) => {
-    return [
-      join(INSTALLED, 'hledger/usr/bin/hledger'),
-      '-f',
-      file,
-      'check',
-      'accounts',
-      'balancedwithautoconversion',
-    ];
+    return [join(INSTALLED, 'hledger/usr/bin/hledger'), '-f', file, '--strict', 'check'];
   });
 
 /** Checks an ISO 20022 message, such as `camt.053.001.08`. */

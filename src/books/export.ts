@@ -192,7 +192,7 @@ async function* writeNdjson(tx: Queries, days: readonly ClosedDay[]): AsyncGener
 function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {
   const { id, occurredAt, kind, debit, credit, amountMinor, currency, serialNumber, reference, originalId } =
     movement;
-  const owner = ({ merchantId }: Account) => (merchantId > 0 ? merchantId : null);
+  const owner = ({ merchantId }: Account) => (merchantId > 0 ? String(merchantId) : null);
   const product = products.get(debit.productId || credit.productId)?.code ?? null;
   const at = occurredAt?.toISOString() ?? null;
   const sides = [debit.kind, owner(debit), credit.kind, owner(credit)];

@@ -131,11 +131,18 @@ export class PlainText {
     return `  ${nameOf(account)}  ${amount(minor)}${assertion}`;
   }
 
-  /** Opens the accounts that stand for the first time, with the merchant and the product. */
+  /**
+   * Opens the accounts that stand for the first time, with the merchant and the product, and declares
+   * their currencies to hledger.
+   */
   #opensOf(accounts: readonly Account[]): string[] {
     const lines: string[] = [];
     for (const account of accounts) {
       const name = nameOf(account);
+      if (!this.#isBeancount && !this.#opened.has(account.currency)) {
+        this.#opened.add(account.currency);
+        lines.push(`commodity ${formOf(account.currency)} ${account.currency}`);
+      }
       if (this.#opened.has(name)) continue;
       this.#opened.add(name);
       const merchant = this.#names.merchants.get(account.merchantId);
@@ -148,6 +155,12 @@ export class PlainText {
     }
     return lines;
   }
+}
+
+/** How amounts of a currency are written, as hledger has it declared: with a decimal mark in any case. */
+function formOf(currency: string): string {
+  const zero = amountText(0n, currency);
+  return zero.includes('.') ? zero : `${zero}.`;
 }
 
 function keyOf(account: Account): string {

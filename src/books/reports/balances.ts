@@ -3,7 +3,7 @@ import { Refusal } from '../../refusal.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
 import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
-import { amount, byCurrency, type Cell, type Maker, nextDay } from './report.ts';
+import { amount, byCurrency, type Maker, nextDay } from './report.ts';
 
 /**
  * The account kinds in the order in which reports print them: what is owed to others, what is the
@@ -68,9 +68,12 @@ export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => 
   const vouchers = new Map<string, bigint>();
   for (const { day, currency, vouchers: count } of counted)
     vouchers.set(`${day} ${currency}`, (vouchers.get(`${day} ${currency}`) ?? 0n) + count);
+  // Vouchers are counted at the close.
+  let openDay: string | undefined;
   if (!isClosed) {
     const last = rows.at(-1)?.day;
     const day = last === undefined ? from : nextDay(last);
+    openDay = day;
     rows.push(
       ...(await tx.query<Omit<DayRow, 'day'>>(sumBalancesAt(endsAt))).map((row) => ({ day, ...row })),
     );
@@ -102,7 +105,7 @@ export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => 
         const owed = OWED.map((kind) => (kind === 'RESERVE' ? of('RESERVE') + of('TRANSIT') : of(kind)));
         const ours = OWN.map(of);
         const cells = [...owed, total(owed), ...ours, total(ours), -of('FUNDING')];
-        const count: Cell = String(vouchers.get(`${day} ${currency}`) ?? '');
+        const count = day === openDay ? '' : String(vouchers.get(`${day} ${currency}`) ?? 0n);
         return [day, count, ...cells.map((minor) => amount(minor, currency))];
       }),
     };
