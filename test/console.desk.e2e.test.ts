@@ -72,6 +72,36 @@ test('two people set the terms of a merchant, which the page shows with their cu
   assert.deepEqual([...faults, ...checker.faults], []);
 });
 
+test('an auditor decides nothing; a person who decides alone approves an own proposal after the delay', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { scene, listening, owner, ask } = stage;
+  const merchantId = String(scene.shop.merchant.id);
+  const changed = await owner.browser.send('PATCH', '/settings', { approvalMode: 'delay' });
+  const { id } = changed.body.approval;
+  const auditor = await stage.join('auditor');
+  const browser = await openBrowser(t);
+  const reader = await pageOf(browser, listening, auditor.browser);
+  await goes(reader.page, `/approvals/${id}`);
+  assert.equal(await reader.page.getByRole('button', { name: /Approve|Reject/ }).count(), 0);
+  await ask(await stage.join('owner'), `/approvals/${id}/approve`, {});
+
+  const own = await ask(owner, '/floats/top-up', { merchantId, amount: 50_000, reference: 'paid in' });
+  const { page, faults } = await pageOf(browser, listening, owner.browser);
+  await goes(page, `/approvals/${(own['approval'] as { id: string }).id}`);
+  await page.getByRole('button', { name: 'Withdraw' }).waitFor();
+  await scene.ledger.at(new Date(listening.clock.now().getTime() + 16 * 60_000));
+  await page.getByRole('main').getByRole('button', { name: 'Approve' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await dialog.getByLabel('Six digits').fill(owner.person.code(listening.clock.now()));
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  await page.getByText('Approved', { exact: true }).first().waitFor();
+  // The answer that asked for a second factor is an error for the console of the browser.
+  assert.deepEqual([...faults.filter((each) => !each.includes('403')), ...reader.faults], []);
+});
+
 test('vouchers are canceled in bulk, with a preview, a job and a file of the results', {
   skip,
 }, async (t) => {

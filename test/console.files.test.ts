@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { faults, problems } from '../console/src/i18n/de.problems.ts';
 import { de } from '../console/src/i18n/de.ts';
 import { en } from '../console/src/i18n/en.ts';
 import { buildServer } from '../src/http/server.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
+import { PROBLEM_CODES } from '../src/operator/problem.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
+import { PRECEDENCE } from '../src/refusal.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
 /** The files of the console as the service sends them, and their sizes. */
@@ -152,4 +155,17 @@ test('every action of a page has a text, and every field of its form a label', a
     for (const field of Object.keys(operation.input.properties))
       assert.ok(fields?.[field], `the field ${field} of ${name} has no label`);
   }
+});
+
+test('every code of a problem has a sentence in German, and every change of the audit a name', async () => {
+  const codes = [...PROBLEM_CODES, ...PRECEDENCE, '96'];
+  assert.deepEqual(Object.keys(problems).sort(), codes.sort());
+  assert.ok(Object.values(faults).every(Boolean));
+  const folder = new URL('../src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  const audited = new Set(texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  assert.ok(audited.size > 40, String(audited.size));
+  const nameless = [...audited].filter((name) => !(name in en.actions) && !(name in en.changes));
+  assert.deepEqual(nameless, []);
 });

@@ -180,5 +180,10 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await approves(page, 'Settlement: Pay');
   await goes(page, path);
   await page.getByText('Paid', { exact: true }).first().waitFor();
+  const number = await page.getByRole('heading', { level: 1 }).innerText();
+  await goes(page, '/audit?action=settlement.paid');
+  await page.getByRole('link', { name: `Settlement ${number.split(/\s/)[0]}` }).click();
+  await ready(page);
+  assert.match(page.url(), new RegExp(`${path}$`));
   assert.deepEqual([...faults, ...second.faults], []);
 });

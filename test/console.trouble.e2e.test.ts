@@ -82,3 +82,53 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
   assert.deepEqual(faults, []);
 });
+
+test('a German page says in German what failed, and below it the sentence of the service', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser, {
+    locale: 'de-DE',
+  });
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('button', { name: 'Aufladen' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Aufladen' });
+  await dialog.getByLabel('Betrag').fill('0,00001');
+  await dialog.getByRole('button', { name: 'Aufladen' }).click();
+  const alert = dialog.getByRole('alert');
+  await alert.getByText('Prüfen Sie die Felder').waitFor();
+  await alert.getByText('muss größer als 0 sein').waitFor();
+  assert.match(await alert.locator('[lang=en]').innerText(), /invalid|amount/i);
+  // A pasted amount keeps its comma.
+  await dialog.getByLabel('Betrag').fill('12,50');
+  await dialog.getByRole('button', { name: 'Aufladen' }).click();
+  await page.getByRole('region', { name: 'Guthaben' }).getByText('12,50').waitFor();
+});
+
+test('a banner lists every change that was made without a second person', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const at = stage.listening.clock.now().toISOString();
+  const broken = {
+    occurredAt: at,
+    until: at,
+    actor: 'root',
+    origin: 'a command line',
+    subject: 'merchant 1',
+  };
+  const items = ['the bank was closed', 'the owner was ill', 'a till stood still'].map((reason, index) => ({
+    ...broken,
+    sequence: String(9 - index),
+    action: 'float.top-up',
+    reason,
+  }));
+  await page.route('**/audit/break-glass', (route) => route.fulfill({ json: { items, nextCursor: null } }));
+  await page.goto('/console/settings');
+  await ready(page);
+  await page.getByText('the bank was closed').waitFor();
+  await page.getByText('and 2 more').click();
+  await page.getByText('the owner was ill').waitFor();
+  await page.getByText('a till stood still').waitFor();
+});

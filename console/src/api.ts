@@ -7,7 +7,7 @@ export class ApiProblem extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | undefined;
-  readonly fields: readonly { readonly field: string; readonly message: string }[];
+  readonly fields: readonly Fault[];
   /** What a proposal would change now, where that is not what was confirmed. */
   readonly effect: unknown;
   /** The roles of which one is needed. */
@@ -24,12 +24,15 @@ export class ApiProblem extends Error {
   }
 }
 
+/** A field that is wrong: the rule that it breaks, and a sentence in English. */
+export type Fault = { readonly field: string; readonly rule: string; readonly message: string };
+
 type ProblemBody = {
   title: string;
   detail: string;
   code: string;
   requestId: string;
-  errors: { field: string; message: string }[];
+  errors: Fault[];
   effect: unknown;
   roles: string[];
 };

@@ -108,18 +108,19 @@ type Float = {
   readonly daysLeft: number | null;
 };
 
-const FLOAT_PAGES_MAX = 5;
+/** A page of them, and how many are read: by the number of their merchant. */
+const FLOATS_PER_PAGE = 200;
+export const FLOATS_MAX = 1_000;
 
 /** How long the floats that are used last, the shortest first. */
 export async function readFloats(): Promise<readonly Point[]> {
   const found: Float[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < FLOAT_PAGES_MAX; page++) {
-    const { items, nextCursor } = await get<Page<Float>>('/floats', { limit: 200, cursor });
-    found.push(...items);
-    if (nextCursor === null) break;
-    cursor = nextCursor;
-  }
+  do {
+    const page: Page<Float> = await get('/floats', { limit: FLOATS_PER_PAGE, cursor });
+    found.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && found.length < FLOATS_MAX);
   return found
     .flatMap(({ merchant, currency, balance, daysLeft }) =>
       daysLeft === null ? [] : [{ merchant, currency, balance, daysLeft }],

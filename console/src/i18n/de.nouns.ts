@@ -63,3 +63,29 @@ export const rules: Catalogue['rules'] = {
   anyMerchant: 'Jeder Händler',
   none: 'Noch keine Regel.',
 };
+
+/** Änderungen, die das Protokoll nennt und kein Knopf auslöst. */
+export const changes: Catalogue['changes'] = {
+  'approval.propose': 'Vorschlagen',
+  'bank.mapping': 'Spalten festlegen',
+  'batch.export': 'Codes exportieren',
+  'books.escheat': 'Nicht beanspruchten Wert abführen',
+  'keyring.drop': 'Schlüssel entfernen',
+  'keyring.retire': 'Schlüssel ausmustern',
+  'keyring.rotate': 'Erneuern',
+  'session.begin': 'Anmelden',
+  'session.end': 'Abmelden',
+  'settlement.paid': 'Ausgezahlt',
+  'user.add-passkey': 'Passkey hinzufügen',
+  'user.bind-oidc': 'Single Sign-on verbinden',
+  'user.change-password': 'Passwort ändern',
+  'user.confirm': 'Person bestätigen',
+  'user.enroll': 'Konto einrichten',
+  'user.remove-passkey': 'Passkey entfernen',
+  'user.renew-recovery-codes': 'Neue Wiederherstellungscodes',
+  'voucher.escheat': 'Abführen',
+  'voucher.export': 'Codes exportieren',
+  'voucher.find': 'Nach Code suchen',
+  'voucher.import': 'Einlesen',
+  'voucher.imported': 'Eingelesen',
+};

@@ -1,7 +1,7 @@
 import { actions, hints } from './de.actions.ts';
 import { batches } from './de.batches.ts';
 import { fields } from './de.fields.ts';
-import { checks, nouns, rules } from './de.nouns.ts';
+import { changes, checks, nouns, rules } from './de.nouns.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
 import { words } from './de.words.ts';
@@ -13,6 +13,7 @@ export const de: Catalogue = {
   fields,
   words,
   nouns,
+  changes,
   checks,
   rules,
   ...reports,
@@ -123,6 +124,7 @@ export const de: Catalogue = {
     away: 'Der Dienst antwortet nicht. Ihre Eingabe ist noch da. Diese Seite versucht es von selbst wieder.',
     alone: 'Hier entscheidet eine Person allein, nach 15 Minuten Wartezeit. Siehe Einstellungen.',
     glass: 'Ohne eine zweite Person getan:',
+    glassMore: (count: number) => `und ${count} weitere`,
   },
   signIn: {
     title: 'Anmelden',
@@ -173,14 +175,14 @@ export const de: Catalogue = {
     table: 'Tabelle',
     currency: 'Währung',
     nothing: 'Noch gibt es keine Zahlen.',
-    outstanding: 'Ausstehend und geschuldet, 90 Tage',
+    outstanding: 'Ausstehend, 90 Tage',
     months: 'Ausgegeben, eingelöst, verfallen',
     expiring: 'Verfällt innerhalb von 12 Monaten',
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
     floats: 'So viele Tage reichen die Guthaben',
-    floatsNote:
-      'Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage. Ohne Verbrauch fehlt eines.',
+    floatsNote: (most: string) =>
+      `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Guthaben nach Händlern. Ohne Verbrauch fehlt eines.`,
     declines: 'Abgelehnte Anfragen nach Grund',
     declinesNote: 'Der letzten 30 Tage.',
     lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),
@@ -254,6 +256,7 @@ export const de: Catalogue = {
   },
   audit: {
     lead: 'Jede Änderung einer Person oder eines Programms, in einer Kette, die niemand umschreiben kann.',
+    reason: 'Grund:',
   },
   tokens: {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',

@@ -61,3 +61,29 @@ export const rules = {
   anyMerchant: 'Every merchant',
   none: 'No rule yet.',
 };
+
+/** Changes that the audit names and no button makes. */
+export const changes = {
+  'approval.propose': 'Propose',
+  'bank.mapping': 'Set the columns',
+  'batch.export': 'Export the codes',
+  'books.escheat': 'Hand over unclaimed value',
+  'keyring.drop': 'Drop a key',
+  'keyring.retire': 'Retire a key',
+  'keyring.rotate': 'Rotate',
+  'session.begin': 'Sign in',
+  'session.end': 'Sign out',
+  'settlement.paid': 'Paid',
+  'user.add-passkey': 'Add a passkey',
+  'user.bind-oidc': 'Connect single sign-on',
+  'user.change-password': 'Change the password',
+  'user.confirm': 'Confirm the person',
+  'user.enroll': 'Set up the account',
+  'user.remove-passkey': 'Remove a passkey',
+  'user.renew-recovery-codes': 'Make new recovery codes',
+  'voucher.escheat': 'Hand over',
+  'voucher.export': 'Export codes',
+  'voucher.find': 'Find by code',
+  'voucher.import': 'Import',
+  'voucher.imported': 'Imported',
+};

@@ -1,7 +1,7 @@
 import { actions, hints } from './en.actions.ts';
 import { batches } from './en.batches.ts';
 import { fields } from './en.fields.ts';
-import { checks, nouns, rules } from './en.nouns.ts';
+import { changes, checks, nouns, rules } from './en.nouns.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
 import { words } from './en.words.ts';
@@ -12,6 +12,7 @@ export const en = {
   fields,
   words,
   nouns,
+  changes,
   checks,
   rules,
   ...reports,
@@ -119,6 +120,7 @@ export const en = {
     away: 'The service does not answer. What you typed is kept. This page tries again by itself.',
     alone: 'One person decides alone here, after a delay of 15 minutes. See Settings.',
     glass: 'Done without a second person:',
+    glassMore: (count: number) => `and ${count} more`,
   },
   signIn: {
     title: 'Sign in',
@@ -168,14 +170,14 @@ export const en = {
     table: 'Table',
     currency: 'Currency',
     nothing: 'There are no figures yet.',
-    outstanding: 'Outstanding and owed, 90 days',
+    outstanding: 'Outstanding, 90 days',
     months: 'Issued, redeemed, expired',
     expiring: 'Expiring within 12 months',
     curve: 'Redeemed by month of issue',
     curveNote: 'Each line is one month of issue: percent redeemed, by months since.',
     floats: 'Days that floats last',
-    floatsNote:
-      'The shortest first, at the mean use of the last 28 days. Floats without any use are left out.',
+    floatsNote: (most: string) =>
+      `The shortest first, at the mean use of the last 28 days, of the first ${most} floats by merchant. Floats without any use are left out.`,
     declines: 'Declined requests by reason',
     declinesNote: 'Of the last 30 days.',
     lasts: (days: number) => (days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`),
@@ -246,7 +248,10 @@ export const en = {
     delivered: (status: number, ms: number) => `Delivered: HTTP ${status} after ${ms} ms.`,
     notDelivered: (why: string) => `Not delivered: ${why}.`,
   },
-  audit: { lead: 'Every change by a person or a program, in a chain that nobody can rewrite.' },
+  audit: {
+    lead: 'Every change by a person or a program, in a chain that nobody can rewrite.',
+    reason: 'Reason:',
+  },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
   keys: { lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.' },
   system: {

@@ -1,14 +1,24 @@
 import { createContext, type ReactNode, use, useEffect, useState } from 'react';
 import type { Catalogue } from './en.ts';
 
+type Loaded = {
+  readonly texts: Catalogue;
+  /** What the codes of problems mean, and the rules of fields: empty in English, which the service speaks. */
+  readonly problems: Readonly<Record<string, string>>;
+  readonly faults: Readonly<Record<string, string>>;
+};
+
 /** A page loads the texts of its language alone. */
-const LOAD: Readonly<Record<Language, () => Promise<Catalogue>>> = {
-  en: async () => (await import('./en.ts')).en,
-  de: async () => (await import('./de.ts')).de,
+const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
+  en: async () => ({ texts: (await import('./en.ts')).en, problems: {}, faults: {} }),
+  de: async () => {
+    const [{ de: texts }, german] = await Promise.all([import('./de.ts'), import('./de.problems.ts')]);
+    return { texts, ...german };
+  },
 };
 export type Language = 'en' | 'de';
 
-type Choice = { readonly language: Language; readonly texts: Catalogue; choose(language: Language): void };
+type Choice = Loaded & { readonly language: Language; choose(language: Language): void };
 
 const Context = createContext<Choice | undefined>(undefined);
 const STORED = 'scrip.language';
@@ -20,19 +30,19 @@ function preferred(): Language {
 }
 
 // Loading begins with the page, not with its first render.
-const begun = { language: preferred(), texts: LOAD[preferred()]() };
+const begun = { language: preferred(), loading: LOAD[preferred()]() };
 
 /** The language of the page: the stored choice, else that of the browser. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
-  const [loaded, setLoaded] = useState<{ language: Language; texts: Catalogue }>();
+  const [loaded, setLoaded] = useState<Loaded & { language: Language }>();
   useEffect(() => {
     let isWanted = true;
-    const loading = language === begun.language ? begun.texts : LOAD[language]();
+    const loading = language === begun.language ? begun.loading : LOAD[language]();
     void loading.then((texts) => {
       if (!isWanted) return;
       document.documentElement.lang = language;
-      setLoaded({ language, texts });
+      setLoaded({ language, ...texts });
     });
     return () => {
       isWanted = false;

@@ -1,8 +1,8 @@
 import { Button, Stack } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { get, type Page, send } from '../api.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { type ApiProblem, get, type Page, send } from '../api.ts';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
@@ -32,7 +32,10 @@ export function Screen() {
 }
 
 function Sessions() {
-  const texts = useTexts().account;
+  const {
+    texts: { account: texts },
+    problems,
+  } = useLanguage();
   const client = useQueryClient();
   const { data, error } = useQuery({ queryKey: ['sessions'], queryFn: () => get<Page<Item>>('/sessions') });
   const end = async (change: Promise<unknown>) => {
@@ -40,7 +43,10 @@ function Sessions() {
       await change;
       await client.invalidateQueries({ queryKey: ['sessions'] });
     } catch (caught) {
-      notifications.show({ color: 'red', message: (caught as Error).message });
+      notifications.show({
+        color: 'red',
+        message: problems[(caught as ApiProblem).code] ?? (caught as Error).message,
+      });
     }
   };
   return (

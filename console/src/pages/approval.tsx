@@ -23,7 +23,7 @@ type Approval = Item & {
 export function Screen() {
   const texts = useTexts().approvals;
   const words = useWords();
-  const { session } = useApp();
+  const { session, operations } = useApp();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
     refetchMs: ({ state }) => (state === 'PENDING' ? 5_000 : false),
@@ -31,6 +31,10 @@ export function Screen() {
   if (!thing) return instead;
   const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
   const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
+  // The service asks for a role that may perform the operation itself.
+  const mayDecide = operations
+    ?.get(thing.operation)
+    ?.roles.some((role) => session?.user.roles.includes(role));
   const title = words.title(thing.operation);
   const given = { id };
   const effect = thing.effect && thing.effect.length > 0 ? <Changes of={thing.effect} /> : title;
@@ -57,12 +61,18 @@ export function Screen() {
           acts={
             thing.state !== 'PENDING'
               ? []
-              : isMine
-                ? [{ name: 'approval.withdraw', ...decided }]
-                : [
-                    { name: 'approval.approve', given: { id, effect: undefined }, effect },
-                    { name: 'approval.reject', ...decided, isDanger: true },
-                  ]
+              : [
+                  // Where one person decides alone, a delay stands in the place of another person.
+                  mayDecide &&
+                    (!isMine || thing['notBefore'] !== null) && {
+                      name: 'approval.approve',
+                      given: { id, effect: undefined },
+                      effect,
+                    },
+                  isMine
+                    ? { name: 'approval.withdraw', ...decided }
+                    : mayDecide && { name: 'approval.reject', ...decided, isDanger: true },
+                ]
           }
         />
         <Same name="approval.show" given={given} />

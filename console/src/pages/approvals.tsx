@@ -40,8 +40,14 @@ export function Screen() {
         path="/approvals"
         fixed={isWaiting ? { waiting: 'true' } : {}}
         refetchMs={10_000}
-        columns={['createdAt', 'operation', 'maker', 'reason', 'state', isWaiting ? 'expiresAt' : 'checker']}
-        wide={['maker', 'reason', 'expiresAt', 'checker']}
+        columns={[
+          'createdAt',
+          'operation',
+          'maker',
+          'reason',
+          ...(isWaiting ? ['expiresAt'] : ['state', 'checker']),
+        ]}
+        wide={isWaiting ? ['reason', 'expiresAt'] : ['maker', 'reason', 'checker']}
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
           name === 'operation'

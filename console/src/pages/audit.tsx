@@ -1,15 +1,57 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
-import { type Filters, List } from '../ui/list.tsx';
+import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
+/** The pages of what was changed; a list of the audit leads to them. */
+const PLACES: Readonly<Record<string, string>> = {
+  approval: '/approvals',
+  batch: '/batches',
+  job: '/jobs',
+  merchant: '/merchants',
+  product: '/products',
+  settlement: '/settlements',
+  voucher: '/vouchers',
+  webhook: '/webhooks',
+};
+
+/** The cells of a list of the audit: what was changed by its name, the change, and the reason. */
+export function useAuditCell() {
+  const { title } = useWords();
+  const { reason: because } = useTexts().audit;
+  return (name: string, { action, subject, before, after, reason }: Item) => {
+    if (name === 'action') return <span title={String(action)}>{title(String(action))}</span>;
+    if (name === 'effect')
+      return (
+        <>
+          <ShortDifference before={before} after={after} />
+          {reason && (
+            <span className="long quiet anywhere">
+              {because} <bdi>{String(reason)}</bdi>
+            </span>
+          )}
+        </>
+      );
+    if (name !== 'subject') return undefined;
+    const [kind = '', id = ''] = String(subject).split(' ');
+    const shown = <Subject of={String(subject)} within={after} />;
+    return PLACES[kind] === undefined ? (
+      shown
+    ) : (
+      <Link to={`${PLACES[kind]}/${encodeURIComponent(id)}`} className="quiet-link">
+        {shown}
+      </Link>
+    );
+  };
+}
+
 export function Screen() {
   const texts = useTexts();
-  const { title } = useWords();
+  const cell = useAuditCell();
   const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Filters;
   return (
@@ -24,17 +66,9 @@ export function Screen() {
         path="/audit"
         search={search}
         filters={['actor', 'action', 'subject', 'from', 'to'].map((name) => ({ name }))}
-        columns={['occurredAt', 'action', 'subject', 'actor', 'effect', 'reason']}
-        wide={['subject', 'effect', 'reason']}
-        cell={(name, item) =>
-          name === 'effect' ? (
-            <ShortDifference before={item['before']} after={item['after']} />
-          ) : name === 'action' ? (
-            <span title={String(item['action'])}>{title(String(item['action']))}</span>
-          ) : name === 'subject' ? (
-            <Subject of={String(item['subject'])} />
-          ) : undefined
-        }
+        columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
+        wide={['subject', 'effect']}
+        cell={cell}
         empty={<Empty text={texts.empty.audit} />}
       />
     </>

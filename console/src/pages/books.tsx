@@ -26,13 +26,7 @@ export function Screen() {
   return (
     <>
       <Head title={texts.title}>
-        <Actions
-          primary
-          acts={[
-            { name: 'books.close', onDone: setClosed },
-            { name: 'books.transfer', isDanger: true },
-          ]}
-        />
+        <Actions primary acts={[{ name: 'books.close', onDone: setClosed }, { name: 'books.transfer' }]} />
         <Same name={tab === 'rules' ? 'books.rules' : 'books.days'} />
       </Head>
       {closed && <Closed of={closed} />}

@@ -6,6 +6,7 @@ import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Empty } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
+import { useAuditCell } from './audit.tsx';
 
 type Tab = {
   readonly key: string;
@@ -13,6 +14,7 @@ type Tab = {
   readonly needs: string;
   readonly path: string;
   readonly columns: readonly string[];
+  readonly wide?: readonly string[];
   readonly fixed: Readonly<Record<string, string>>;
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
@@ -23,6 +25,7 @@ type Tab = {
 export function useMerchantTabs(merchantId: string): readonly Tab[] {
   const { nav, merchant } = useTexts();
   const format = useFormat();
+  const auditCell = useAuditCell();
   const { offers } = useApp();
   const fixed = { merchantId };
   const { thing: floats } = useThing<Item & { readonly items: readonly { readonly currency: string }[] }>(
@@ -37,6 +40,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'transaction.list',
       path: '/transactions',
       columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
+      wide: ['serialNumber', 'reference'],
       to: ({ transactionId }) => `/transactions/${transactionId}`,
       fixed,
     },
@@ -46,6 +50,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'api-key.list',
       path: '/api-keys',
       columns: ['keyId', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
+      wide: ['scopes', 'expiresAt', 'calls'],
       cell: keyCell,
       fixed,
     },
@@ -55,6 +60,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'batch.list',
       path: '/batches',
       columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
+      wide: ['acceptedAt', 'value', 'produced'],
       to: ({ transactionId }) => `/batches/${transactionId}`,
       fixed,
     },
@@ -64,6 +70,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'webhook.list',
       path: '/webhooks',
       columns: ['url', 'events', 'pending', 'failed', 'enabled'],
+      wide: ['events', 'pending', 'failed', 'enabled'],
       to: ({ id }) => `/webhooks/${id}`,
       fixed,
     },
@@ -73,6 +80,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'settlement.list',
       path: '/settlements',
       columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
+      wide: ['firstDay', 'lastDay'],
       to: ({ id }) => `/settlements/${id}`,
       fixed,
     },
@@ -82,6 +90,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'settlement.list-terms',
       path: '/settlement-terms',
       columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
+      wide: ['vat', 'period', 'leastPayout'],
       cell: (name, item) => {
         if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
         // It holds in every currency.
@@ -103,6 +112,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       needs: 'user.list',
       path: '/users',
       columns: ['email', 'name', 'roles', 'state'],
+      wide: ['name'],
       fixed,
     },
     {
@@ -110,7 +120,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       label: merchant.changes,
       needs: 'audit.list',
       path: '/audit',
-      columns: ['occurredAt', 'action', 'actor', 'reason'],
+      columns: ['occurredAt', 'action', 'actor', 'effect'],
+      wide: ['effect'],
+      cell: auditCell,
       fixed: { subject: `merchant ${merchantId}` },
     },
   ];

@@ -65,9 +65,9 @@ export function ActionForm({ act, operation, close }: Props) {
       const done = await perform(operation, input, sent.current.key);
       await client.invalidateQueries();
       // An approval answers with what the operation answered: its secrets are the approver's.
-      const told = (done['output'] ?? done) as Answer;
-      if ('approval' in done || Object.entries(told).some(([field, value]) => SECRET.test(field) && value))
-        return setAnswer(told);
+      const result = (done['output'] ?? done) as Answer;
+      if ('approval' in done || Object.entries(result).some(([field, value]) => SECRET.test(field) && value))
+        return setAnswer(result);
       const file = done['download'] as Download | undefined;
       if (file) save(file.name, file.content);
       notifications.show({ message: `${label}: ${texts.done}` });
@@ -102,7 +102,7 @@ export function ActionForm({ act, operation, close }: Props) {
               operation={name}
               field={field}
               value={values[field.name]}
-              problem={problems.find((each) => each.field === field.name)?.message}
+              problem={problems.find((each) => each.field === field.name)}
               onChange={(value) => setValues({ ...values, [field.name]: value })}
             />
           ))}

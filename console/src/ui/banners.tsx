@@ -45,11 +45,30 @@ function BrokenGlass() {
     staleTime: 60_000,
     retry: false,
   });
-  const last = data?.items[0];
-  return last ? (
-    <div className="banner">
-      {texts.glass} {action(String(last['action'])).label} · {String(last['actor'])},{' '}
-      {format.time(String(last['occurredAt']))}: {String(last['reason'] ?? '–')}
-    </div>
-  ) : null;
+  const [last, ...others] = data?.items ?? [];
+  if (!last) return null;
+  const line = ({ action: name, actor, occurredAt, reason }: Item) => (
+    <>
+      {action(String(name)).label} · {String(actor)}, {format.time(String(occurredAt))}:{' '}
+      <bdi>{String(reason ?? '–')}</bdi>
+    </>
+  );
+  if (others.length === 0)
+    return (
+      <div className="banner">
+        {texts.glass} {line(last)}
+      </div>
+    );
+  return (
+    <details className="banner">
+      <summary>
+        {texts.glass} {line(last)} <b>{texts.glassMore(others.length)}</b>
+      </summary>
+      <ul className="glass">
+        {others.map((each) => (
+          <li key={String(each['sequence'])}>{line(each)}</li>
+        ))}
+      </ul>
+    </details>
+  );
 }

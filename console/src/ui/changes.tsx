@@ -30,7 +30,7 @@ export function Changes({ of }: { of: readonly Change[] }) {
         <div key={`${action} ${subject}`}>
           {subject && (
             <Text size="sm" fw={500} mb={4}>
-              {words.action(action).label} · <Subject of={subject} />
+              {words.action(action).label} · <Subject of={subject} within={after} />
             </Text>
           )}
           <Difference before={fieldsOf(before)} after={fieldsOf(after)} />
@@ -42,14 +42,19 @@ export function Changes({ of }: { of: readonly Change[] }) {
 
 const ID_MAX = 24;
 
-/** `merchant 5` → Merchant Kyoto Tea House. */
-export function Subject({ of }: { of: string }) {
+/**
+ * `merchant 5` → Merchant Kyoto Tea House.
+ * @param within a change of it, which may hold a name: the number of a settlement
+ */
+export function Subject({ of, within }: { of: string; within?: unknown }) {
   const { noun } = useWords();
   const { nameOf } = useMerchants();
   const { emailOf } = useUsers();
   const [, kind = '', id = ''] = /^(\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return <span className="mono">{of}</span>;
-  const name = kind === 'merchant' ? nameOf(id) : kind === 'user' ? emailOf(id) : undefined;
+  const { number, email } = fieldsOf(within);
+  const known = kind === 'settlement' ? number : kind === 'user' ? (emailOf(id) ?? email) : undefined;
+  const name = kind === 'merchant' ? nameOf(id) : typeof known === 'string' ? known : undefined;
   return (
     <>
       {noun(kind)}{' '}
@@ -89,6 +94,8 @@ function useDifference() {
           : format.exactly(String(value));
       if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
       if (isTime(value)) return format.time(value);
+      if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
+        return value.map((each) => words.word(String(each))).join(', ');
       return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
     };
     return names.map((name) => ({

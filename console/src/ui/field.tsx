@@ -1,17 +1,22 @@
-import { Checkbox, FileInput, NumberInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
+import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { get, type Page } from '../api.ts';
+import { type ReactNode, useState } from 'react';
+import { type Fault, get, type Page } from '../api.ts';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import type { Field } from '../operations.ts';
 import { useApp } from './app.tsx';
 import { decode } from './csv.ts';
+import { useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
+import { readNumber } from './number.ts';
+import { FaultText } from './parts.tsx';
 import { useWords } from './words.ts';
 
 type FieldProps = {
   operation: string;
   field: Field;
   value: unknown;
-  problem?: string | undefined;
+  problem?: Fault | undefined;
   onChange(value: unknown): void;
 };
 
@@ -25,7 +30,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
   const shared = {
     label: label(name),
     description: hint(operation, field) || undefined,
-    error: problem,
+    error: problem && <FaultText of={problem} />,
     required: field.required,
   };
   const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each) }));
@@ -59,29 +64,14 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
       <Checkbox
         label={shared.label}
         description={shared.description}
-        error={problem}
+        error={shared.error}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
     );
   if (type === 'number' || type === 'integer')
-    return (
-      <NumberInput
-        {...shared}
-        value={(value as number) ?? ''}
-        allowDecimal={type === 'number'}
-        hideControls
-        onChange={(given) => onChange(given === '' ? undefined : Number(given))}
-      />
-    );
-  if (name === 'accounts')
-    return (
-      <FileInput
-        {...shared}
-        accept=".csv,text/csv"
-        onChange={async (chosen) => onChange(chosen && decode(new Uint8Array(await chosen.arrayBuffer())))}
-      />
-    );
+    return <NumberText {...shared} isWhole={type === 'integer'} value={value} onChange={onChange} />;
+  if (name === 'accounts') return <TextFile {...shared} value={value} onChange={onChange} />;
   if (type === 'array' || name === 'reason' || name === 'comment')
     return <Text {...shared} isList={type === 'array'} name={name} value={value} onChange={onChange} />;
   return (
@@ -95,14 +85,54 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
   );
 }
 
-type TextProps = Pick<FieldProps, 'value' | 'onChange'> & {
-  isList: boolean;
-  name: string;
+type SharedProps = Pick<FieldProps, 'value' | 'onChange'> & {
   label: string;
   description?: string | undefined;
-  error?: string | undefined;
+  error?: ReactNode;
   required: boolean;
 };
+type TextProps = SharedProps & { isList: boolean; name: string };
+
+/** A number as it was typed. When the field is left, it shows how the number was understood. */
+function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isWhole: boolean }) {
+  const { language } = useLanguage();
+  const { exactly } = useFormat();
+  const written = (given: unknown) =>
+    typeof given === 'number' ? exactly(String(given)) : String(given ?? '');
+  const [typed, setTyped] = useState(written(value));
+  const isOwn = readNumber(typed, language, isWhole) === value;
+  return (
+    <TextInput
+      {...shared}
+      inputMode={isWhole ? 'numeric' : 'decimal'}
+      autoComplete="off"
+      value={isOwn ? typed : written(value)}
+      onChange={({ currentTarget: { value: next } }) => {
+        setTyped(next);
+        onChange(readNumber(next, language, isWhole));
+      }}
+      onBlur={() => setTyped(written(value))}
+    />
+  );
+}
+
+/** A file of text, in whatever encoding a spreadsheet has saved it. */
+function TextFile({ value, onChange, ...shared }: SharedProps) {
+  const texts = useTexts().portal;
+  const [isOther, setOther] = useState(false);
+  return (
+    <FileInput
+      {...shared}
+      error={isOther ? texts.notCsv : shared.error}
+      accept=".csv,text/csv"
+      onChange={async (chosen) => {
+        const text = chosen && decode(new Uint8Array(await chosen.arrayBuffer()));
+        setOther(chosen !== null && text === undefined);
+        onChange(text ?? undefined);
+      }}
+    />
+  );
+}
 
 /** Several lines: a text, or one entry on each. */
 function Text({ isList, name, value, onChange, ...shared }: TextProps) {

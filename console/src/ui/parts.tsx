@@ -1,8 +1,8 @@
 import { Alert, Anchor, Button, Group, Loader, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { ApiProblem } from '../api.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { ApiProblem, type Fault } from '../api.ts';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useWords } from './words.ts';
 
 type HeadProps = {
@@ -120,24 +120,33 @@ export function BusyPage() {
 
 /** What went wrong, what to do, and the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
-  const { problem: texts, declined } = useTexts();
+  const {
+    texts: { problem: texts, declined },
+    problems,
+  } = useLanguage();
   const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
   const { roles } = problem ?? {};
   const title = (declined.codes as Readonly<Record<string, string>>)[problem?.code ?? ''] ?? texts.title;
-  const text = () => {
-    if (problem?.status === 0) return texts.noAnswer;
-    return roles ? texts.forbidden(roles.map(word).join(', ')) : (error as Error).message;
-  };
+  // An answer that has no code is none of the service.
+  const isAway = problem?.status === 0 || problem?.code === 'no-answer';
+  const text = isAway ? texts.noAnswer : roles ? texts.forbidden(roles.map(word).join(', ')) : undefined;
+  const { message } = error as Error;
+  const meaning = text ?? problems[problem?.code ?? ''];
   return (
     <Alert color="red" variant="light" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{text()}</Text>
-        {problem?.fields.map(({ field, message }) => (
-          <Text size="sm" key={field}>
-            <b>{label(field)}</b> {message}
+        <Text size="sm">{meaning ?? message}</Text>
+        {problem?.fields.map((fault) => (
+          <Text size="sm" key={fault.field}>
+            <b>{label(fault.field)}</b> <FaultText of={fault} />
           </Text>
         ))}
+        {meaning !== undefined && text === undefined && (
+          <Text size="xs" lang="en">
+            {message}
+          </Text>
+        )}
         {problem?.requestId && (
           <Text size="xs">
             {texts.request} <span className="mono">{problem.requestId}</span>
@@ -151,6 +160,12 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
       </Stack>
     </Alert>
   );
+}
+
+/** What is wrong with a field: in the language of the page where its rule says enough. */
+export function FaultText({ of: { rule, message } }: { of: Fault }) {
+  const { faults } = useLanguage();
+  return faults[rule] ?? <span lang="en">{message}</span>;
 }
 
 export function Empty({ text, action }: { text: string; action?: ReactNode }) {

@@ -44,7 +44,6 @@ export const theme = createTheme({
     Button: { defaultProps: { size: 'xs', fw: 500 } },
     ActionIcon: { defaultProps: { size: 30 } },
     TextInput: INPUT,
-    NumberInput: INPUT,
     Select: INPUT,
     Textarea: INPUT,
     PasswordInput: INPUT,

@@ -6,20 +6,21 @@ type Named = Readonly<Record<string, string>>;
 
 /** What fields, states and operations of the API are called in the language of the page. */
 export function useWords() {
-  const { fields, words, actions, hints, nouns } = useTexts();
+  const { fields, words, actions, hints, nouns, changes } = useTexts();
   const noun = (name: string) => (nouns as Named)[name] ?? labelOf(name);
   const known = actions as Readonly<Record<string, readonly string[]>>;
+  const verb = (name: string) => known[name]?.[0] ?? (changes as Named)[name];
   return {
     label: (name: string) => (fields as Named)[name] ?? labelOf(name),
     word: (value: string) => (words as Named)[value] ?? value,
     /** Of a kind of booking, or of another word in capitals. */
     kind: (value: string) => (words as Named)[value] ?? labelOf(value),
-    action: (name: string) => ({ label: known[name]?.[0] ?? labelOf(name), text: known[name]?.[1] ?? '' }),
+    action: (name: string) => ({ label: verb(name) ?? labelOf(name), text: known[name]?.[1] ?? '' }),
     noun,
     /** `settlement.pay` → Settlement: Pay. */
     title: (operation: string) => {
-      const [of = '', verb = ''] = operation.split('.');
-      return verb === '' ? noun(of) : `${noun(of)}: ${known[operation]?.[0] ?? labelOf(verb)}`;
+      const [of = '', what = ''] = operation.split('.');
+      return what === '' ? noun(of) : `${noun(of)}: ${verb(operation) ?? labelOf(what)}`;
     },
     hint: (operation: string, { name }: Field) =>
       (hints as Named)[`${operation}.${name}`] ?? (hints as Named)[name],
