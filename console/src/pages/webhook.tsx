@@ -3,6 +3,7 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -19,6 +20,7 @@ export function Screen() {
   const navigate = useNavigate();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const search = useSearch({ strict: false }) as Filters;
+  const { door } = useApp();
   const [tested, setTested] = useState<Item>();
   const [shown, setShown] = useState<string>();
   const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
@@ -84,7 +86,14 @@ export function Screen() {
           <Panel title={texts.webhook.details} padded>
             <Fields
               of={thing}
-              show={['merchantId', 'events', 'full', 'createdAt', 'pending', 'failed']}
+              show={[
+                ...(door === 'operator' ? ['merchantId'] : []),
+                'events',
+                'full',
+                'createdAt',
+                'pending',
+                'failed',
+              ]}
               also={['failingSince', 'disabledAt', 'disabledReason']}
             />
           </Panel>

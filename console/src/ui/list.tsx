@@ -67,7 +67,7 @@ export function List(props: Props) {
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          {hasTools && <FilterBar filters={filters} search={search} />}
+          {hasTools && filters.length > 0 && <FilterBar filters={filters} search={search} />}
           {items.length > 0 && !props.brief && (
             <Export path={path} query={query} columns={columns} isPaged={isPaged} />
           )}
@@ -118,7 +118,7 @@ const keyOf = (item: Item, index: number) =>
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
 const TIGHT =
-  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
+  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
 
 export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;

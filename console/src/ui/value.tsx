@@ -54,11 +54,12 @@ export function State({ name }: { name: string }) {
   );
 }
 
+/** On a narrow screen, the time of day may stand below its date. */
 export function Time({ at }: { at: string }) {
   const format = useFormat();
   return (
     <time dateTime={at} title={format.exact(at)}>
-      {format.time(at)}
+      {format.time(at).replace(/ (?=.* )/g, '\u00a0')}
     </time>
   );
 }
@@ -116,6 +117,20 @@ const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|orig
 const MONO =
   /^(id|serialNumber|voucherCode|keyId|batch|url|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
 
+const ADDRESS = /^[^\s@]+@[^\s@]+$/;
+
+/** An email address breaks before its domain. */
+function Address({ of }: { of: string }) {
+  const at = of.lastIndexOf('@');
+  return (
+    <bdi className="long">
+      {of.slice(0, at)}
+      <wbr />
+      {of.slice(at)}
+    </bdi>
+  );
+}
+
 const isAmount = (value: object): value is { amount: string } => 'amount' in value;
 
 type ValueProps = { name: string; value: unknown; currency?: string | undefined };
@@ -151,6 +166,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
       <Copyable text={JSON.stringify(value)} />
     );
   const text = String(value);
+  if (ADDRESS.test(text)) return <Address of={text} />;
   if (IDS.test(name))
     return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
   if (WORDS.test(name)) return kind(text);
