@@ -1,8 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /**
- * A close reads a whole day: it may take longer than a request, and memory for its sorts. It occupies one
- * core of the database, and leaves the others to tills.
+ * Lets a close run longer than a request, and gives it memory for its sorts: it reads a whole day. The close
+ * uses only one core of the database and leaves the others to the tills.
  */
 export const allowLongWork: readonly Sql[] = [
   sql`set local max_parallel_workers_per_gather = 0`,
@@ -11,17 +11,20 @@ export const allowLongWork: readonly Sql[] = [
   sql`set local enable_bitmapscan = on`,
 ];
 
-/** Notes the newest transaction, and how far all before have ended (sql/023-marks.sql). */
+/**
+ * Marks the newest transaction and returns the time up to which all transactions have ended
+ * (sql/023-marks.sql).
+ */
 export function advanceMark(): Sql {
   return sql`select now_at, passed from advance_mark()`;
 }
 
-/** What a close may wait for: transactions that were prepared and not ended. */
+/** Lists prepared transactions that have not ended. A close may have to wait for them. */
 export function listPrepared(): Sql {
   return sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`;
 }
 
-/** Seals the slices of an interval: what proves their rows, and what they moved. */
+/** Seals the slices of an interval: stores the number, the hash and the listing of the rows of each slice. */
 export function insertSeals(from: Date, to: Date): Sql {
   return sql`
 insert into book_seals (starts_at, rows, hash, listing)
@@ -46,7 +49,7 @@ export function setSealed(until: Date): Sql {
   return sql`update books set sealed_until = ${until}`;
 }
 
-/** Slices of an interval that hold more rows than were sealed. */
+/** Lists the slices of an interval that hold more rows than were sealed. */
 export function listLateSlices(from: Date, to: Date): Sql {
   return sql`
 with counted as (
@@ -60,7 +63,7 @@ select c.slice_at from counted c left join book_seals b on b.starts_at = c.slice
 where c.rows > coalesce(b.rows, 0) order by c.slice_at`;
 }
 
-/** The rows of a slice that its listing does not name, as late rows of another slice. */
+/** Books the rows that a slice's listing does not name as late rows of another slice. */
 export function insertLateRows(sliceAt: Date, bookedIn: Date, day: string): Sql {
   return sql`
 insert into book_late_rows (id, occurred_at, slice_at, found_in)
@@ -85,7 +88,7 @@ select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant
 from book_slices s where s.starts_at >= ${from} and s.starts_at < ${to} group by 2, 3, 4, 5, 6, 7, 8`;
 }
 
-/** The balances at the end of a day: those of the day before, and what the day has moved. */
+/** Stores the balances at the end of a day: those of the day before, plus the movements of the day. */
 export function insertBalances(day: string, before: string | null): Sql {
   return sql`
 insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
@@ -106,8 +109,8 @@ group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`;
 }
 
 /**
- * What moved vouchers on a day, by the month of their activation. What a replacement moves stays in its
- * cohort.
+ * Sums the movements of vouchers on a day by the month of activation. Replacements are left out: a
+ * replacement voucher belongs to the same cohort.
  */
 export function insertCohorts(day: string, from: Date, to: Date, zone: string): Sql {
   return sql`
@@ -132,9 +135,9 @@ select ${day}::date, r.* from earlier_reversals(${from}, ${to}) r`;
 }
 
 /**
- * Vouchers with a balance at an instant, by the days until they expire, by the days since they were
- * activated or last redeemed, and by the month of the zone in which they expire: from what they hold now,
- * less what has moved since.
+ * Counts and sums the vouchers with a balance at an instant: by the days until they expire, by the days since
+ * they were activated or last redeemed, and by the month (in the zone) in which they expire. The balance at
+ * the instant is today's balance less the movements since then.
  */
 export function insertAging(day: string, at: Date, zone: string): Sql {
   return sql`
@@ -175,7 +178,7 @@ cross join lateral (values
 group by 2, 3, 4, 5, 6`;
 }
 
-/** What a day leaves behind, each kind as SHA-256 over its rows in the order of their text. */
+/** Returns a SHA-256 hash for each kind of aggregate of a day, over its rows in the order of their text. */
 export function hashAggregates(day: string): Sql {
   return sql`
 select a.what, encode(
@@ -204,7 +207,7 @@ from (
 group by a.what order by a.what`;
 }
 
-/** The rows of a day, from its seals. */
+/** Sums up the rows of a day from its seals. */
 export function summarizeSeals(from: Date, to: Date): Sql {
   return sql`
 select coalesce(sum(rows), 0)::bigint as rows,
@@ -216,7 +219,7 @@ select coalesce(sum(rows), 0)::bigint as rows,
 from book_seals where starts_at >= ${from} and starts_at < ${to}`;
 }
 
-/** The trial balance of a closed day: by currency and account kind. */
+/** Returns the trial balance of a closed day, by currency and account kind. */
 export function sumDay(day: string, before: string | null): Sql {
   return sql`
 select p.currency, p.account_kind, sum(p.opening)::text as opening, sum(p.debits)::text as debits,
@@ -262,7 +265,7 @@ values (${row.day}::date, ${row.starts_at}, ${row.ends_at}, ${row.zone}, ${row.r
     ${row.previous_hash}, ${hash})`;
 }
 
-/** The closings of an interval of days, oldest first. */
+/** Lists the closings of an interval of days, oldest first. */
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`
 select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id,
@@ -277,7 +280,7 @@ export function findLastClosing(): Sql {
   return sql`select day::text as day, ends_at, hash from book_closings order by day desc limit 1`;
 }
 
-/** Where the closed day that lies some days back began: what a close counts again. */
+/** Returns when the oldest of the last closed days began. A close counts the rows from then on again. */
 export function findRecountStart(days: number): Sql {
   return sql`
 select min(c.starts_at) as starts_at

@@ -35,35 +35,36 @@ import {
 import { sweepExpired } from './sweep.ts';
 import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
 
-/** Each close counts so many closed days again. */
+/** Each close counts the rows of this many closed days again. */
 const RECOUNTED_DAYS = 3;
 const MINUTE_MS = 60_000;
-/** Transactions are short: a close waits a little for those that still run. */
+/** The longest time that a close waits for transactions that are still running. Transactions are short. */
 const PASS_WAIT_MS = 3_000;
 const PASS_STEP_MS = 100;
 
 type Closed = { readonly day: string; readonly hash: string; readonly failed: readonly string[] };
-/** Why the next day is not closed, for people. */
+/** The reason why the next day cannot be closed yet, as text for people. */
 type Waiting = { readonly day: string; readonly reason: string };
 export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Waiting | null };
 
 /**
- * What is booked into a day while it is closed, such as commission: stamped within the day, before its
- * last slice is sealed. It may be asked again, and then books nothing.
+ * Books what belongs to a day when it closes, such as commission. The rows are stamped within the day, before
+ * its last slice is sealed. A second call books nothing.
  */
 export type DayEnd = (operator: Operator, tx: Queries, day: Day) => Promise<void>;
 
 type Options = {
-  /** The last day to close; all that are due where it is left out. */
+  /** The last day to close. Without it, all days that are due are closed. */
   readonly until?: string | undefined;
   readonly stopping?: () => boolean;
   readonly dayEnds?: readonly DayEnd[];
 };
 
 /**
- * Closes the days that are due, in order, each in one transaction: sweep, commission, last slice, totals,
- * checks, closing, audit.
- * @returns what was closed, and why the next day was not
+ * Closes the days that are due, in order. For each day, it first books what has expired and seals the slices
+ * that are due. One transaction then books commission, seals the last slice, stores the totals, runs the
+ * checks, writes the closing and adds an entry to the audit.
+ * @returns the days that were closed, and the reason why the next day was not
  */
 export async function closeDays(operator: Operator, options: Options = {}): Promise<Closing> {
   const { service } = operator;
@@ -91,7 +92,7 @@ type DayRow = {
   readonly zone: string;
 };
 
-/** Why a day cannot be closed now; null where it can. */
+/** Returns the reason why a day cannot be closed now, or null if it can be closed. */
 async function explainWait(service: Service, day: DayRow): Promise<string | null> {
   for (const until = performance.now() + PASS_WAIT_MS; ; ) {
     const found = await findWait(service, day);
@@ -123,8 +124,9 @@ function findWait(service: Service, { day, ends_at }: DayRow): Promise<Wait | nu
 }
 
 /**
- * Over shards, a transaction cannot read what a function of the schema's owner has written in it. So what
- * a day ends with is committed first, and found booked by the close.
+ * Books the commission of a day before the close begins. Over shards, a transaction cannot read what a
+ * function of the schema's owner has written in that same transaction. So the commission is committed first,
+ * and the close finds it.
  */
 function bookFirst(operator: Operator, row: DayRow, dayEnds: readonly DayEnd[]): Promise<void> {
   return operator.service.db.transaction(async (tx) => {
@@ -142,7 +144,7 @@ const toDay = ({ day, starts_at, ends_at, zone }: DayRow): Day => ({
   zone,
 });
 
-/** Closes a day in one transaction, or finds why not. */
+/** Closes a day in one transaction, or returns why it cannot be closed. */
 function closeDay(
   operator: Operator,
   { day, starts_at, ends_at, zone }: DayRow,
@@ -179,8 +181,8 @@ function closeDay(
 }
 
 /**
- * Looks for rows that slipped into a slice after it was sealed: they are booked in the last slice of the
- * day that is closed.
+ * Looks for rows that were written into a slice after it was sealed, and books them in the last slice of the
+ * day that is being closed.
  */
 async function recount(tx: Queries, day: string, endsAt: Date, sealedUntil: Date): Promise<string[]> {
   const [start] = await tx.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
@@ -212,9 +214,9 @@ async function check(service: Service, tx: Queries, day: ClosedDay): Promise<Che
 }
 
 /**
- * Over shards, a float and its journal rows are read at two moments. So what differs is looked at again
- * while nothing else is booked on a float; a booking that is committed by then may take a moment to show
- * on its shard.
+ * Repeats a check that found a difference, while nothing else can be booked on a float. Over shards, a float
+ * and its journal rows are read at two moments, so a difference may not be real. A booking that has just been
+ * committed may become visible on its shard only a moment later.
  */
 async function lookAgain(tx: Queries, look: () => Promise<object[]>): Promise<object[]> {
   await tx.query(lockFloats());
@@ -247,7 +249,7 @@ async function summarize(
   };
 }
 
-/** The hashes of what a day left behind, by their kind. */
+/** Returns the hashes of a day's aggregates, by kind. */
 export async function readHashes(tx: Queries, day: string): Promise<Readonly<Record<string, string>>> {
   const rows = await tx.query<{ what: string; hash: string }>(hashAggregates(day));
   return Object.fromEntries(rows.map(({ what, hash }) => [what, hash]));
@@ -257,7 +259,7 @@ function toUuid(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** The actor of days that are closed by the clock. */
+/** The actor of closes that the schedule started. */
 const KEEPER: Actor = {
   kind: 'service',
   id: null,
@@ -268,8 +270,8 @@ const KEEPER: Actor = {
 };
 
 /**
- * Keeps the books: sweeps what has expired, seals slices, and closes the days that are due. Done by one
- * process at a time: another one finds them in use, and leaves them alone.
+ * Books what has expired, seals slices, and closes the days that are due. One process does this at a time;
+ * any other process finds the books locked and does nothing.
  */
 export async function keepBooks(
   service: Service,

@@ -1,8 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /**
- * The row of the books, locked until the transaction ends: no day is closed, no slice sealed and no
- * voucher swept meanwhile.
+ * Locks the row of the books until the transaction ends. Meanwhile no day is closed, no slice is sealed, and
+ * no voucher is swept.
  */
 export function lockBooks(): Sql {
   return sql`
@@ -13,7 +13,7 @@ export function findBooks(): Sql {
   return sql`select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books`;
 }
 
-/** Makes the rows of the days up to now. */
+/** Adds the rows of all days up to now. */
 export function openDays(): Sql {
   return sql`select open_days(database_time())`;
 }
@@ -26,19 +26,19 @@ export function setGrace(minutes: number): Sql {
   return sql`update books set grace_minutes = ${minutes}`;
 }
 
-/** Nothing for a zone that PostgreSQL does not know. */
+/** Returns no row for a zone that PostgreSQL does not know. */
 export function findZone(zone: string): Sql {
   return sql`select name from pg_timezone_names where name = ${zone}`;
 }
 
-/** The end of the newest day, and where the day after it would end in another zone. */
+/** Returns the end of the newest day, and the end that the day after it would have in another zone. */
 export function nextDayIn(zone: string): Sql {
   return sql`
 select d.ends_at as starts_at, (d.day + 2)::timestamp at time zone ${zone} as ends_at
 from book_days d order by d.day desc limit 1`;
 }
 
-/** The days of an interval, oldest first, with their closings where they have one. */
+/** Lists the days of an interval, oldest first, with the closings of those that are closed. */
 export function listDayRows(from: string | null, to: string | null): Sql {
   return sql`
 select d.day::text as day, d.starts_at, d.ends_at, d.zone, c.rows, c.hash, c.closed_at, database_time() as now
@@ -47,32 +47,32 @@ where (${from}::date is null or d.day >= ${from}::date) and (${to}::date is null
 order by d.day`;
 }
 
-/** The oldest day that is not closed. */
+/** Returns the oldest day that is not closed. */
 export function findOpenDay(): Sql {
   return sql`
 select d.day::text as day, d.starts_at, d.ends_at, d.zone from book_days d
 where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
 }
 
-/** Nothing while a close or a sweep has the books. */
+/** Returns no row while a close or a sweep holds the books. */
 export function findFreeBooks(): Sql {
   return sql`select zone from books for update skip locked`;
 }
 
-/** Batches that have expired, and whose vouchers the sweep has not all seen, the earliest expiry first. */
+/** Lists expired batches whose sweep has not finished, earliest expiry first. */
 export function listExpiredBatches(now: Date, count: number): Sql {
   return sql`
 select id from batches where status = 'COMPLETED' and swept_at is null and expires_at <= ${now}
 order by expires_at limit ${count}`;
 }
 
-/** Locks a batch for a sweep; nothing where another sweep has it. */
+/** Locks a batch for a sweep. Returns no row if another sweep has it. */
 export function lockExpiredBatch(id: number): Sql {
   return sql`
 select swept_to from batches where id = ${id} and swept_at is null for update skip locked`;
 }
 
-/** The next vouchers of a batch behind a serial number. */
+/** Lists the next vouchers of a batch after a serial number. */
 export function listBatchSerials(id: number, after: bigint, count: number): Sql {
   return sql`
 select serial_number, bucket, balance_minor > 0 or expires_at > b.batch_expires_at as counts
@@ -84,7 +84,7 @@ export function setSwept(id: number, sweptTo: bigint, sweptAt: Date | null): Sql
   return sql`update batches set swept_to = ${sweptTo}, swept_at = ${sweptAt} where id = ${id}`;
 }
 
-/** Vouchers that are due by themselves, behind the last one of a page. */
+/** Lists vouchers that have expired separately from their batch, after the last one of a page. */
 export function listDueVouchers(now: Date, after: { due: Date | null; serial: bigint }, count: number): Sql {
   return sql`
 select serial_number, bucket, due_at from voucher_expiries
@@ -98,7 +98,10 @@ export function sweepVouchers(bucket: number, serials: string, ids: string, now:
   return sql`select sweep_vouchers(${bucket}, ${serials}::bigint[], ${ids}::uuid[], ${now}) as swept`;
 }
 
-/** Whether anything that expired before a time was not swept. (Citus takes no subquery without a column.) */
+/**
+ * Returns whether a voucher that expired before a time has not been swept. (Citus takes no subquery without a
+ * column.)
+ */
 export function findUnswept(before: Date): Sql {
   return sql`
 select exists (
@@ -108,8 +111,8 @@ select exists (
 }
 
 /**
- * What each float of some merchants paid for since a time, less what came back of it, and for how many days
- * it has been in use: from the sums of sealed slices, so without the last hour or two.
+ * Returns what each float of some merchants paid for since a time, less what was returned to it, and the
+ * age of the merchant in days. It reads sealed slices, so the last hour or two are missing.
  */
 export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
   return sql`
@@ -130,12 +133,12 @@ cross join lateral (
 order by f.merchant_id, f.currency`;
 }
 
-/** Of one merchant or all; those that are low, or all. */
+/** Selects the floats of one merchant or of all, and only those that are low or all. */
 export type FloatFilter = { readonly merchantId: number | null; readonly isLow: boolean };
 
 const ID_MAX = 2 ** 31 - 1;
 
-/** Floats behind a float, merchant by merchant. */
+/** Lists floats after a given one, merchant by merchant. */
 export function listFloatPage(
   { merchantId, isLow }: FloatFilter,
   afterId: number,

@@ -13,7 +13,7 @@ import {
   setZone,
 } from './days.queries.ts';
 
-/** A day of the books: [startsAt, endsAt), in the zone that held when it began. */
+/** A day of the books: [startsAt, endsAt), in the zone of the books when the day began. */
 export type Day = {
   readonly day: string;
   readonly startsAt: Date;
@@ -22,9 +22,9 @@ export type Day = {
 };
 
 export type ListedDay = Day & {
-  /** `closing`: it has ended, and is not closed yet. */
+  /** `closing`: the day has ended, but is not closed yet. */
   readonly state: 'open' | 'closing' | 'closed';
-  /** Of a closed day: its rows, its closing hash, and when it was closed. */
+  /** The number of rows, the closing hash and the time of the close; null unless the day is closed. */
   readonly rows: number | null;
   readonly hash: string | null;
   readonly closedAt: Date | null;
@@ -46,18 +46,23 @@ export type Books = {
   readonly grace_minutes: number;
   readonly sealed_until: Date | null;
   readonly passed_at: Date | null;
-  /** By the database's clock. */
+  /** The time on the database's clock. */
   readonly now: Date;
 };
 
-/** The zone of the days to come, the grace, and how far the books are. */
+/**
+ * Returns the zone of the next days, the grace, and the times up to which slices are sealed and transactions
+ * have ended.
+ */
 export async function getBooks(db: Database): Promise<Books> {
   const [books] = await db.query<Books>(findBooks());
   if (!books) throw new Error('the books have no row');
   return books;
 }
 
-/** The days, oldest first. @param interval days from (inclusive) and to (exclusive), such as 2026-01-31 */
+/**
+ * Lists the days, oldest first. @param interval days from (inclusive) and to (exclusive), such as 2026-01-31
+ */
 export async function listDays(
   { db }: Pick<Service, 'db'>,
   interval: { from?: string | undefined; to?: string | undefined } = {},
@@ -76,13 +81,13 @@ export async function listDays(
   }));
 }
 
-/** A day is never shorter than this, where the zone changes. */
+/** The shortest day that a change of zone may leave. */
 const DAY_MIN_MS = 3_600_000;
 
 /**
- * Sets the zone of the books from the first day on that has not begun, and the grace after which a day is
+ * Sets the zone of the books from the first day that has not begun, and the grace after which a day is
  * closed.
- * @throws Refusal `30` for an unknown zone, or one in which the next day would have ended before it begins
+ * @throws Refusal `30` for an unknown zone, or one in which the next day would end before it begins
  */
 export async function setBooks(
   operator: Operator,

@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** The closed days of an interval, which ends before `to`, in order. */
+/** Lists the closed days of an interval that ends before `to`, in order. */
 export function listClosings(from: string, to: string): Sql {
   return sql`
 select day::text, starts_at, ends_at, zone, closed_at, hash,
@@ -8,7 +8,7 @@ select day::text, starts_at, ends_at, zone, closed_at, hash,
 from book_closings where day >= ${from}::date and day < ${to}::date order by day`;
 }
 
-/** The balances of all accounts at the end of a day, credit minus debit. */
+/** Lists the balances of all accounts at the end of a day, credit minus debit. */
 export function listBalances(day: string): Sql {
   return sql`
 select account_kind, currency, merchant_id, issuer_id, product_id, balance_minor
@@ -16,7 +16,7 @@ from book_balances where day = ${day}::date and balance_minor <> 0
 order by currency, account_kind, merchant_id, issuer_id, product_id`;
 }
 
-/** The movements of a closed day, summed. 0 stands for none. */
+/** Sums the movements of a closed day. 0 means no merchant or no product. */
 export function listMovements(day: string): Sql {
   return sql`
 select null::uuid as id, null::timestamptz as occurred_at, kind::text, currency, debit_kind, credit_kind,
@@ -28,10 +28,11 @@ order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, produc
 }
 
 /**
- * A cursor over the rows of a time, in the order of time and id. Ids begin with the time at which they
- * were made, an hour around the stamp at most; 5,000,000,000 and 10,000,000,000 are where reserves and
- * vouchers begin.
- * @param merchantId only the rows on its float and its settlement account, account by account; null: all rows
+ * Opens a cursor over the rows of an interval, in the order of time and id. An id begins with the time at
+ * which it was made, at most an hour from the time stamp. Account numbers of reserves begin at 5,000,000,000,
+ * those of vouchers at 10,000,000,000.
+ * @param merchantId returns only rows on this merchant's float and settlement account; null: all rows
+ * @param byAccount returns only rows on floats and settlement accounts, account by account
  */
 export function openRows(startsAt: Date, endsAt: Date, merchantId: number | null, byAccount: boolean): Sql {
   const order = byAccount
@@ -64,7 +65,8 @@ select * from (
     and ($4::integer is null or $4 in (d.merchant_id, c.merchant_id))
 ) r
 order by ${order}`;
-  // A cursor takes no parameters over the wire: the values are times, a number and a truth value.
+  // The protocol allows no parameters in a cursor's declaration. The values are times, a number and a
+  // boolean.
   const values = [
     literal(startsAt),
     literal(endsAt),
@@ -82,7 +84,7 @@ const literal = (time: Date) => `'${time.toISOString()}'::timestamptz`;
 export const fetchRows = sql`fetch 2000 from export_rows`;
 export const closeRows = sql`close export_rows`;
 
-/** An export reads whole days, and waits for the reader of its output: it may take longer than a request. */
+/** Lets an export run longer than a request: it reads whole days, and waits for the reader of its output. */
 export const allowLongExport: readonly Sql[] = [
   sql`set transaction read only`,
   sql`set local statement_timeout = '2h'`,
@@ -105,7 +107,7 @@ from gl_accounts g left join products p on p.id = g.product_id
 order by g.account_kind, g.merchant_id, g.product_id`;
 }
 
-/** 0 stands for any merchant, any product. */
+/** Stores an account number. 0 means all merchants or all products. */
 export function upsertGlAccount(row: GlAccountRow): Sql {
   const { account_kind, merchant_id, product_id, account, tax_code } = row;
   return sql`

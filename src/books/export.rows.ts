@@ -9,31 +9,33 @@ import {
   openRows,
 } from './export.queries.ts';
 
-/** What exports are made of: closed days, their balances, and their movements, summed or row by row. */
+/**
+ * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
+ */
 
 export type ClosedDay = {
-  /** As `2026-01-31`. */
+  /** A date such as `2026-01-31`. */
   readonly day: string;
   readonly startsAt: Date;
   readonly endsAt: Date;
   readonly zone: string;
   readonly closedAt: Date;
   readonly hash: string;
-  /** 1 for the first day that was closed. */
+  /** The number of the day: 1 for the first day that was closed. */
   readonly number: number;
 };
 
-/** An account as exports name it. 0 stands for none. */
+/** An account as exports name it. 0 means no merchant or no product. */
 export type Account = {
   readonly kind: string;
   readonly currency: string;
-  /** The owner of a float or a settlement account; the issuer of vouchers and reserves. */
+  /** The owner of a float or a settlement account, or the issuer of a voucher or a reserve. */
   readonly merchantId: number;
   readonly productId: number;
 };
 
 export type Movement = {
-  /** Null for a sum. */
+  /** The id of the journal row; null for a sum. */
   readonly id: string | null;
   readonly occurredAt: Date | null;
   readonly kind: string;
@@ -49,7 +51,7 @@ export type Movement = {
 
 export type Balance = { readonly account: Account; readonly balanceMinor: bigint };
 
-/** An interval that cannot be exported: a day of it is not closed. */
+/** Thrown for an interval with a day that is not closed. */
 export class DayNotClosed extends Error {
   readonly day: string;
 
@@ -70,8 +72,8 @@ type ClosingRow = {
 };
 
 /**
- * The days of an interval, which ends before `to`. One that begins before the books begins with their first
- * day.
+ * Returns the days of an interval that ends before `to`. If the interval begins before the books, the result
+ * begins with their first day.
  * @throws DayNotClosed with the first day that is not closed
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
@@ -113,7 +115,7 @@ type BalanceRow = {
   balance_minor: bigint;
 };
 
-/** The balances other than 0 at the end of a day; none before the first closed day. */
+/** Returns the nonzero balances at the end of a day; none before the first closed day. */
 export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
   const rows = await db.query<BalanceRow>(listBalances(day));
   return rows.map((row) => ({
@@ -122,7 +124,9 @@ export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
   }));
 }
 
-/** Kinds of accounts of which a merchant has its own; vouchers and reserves are the issuer's, by product. */
+/**
+ * The kinds of accounts that belong to a merchant. Vouchers and reserves belong to their issuer, by product.
+ */
 const OWNED = new Set(['FLOAT', 'SETTLEMENT']);
 const ISSUED = new Set(['VOUCHER', 'RESERVE']);
 
@@ -168,21 +172,21 @@ function toMovement(row: MovementRow): Movement {
   };
 }
 
-/** The movements of a day, summed by kind and accounts. */
+/** Returns the movements of a day, summed by kind and accounts. */
 export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[]> {
   return (await db.query<MovementRow>(listMovements(day))).map(toMovement);
 }
 
 type RowsWanted = {
-  /** Only those on its float and settlement account; left out: all. */
+  /** Only movements on this merchant's floats and settlement accounts. Without it, all movements. */
   readonly merchantId?: number | undefined;
-  /** Only those on floats and settlement accounts, account by account. */
+  /** Only movements on floats and settlement accounts, account by account. */
   readonly byAccount?: boolean;
 };
 
 /**
- * The rows of a day, in the order of time and id. Reads page by page.
- * @param tx a transaction: the cursor belongs to it
+ * Returns the rows of a day in the order of time and id, and reads them page by page.
+ * @param tx a transaction, since the cursor ends with it
  */
 export async function* rowsOf(
   tx: Queries,
@@ -198,7 +202,7 @@ export async function* rowsOf(
   await tx.query(closeRows);
 }
 
-/** An amount as text with all decimals of its currency. */
+/** Returns an amount as text, with all decimals of its currency. */
 export function amountText(minor: bigint, currency: string): string {
   return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
 }

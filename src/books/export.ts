@@ -30,23 +30,23 @@ export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', '
 
 export type ExportWanted = {
   readonly format: (typeof EXPORT_FORMATS)[number];
-  /** The first day, and the day behind the last one, as `2026-01-31`. */
+  /** The first day, and the day after the last one, such as `2026-01-31`. */
   readonly from: string;
   readonly to: string;
-  /** camt053: only the accounts of this merchant. */
+  /** For camt053: only the accounts of this merchant. */
   readonly merchantId?: number | undefined;
-  /** beancount, hledger and gl: every row by itself, not the sums of each day. */
+  /** For beancount, hledger and gl: every row separately instead of the sums of each day. */
   readonly rowByRow?: boolean;
   readonly style?: CsvStyle;
 };
 
-/** Pieces of this many characters or more are handed on. */
+/** The number of characters after which a piece is written. */
 const PIECE = 65_536;
 
 /**
- * Exports closed days, in one snapshot. The same days give the same bytes.
- * @param write takes the text piece by piece; the next one is made when it has settled
- * @throws DayNotClosed; Unmapped for `gl`; then nothing was written
+ * Exports closed days from one snapshot. The same days give the same bytes.
+ * @param write receives the text piece by piece; the next piece is made after its promise is fulfilled
+ * @throws DayNotClosed; Unmapped for `gl`. Nothing has been written then.
  */
 export async function exportBooks(
   { readDb }: Service,
@@ -94,7 +94,7 @@ async function* writePlainText(
   }
 }
 
-/** The names at the end of the last day. */
+/** Returns the names as they were at the end of the last day. */
 const namesAt = (tx: Queries, days: readonly ClosedDay[]) =>
   readNames(tx, days.at(-1)?.endsAt ?? new Date(0));
 
@@ -169,7 +169,7 @@ const CSV_HEADER = [
   'originalId',
 ];
 
-/** Every row of the journal. Neither codes nor PINs are in it. */
+/** Writes every row of the journal as CSV. The journal holds neither codes nor PINs. */
 async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
   const names = await namesAt(tx, days);
   yield csvText([CSV_HEADER], style);
@@ -177,7 +177,7 @@ async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyl
     for await (const movement of rowsOf(tx, day)) yield csvText([csvCells(day.day, movement, names)], style);
 }
 
-/** The same, a JSON object a line. */
+/** Writes every row of the journal as one JSON object per line. */
 async function* writeNdjson(tx: Queries, days: readonly ClosedDay[]): AsyncGenerator<string> {
   const names = await namesAt(tx, days);
   const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
@@ -243,7 +243,7 @@ async function* writeCamt(
   yield endCamt;
 }
 
-/** The account of a movement that has a statement: none moves between two of them. */
+/** Returns the side of a movement that has a statement. No movement goes between two such accounts. */
 function statedSide({ debit, credit }: Movement): Account {
   return STATED.has(debit.kind) ? debit : credit;
 }

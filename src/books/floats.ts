@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.ts';
 import { type FloatFilter, listFloatPage, listUse } from './days.queries.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
-/** What an operator takes from a float: unused prepayment that is paid back, and top-ups that were wrong. */
+/** The operator's deductions from a float: refunds of unused prepayment, and corrections of wrong top-ups. */
 
 type Refund = {
   readonly merchantId: number;
@@ -52,7 +52,7 @@ export type Entry = {
   readonly original_id: string | null;
 };
 
-/** A top-up by its transaction id. @throws Refusal `60` */
+/** Returns a top-up by its transaction id. @throws Refusal `60` */
 export async function getTopUp({ service }: Operator, transactionId: string): Promise<Entry> {
   const [entry] = await service.db.query<Entry>(findEntry(transactionId));
   if (entry?.kind !== 'TOP_UP')
@@ -61,7 +61,7 @@ export async function getTopUp({ service }: Operator, transactionId: string): Pr
 }
 
 /**
- * Takes a top-up back that was wrong, or a part of it: FLOAT_CORRECTION, once for each top-up.
+ * Reverses a wrong top-up in full or in part: FLOAT_CORRECTION, once for each top-up.
  * @param amountMinor at most the amount of the top-up
  * @throws Refusal `18`, `94`, `60`, `13`, `58`, `50`
  */
@@ -87,14 +87,14 @@ export async function correctTopUp(
   });
 }
 
-/** A float with what it was used for, on average, and how long it lasts at that rate. */
+/** A float with its mean daily use, and the number of days that it lasts at that rate. */
 type Forecast = Float & {
   /**
-   * The mean use of a day, over the last 28 days or as long as the merchant exists; without the last hour
-   * or two.
+   * The mean use of a day, over the last 28 days or since the merchant was created if that is later. The last
+   * hour or two are not included.
    */
   readonly usePerDay: Money;
-  /** Null where nothing was used. */
+  /** Null if nothing was used. */
   readonly daysLeft: number | null;
 };
 
@@ -127,7 +127,7 @@ function toForecast({ currency, decimals, balance_minor: minor, used_minor, days
   };
 }
 
-/** A float of a merchant, and the mark at which the merchant is warned: null before the first top-up. */
+/** A float of a merchant with its warning threshold, which is null before the first top-up. */
 type ListedFloat = Forecast & {
   readonly merchantId: number;
   readonly merchant: string;
@@ -137,9 +137,9 @@ type ListedFloat = Forecast & {
 type ListedRow = { merchant_id: number; merchant: string; currency: string; low_minor: bigint | null };
 
 /**
- * A page of floats, merchant by merchant, each with its forecast. What is used: orders and activations, less
- * what was released.
- * @param after the float behind which it begins
+ * Returns a page of floats, merchant by merchant, each with its forecast. Use means orders and activations,
+ * less released amounts.
+ * @param after the page begins after this float
  */
 export async function pageOfFloats(
   service: Service,

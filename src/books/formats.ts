@@ -2,11 +2,13 @@ import { stringify } from 'csv-stringify/sync';
 import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
 
-/** Writes XML: elements with text or children, a line each. Nothing in a text can end its element. */
+/**
+ * XML as text: elements with text or children, one line each. Texts are escaped, so none can end its element.
+ */
 
 export type Xml = string;
 
-/** Characters that XML cannot hold, not even escaped. */
+/** Characters that XML cannot contain, not even escaped. */
 const FORBIDDEN = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
 function escaped(text: string): string {
@@ -18,17 +20,17 @@ function escaped(text: string): string {
     .replace(/"/g, '&quot;');
 }
 
-/** An element that holds a text. */
+/** Returns an element that contains text. */
 export function text(name: string, value: string, attributes: Readonly<Record<string, string>> = {}): Xml {
   return `<${name}${attributesOf(attributes)}>${escaped(value)}</${name}>`;
 }
 
-/** An element that holds others; what is undefined is left out. */
+/** Returns an element with child elements. Undefined children are left out. */
 export function element(name: string, ...children: readonly (Xml | undefined)[]): Xml {
   return `<${name}>${children.filter((child) => child !== undefined).join('')}</${name}>`;
 }
 
-/** The start of an element whose end is written later. */
+/** Returns the start tag of an element whose end tag is written later. */
 export function opening(name: string, attributes: Readonly<Record<string, string>> = {}): Xml {
   return `<${name}${attributesOf(attributes)}>`;
 }
@@ -39,14 +41,14 @@ function attributesOf(attributes: Readonly<Record<string, string>>): string {
     .join('');
 }
 
-/** Cuts a text to the number of characters that ISO 20022 allows for it. */
+/** Cuts a text to the number of characters that ISO 20022 allows. */
 export function cut(value: string, charactersMax: number): string {
   return [...value].slice(0, charactersMax).join('');
 }
 
 /**
- * CSV of the books: UTF-8, RFC 4180, a header, ISO dates, amounts with a point. `european` separates by
- * `;` and writes amounts with a comma.
+ * The style of CSV files: UTF-8, RFC 4180, a header, ISO dates, and amounts with a decimal point. `european`
+ * separates cells with `;` and writes amounts with a decimal comma.
  */
 
 export type CsvStyle = 'standard' | 'european';
@@ -55,8 +57,8 @@ export type CsvStyle = 'standard' | 'european';
 export type Cell = string | number | null | { readonly amount: string };
 
 /**
- * Rows as text. A cell that a spreadsheet would take for a formula gets an apostrophe in front; an amount
- * never looks like one.
+ * Returns rows as CSV. A cell that a spreadsheet would run as a formula gets an apostrophe in front. Amounts
+ * never look like a formula.
  */
 export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): string {
   const isEuropean = style === 'european';
@@ -71,7 +73,9 @@ export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): st
   return stringify(cells, { record_delimiter: 'windows', delimiter: isEuropean ? ';' : ',' });
 }
 
-/** What a spreadsheet would run: a cell that begins with a sign of a formula, the wide forms included. */
+/**
+ * Cells that a spreadsheet would run: those that begin with a sign of a formula, or with its full-width form.
+ */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
 function defused(cell: string): string {
@@ -79,17 +83,16 @@ function defused(cell: string): string {
 }
 
 /**
- * Statements of floats and settlement accounts as a bank would send them (ISO 20022, camt.053.001.08):
- * one for each account and closed day, numbered by the day without a gap. A credit is what the merchant
- * has more.
+ * Statements of floats and settlement accounts in the form that banks use (ISO 20022, camt.053.001.08): one
+ * for each account and closed day, numbered by day without gaps. A credit increases the merchant's money.
  */
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08';
-/** The longest text of most fields. */
+/** The longest text that most fields allow. */
 const TEXT_MAX = 35;
 const REMITTANCE_MAX = 140;
 
-/** What corrects an earlier movement. */
+/** The kinds of movements that correct an earlier one. */
 const REVERSALS = new Set([
   'REDEMPTION_REVERSAL',
   'HOLD_RELEASE',
@@ -115,7 +118,7 @@ export function beginCamt([first, last]: readonly [ClosedDay, ClosedDay]): Xml {
 
 export const endCamt: Xml = '</BkToCstmrStmt></Document>\n';
 
-/** The start of a statement, which `entry` and `endStatement` go on with. */
+/** Returns the start of a statement. `entry` and `endStatement` add the rest. */
 export function beginStatement(
   { day, startsAt, endsAt, closedAt, number }: ClosedDay,
   account: Account,
@@ -143,7 +146,7 @@ export function beginStatement(
 
 export const endStatement: Xml = '</Stmt>\n';
 
-/** `FLOAT-5-USD`. */
+/** Returns an account id such as `FLOAT-5-USD`. */
 function accountId({ kind, merchantId, currency }: Account): string {
   return `${kind}-${merchantId}-${currency}`;
 }
@@ -166,12 +169,12 @@ function amount(minor: bigint, currency: string): Xml {
 
 const direction = (minor: bigint) => text('CdtDbtInd', minor < 0n ? 'DBIT' : 'CRDT');
 
-/** A movement as the statement of one of its two accounts shows it. */
+/** Returns a movement as an entry on the statement of one of its two accounts. */
 export function entry(day: string, account: Account, movement: Movement): Xml {
   const { id, kind, amountMinor, currency, occurredAt, reference } = movement;
   const isCredit = movement.credit.kind === account.kind && movement.credit.merchantId === account.merchantId;
   const minor = isCredit ? amountMinor : -amountMinor;
-  // A UUID without its dashes has 32 characters; with them, one too many.
+  // A UUID has 32 characters without dashes. With dashes it would be one too long for the field.
   const own = (id ?? '').replaceAll('-', '');
   const isShort = reference !== null && [...reference].length <= TEXT_MAX;
   return `${element(

@@ -5,17 +5,17 @@ import { type GlAccountRow, listGlAccounts, upsertGlAccount } from './export.que
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
 /**
- * The general ledger (R12): movements on the account numbers of another bookkeeping. Each movement is two
- * lines, a debit and a credit.
+ * The general ledger (R12): movements on the account numbers of the operator's accounting system. Each
+ * movement is two lines, a debit and a credit.
  */
 
 export type GlLine = {
   readonly date: string;
-  /** The day and a number: `20260131-001`. */
+  /** The day and a number, such as `20260131-001`. */
   readonly voucherNumber: string;
   readonly account: string;
   readonly counterAccount: string;
-  /** One of both is null. */
+  /** One of the two amounts is null. */
   readonly debitMinor: bigint | null;
   readonly creditMinor: bigint | null;
   readonly currency: string;
@@ -25,7 +25,7 @@ export type GlLine = {
   readonly closingHash: string;
 };
 
-/** Accounts that have no number: nothing is exported until they have. */
+/** Thrown for accounts that have no number. Nothing is exported until they have one. */
 export class Unmapped extends Error {
   readonly accounts: readonly string[];
 
@@ -38,7 +38,8 @@ export class Unmapped extends Error {
 type Mapped = { readonly account: string; readonly taxCode: string | null };
 
 /**
- * The account numbers of another bookkeeping, by kind of account, and where given by merchant and product.
+ * The account numbers of the operator's accounting system, by kind of account. A number can be set for one
+ * merchant, one product, or both.
  */
 export class GlMapping {
   readonly #byKey: ReadonlyMap<string, Mapped>;
@@ -52,7 +53,10 @@ export class GlMapping {
     );
   }
 
-  /** The most specific number: of merchant and product, of the merchant, of the product, of the kind. */
+  /**
+   * Returns the most specific number: of merchant and product, else of the merchant, the product, or the
+   * kind.
+   */
   find({ kind, merchantId, productId }: Account): Mapped | undefined {
     const keys = [`${merchantId} ${productId}`, `${merchantId} 0`, `0 ${productId}`, '0 0'];
     for (const key of keys) {
@@ -67,7 +71,10 @@ export async function readGlMapping(db: Queries): Promise<GlMapping> {
   return new GlMapping(await db.query<GlAccountRow>(listGlAccounts()));
 }
 
-/** @throws Unmapped with all accounts of these movements that have no number */
+/**
+ * Checks that every account has a number. @throws Unmapped with all accounts of these movements that have
+ * none
+ */
 export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): void {
   const missing = new Set<string>();
   for (const { debit, credit } of movements)
@@ -83,7 +90,8 @@ function describe({ kind, merchantId, productId }: Account): string {
 const NUMBER_DIGITS = 3;
 
 /**
- * Numbers the lines of a day. Movements within one account number are left out: they change nothing there.
+ * Numbers the lines of a day. Movements within one account number are left out, since they change nothing in
+ * the general ledger.
  */
 export class GlDay {
   readonly #mapping: GlMapping;
@@ -95,7 +103,7 @@ export class GlDay {
     this.#day = day;
   }
 
-  /** The movements of the day, summed over what has the same numbers. */
+  /** Returns the lines of the day, with movements on the same account numbers added up. */
   sums(movements: readonly Movement[]): GlLine[] {
     const sums = new Map<string, Movement>();
     for (const movement of movements) {
@@ -111,7 +119,7 @@ export class GlDay {
     );
   }
 
-  /** The two lines of a movement. */
+  /** Returns the two lines of a movement. */
   lines(movement: Movement, text: string): GlLine[] {
     const debit = this.#find(movement.debit);
     const credit = this.#find(movement.credit);
@@ -145,7 +153,7 @@ export class GlDay {
   }
 }
 
-/** The kinds of accounts that another bookkeeping has numbers for. */
+/** The kinds of accounts that can have a number in the operator's accounting system. */
 export const GL_KINDS = [
   'FUNDING',
   'FLOAT',
@@ -160,9 +168,7 @@ export const GL_KINDS = [
   'BREAKAGE',
 ] as const;
 
-/**
- * Gives a kind of account its number in another bookkeeping: of one merchant, of one product, or of all (0).
- */
+/** Sets the account number of a kind of account: for one merchant, for one product, or for all (0). */
 export async function setGlAccount(operator: Operator, row: GlAccountRow): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
     await tx.query(upsertGlAccount(row));

@@ -4,8 +4,8 @@ import { toText } from '../money.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /**
- * What an operator moves between its own accounts and its bank: income, tax, goodwill, and what is paid
- * to a state.
+ * Movements between the operator's own accounts and its bank: income, tax, goodwill, or unclaimed money that
+ * is paid to a state.
  */
 
 type Amount = {
@@ -19,9 +19,9 @@ export const INCOME = ['fees', 'breakage', 'vat'] as const;
 export type Transfer = Amount & { readonly account: (typeof INCOME)[number] | 'goodwill' };
 
 /**
- * Takes income out or pays tax (fees, breakage, VAT → funding), or covers goodwill (funding → goodwill):
+ * Takes out income or pays tax (fees, breakage or VAT → funding), or pays into goodwill (funding → goodwill):
  * OWN_TRANSFER.
- * @throws Refusal `18`, `94`, `51` where the account holds less
+ * @throws Refusal `18`, `94`; `51` if the account holds less
  */
 export function transferOwn(operator: Operator, transfer: Transfer): Promise<Booked> {
   const { account, currency, decimals, amountMinor, reference } = transfer;
@@ -48,7 +48,7 @@ export function transferOwn(operator: Operator, transfer: Transfer): Promise<Boo
 
 /**
  * Books unclaimed money as paid to a state: ESCHEAT, from unclaimed to funding.
- * @throws Refusal `18`, `94`, `51` where less is unclaimed
+ * @throws Refusal `18`, `94`; `51` if less is unclaimed
  */
 export function escheatUnclaimed(operator: Operator, amount: Amount): Promise<Booked> {
   const { currency, decimals, amountMinor, reference } = amount;

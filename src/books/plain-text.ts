@@ -10,14 +10,14 @@ import {
 import type { Names } from './reports/report.ts';
 
 /**
- * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of
- * each day as assertions, so that these programs prove what was exported without any code of this
- * service. Debits are positive, as both have it.
+ * Journals for beancount and hledger. They hold a transaction for each movement, and the balances at the end
+ * of each day as assertions, so that these programs verify the export independently of this service. Debits
+ * are positive, as in both formats.
  */
 
 export type PlainTextFormat = 'beancount' | 'hledger';
 
-/** The type and the name of each kind of account. */
+/** The type and name of each kind of account. */
 const NAMES: Readonly<Record<string, string>> = {
   FUNDING: 'Assets:Funding',
   TRANSIT: 'Liabilities:Transit',
@@ -38,12 +38,12 @@ function nameOf({ kind, merchantId, productId }: Account): string {
   return `${name}${merchantId > 0 ? `:M${merchantId}` : ''}${productId > 0 ? `:P${productId}` : ''}`;
 }
 
-/** Writes a journal, piece by piece. */
+/** Writes a journal piece by piece. */
 export class PlainText {
   readonly #isBeancount: boolean;
   readonly #names: Names;
   readonly #opened = new Set<string>();
-  /** Credit minus debit, by account and currency: of accounts that have moved since the last assertion. */
+  /** The accounts that have moved since the last assertion, by name and currency. */
   readonly #moved = new Map<string, Account>();
   #firstDay = '';
 
@@ -53,8 +53,8 @@ export class PlainText {
   }
 
   /**
-   * The head, with the balances before the first day: they sum to 0 in each currency, so they are one
-   * transaction.
+   * Returns the head of the journal, with the opening balances. They sum to 0 in each currency, so they form
+   * one transaction.
    */
   begin(days: readonly ClosedDay[], opening: readonly Balance[]): string {
     const [first, last] = [days[0] as ClosedDay, days.at(-1) as ClosedDay];
@@ -92,8 +92,8 @@ export class PlainText {
   }
 
   /**
-   * What each account holds at the end of a day, of those that moved on it; at the end of the last day,
-   * of all.
+   * Returns the balance assertions at the end of a day: for the accounts that moved on that day, or for all
+   * accounts on the last day.
    */
   end(day: string, balances: readonly Balance[], isLast: boolean): string {
     const held = new Map(
@@ -105,7 +105,7 @@ export class PlainText {
     const all = [...asserted.values()];
     if (all.length === 0) return '';
     const opens = this.#opensOf(all.map(({ account }) => account));
-    // Without a tolerance of 0, beancount accepts a difference of one minor unit.
+    // Without a tolerance of 0, beancount would accept a difference of one minor unit.
     const lines = this.#isBeancount
       ? all.map(({ account, balanceMinor }) => {
           return `${dayAfter(day)} balance ${nameOf(account)} ${amountText(-balanceMinor, account.currency)} ~ 0 ${account.currency}`;
@@ -119,7 +119,7 @@ export class PlainText {
 
   #head(day: string, kind: string, what: string): string {
     const text = what.replace(/["\\\p{Cc}]/gu, ' ');
-    // In hledger a bar or a semicolon would begin another field.
+    // In hledger, a vertical bar or a semicolon would begin another field.
     return this.#isBeancount
       ? `${day} * "${kind}" "${text}"`
       : `${day} * ${kind} | ${text.replace(/[|;]/g, ' ')}`;
@@ -132,8 +132,8 @@ export class PlainText {
   }
 
   /**
-   * Opens the accounts that stand for the first time, with the merchant and the product, and declares
-   * their currencies to hledger.
+   * Returns the directives that open accounts at their first use, with the merchant and the product. For
+   * hledger they also declare the currencies.
    */
   #opensOf(accounts: readonly Account[]): string[] {
     const lines: string[] = [];

@@ -13,22 +13,28 @@ import {
 import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
 import type { Books } from './days.ts';
 
-/** Aggregates are kept for slices of so long; the midnight of every zone in use lies between two of them. */
+/** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
 export const SLICE_MS = 900_000;
-/** What is sealed in one step where days are made good: a day's rows are sorted on disk. */
+/**
+ * The longest interval that is sealed in one step when the service catches up: a day's rows are sorted on
+ * disk.
+ */
 const STEP_MS = 96 * SLICE_MS;
-/** While tills are busy a seal rests between two steps. */
+/** The pause between two steps while tills are busy. */
 const REST_MS = 250;
 const MINUTE_MS = 60_000;
 
-/** A slice reads an hour before and behind it: less than this is sealed only where a day ends. */
+/**
+ * The shortest interval that is sealed, except at the end of a day. Each seal also reads the hour before and
+ * the hour after its interval.
+ */
 const SEAL_MIN_MS = 4 * SLICE_MS;
 
 const floorToSlice = (ms: number) => new Date(Math.floor(ms / SLICE_MS) * SLICE_MS);
 
 /**
- * Until when slices may be sealed: nothing is stamped before it any more, and nothing stamped before it
- * is still under way.
+ * Returns the time up to which slices may be sealed. No new row gets an earlier time, and every transaction
+ * with an earlier time has ended.
  */
 export function sealableUntil({ now, passed_at, grace_minutes }: Books): Date {
   const graceMs = grace_minutes * MINUTE_MS;
@@ -36,15 +42,18 @@ export function sealableUntil({ now, passed_at, grace_minutes }: Books): Date {
   return floorToSlice(Math.min(now.getTime() - graceMs, passed_at.getTime() - graceMs / 2));
 }
 
-/** Three marks in a row: the last one finds the first one passed, unless something still runs. */
+/**
+ * The number of marks in a row. The third mark proves that all transactions before the first one have ended,
+ * unless one is still running.
+ */
 const MARKS = 3;
 
-/** Notes how far all transactions have ended. */
+/** Records the time up to which all transactions have ended. */
 export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
   for (let marks = 0; marks < MARKS; marks++) await db.query(advanceMark());
 }
 
-/** Seals the slices from the last sealed one on, within a transaction that has locked the books. */
+/** Seals slices from the last sealed one on. The transaction must hold the lock on the books. */
 export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<void> {
   if (until <= from) return;
   await tx.query(insertSeals(from, until));
@@ -53,8 +62,8 @@ export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<v
 }
 
 /**
- * Seals what is due, but for the last slice of the day, which its close seals: commission is booked into
- * that one. In steps, so that a long absence is made good piece by piece. The sweep comes before it.
+ * Seals the slices that are due, except the last slice of the day. The close seals that one, since commission
+ * is booked into it. After a long absence the slices are sealed step by step. Call the sweep first.
  */
 export async function sealDue(service: Service, stopping: () => boolean = () => false): Promise<void> {
   const { db } = service;
@@ -78,14 +87,17 @@ export async function sealDue(service: Service, stopping: () => boolean = () => 
   }
 }
 
-/** How closings are computed. A later version that computes anything differently has another number. */
+/**
+ * The version of the computation of closings. A later version that computes anything differently has another
+ * number.
+ */
 export const VERSION = 1;
 
 /** The hash before the first closing. */
 export const GENESIS = Buffer.alloc(32);
 
 /**
- * The hash of a closing: SHA-256 over the hash before it and the columns as JSON
+ * Returns the hash of a closing: SHA-256 over the hash before it and the columns as JSON
  * (docs/explanation/books.md).
  */
 export function hashOfClosing(row: ClosingRow): Buffer {

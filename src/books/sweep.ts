@@ -15,17 +15,17 @@ import {
   sweepVouchers,
 } from './days.queries.ts';
 
-/** Vouchers of one transaction: few enough that a till never waits for it. */
+/** The vouchers of one transaction: few enough that no till waits for it noticeably. */
 const CHUNK = 500;
-/** Batches that are looked for at a time. */
+/** The number of batches that are listed at a time. */
 const BATCHES = 100;
 
 type Voucher = { readonly serial_number: bigint; readonly bucket: number };
 
 /**
- * Books what has expired: an EXPIRY for each voucher with a balance. Safe to run in several processes at
- * once, and to interrupt.
- * @returns how many vouchers were swept
+ * Books what has expired: an EXPIRY for each voucher with a balance. It can be interrupted, and can run in
+ * several processes at once.
+ * @returns the number of swept vouchers
  */
 export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {
   let swept = 0;
@@ -40,7 +40,7 @@ export async function sweepExpired(service: Service, stopping: () => boolean = (
         more = chunk.more;
       }
     }
-    // A batch that another sweep has is not waited for.
+    // The loop does not wait for a batch that another sweep has locked.
     if (batches.length < BATCHES || seen === 0 || stopping()) break;
   }
   return swept + (await sweepSingle(service, stopping));
@@ -74,7 +74,10 @@ function sweepBatch(
   );
 }
 
-/** Sweeps vouchers that are due by themselves: one pass, since one that is locked stays where it is. */
+/**
+ * Sweeps vouchers that expire separately from their batch. It makes one pass, since a locked voucher stays in
+ * the list.
+ */
 async function sweepSingle(service: Service, stopping: () => boolean): Promise<number> {
   const { db, clock } = service;
   let swept = 0;
@@ -114,27 +117,27 @@ async function sweep(
   return swept;
 }
 
-/** What a money command came to; `replayed`: the same command under its reference was booked before. */
+/** The result of a money command. `replayed`: the same command was booked earlier under its reference. */
 export type Booked = { readonly transactionId: string; readonly replayed: boolean };
 
 type Wanted = {
-  /** The merchant that the command concerns; 0 where it concerns none. */
+  /** The merchant that the command concerns; 0 if it concerns none. */
   readonly merchantId: number;
   readonly operation: OperatorOperation;
-  /** The operator's: the same command under it is booked once. */
+  /** The operator's reference. The same command under it is booked once. */
   readonly reference: string;
-  /** What makes a command the same. */
+  /** Two commands are the same if their fingerprints are equal. */
   readonly fingerprint: string;
 };
 
-/** What a command books with: its transaction, the id of its journal row, and the time of its stamp. */
+/** The transaction of a command, the id of its journal row, and the time of its stamp. */
 export type Booking = { readonly tx: Queries; readonly id: string; readonly now: Date };
 
 /**
- * Runs a money command of the operator once under its reference: booking and audit entry in one
- * transaction. A repetition returns the first result.
- * @param run books the row with the given id, and returns what the audit says of it
- * @throws Refusal `18`; `94` where the reference was used for another command; what `run` throws
+ * Runs a money command of the operator once under its reference. One transaction holds the booking and the
+ * audit entry. A repetition returns the first result.
+ * @param run books the row with the given id, and returns the details for the audit
+ * @throws Refusal `18`; `94` if the reference was used for another command; any error of `run`
  */
 export async function bookOnce(
   operator: Operator,

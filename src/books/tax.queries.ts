@@ -4,7 +4,7 @@ export type DormancyRule = {
   readonly name: string;
   readonly basis: 'issue' | 'last-use';
   readonly months: number;
-  /** 0: all products. */
+  /** 0 means all products. */
   readonly productId: number;
 };
 
@@ -24,7 +24,7 @@ export type VatTreatment = {
   readonly ratePpm: number;
 };
 
-/** Returns nothing where there is a treatment from this day on already. */
+/** Returns no row if there is already a treatment from this day on. */
 export function insertVatTreatment({ productId, from, treatment, country, ratePpm }: VatTreatment): Sql {
   return sql`
 insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
@@ -45,9 +45,9 @@ export type DormantRow = {
 };
 
 /**
- * The vouchers that are dormant at an instant, with what they held then: movements since then are taken back.
- * Months are counted in the zone of the books. A month later is up to 3 days, and an hour of summer time,
- * less than a month of 31 days: the filter of the vouchers leaves that much room.
+ * Lists the vouchers that are dormant at an instant, with their balance at that instant: the balance now less
+ * the movements since then. Months are counted in the zone of the books. A month is at most 3 days and one
+ * hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much room.
  */
 export function listDormant(at: Date, zone: string, countMax: number): Sql {
   return sql`
@@ -97,8 +97,7 @@ export type VatRow = {
 };
 
 /**
- * What was issued, redeemed and expired of each product on closed days, by the treatment that held on
- * each of them.
+ * Sums what was issued, redeemed and expired of each product on closed days, by the treatment of each day.
  */
 export function sumVat(from: string, to: string): Sql {
   return sql`
@@ -123,14 +122,14 @@ group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 order by m.currency, p.code, t.country, t.rate_ppm`;
 }
 
-/** The rules of dormancy; product null: all of them. */
+/** Lists the rules of dormancy. A rule without a product applies to all products. */
 export function listDormancyRules(): Sql {
   return sql`
 select r.name, r.months, r.basis, p.code as product
 from dormancy_rules r left join products p on p.id = r.product_id order by r.name limit 1000`;
 }
 
-/** The treatments of VAT, product by product, the newest first. */
+/** Lists the treatments of VAT, product by product, newest first. */
 export function listVatTreatments(): Sql {
   return sql`
 select p.code as product, v.valid_from::text as "from", v.treatment, v.country,
@@ -139,7 +138,7 @@ from voucher_vat v join products p on p.id = v.product_id
 order by p.code, v.valid_from desc limit 10000`;
 }
 
-/** The breakage that is estimated of each product, with its author and reason. */
+/** Lists the estimated breakage of each product, with its author and reason. */
 export function listProductRates(): Sql {
   return sql`
 select distinct on (p.code) p.code as product, r.rate_ppm / 10000.0::float8 as percent, r.set_by as by,

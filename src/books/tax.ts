@@ -9,7 +9,7 @@ import {
   type VatTreatment,
 } from './tax.queries.ts';
 
-/** The rules of reports that a law decides: when a voucher is dormant, and how its VAT is treated. */
+/** The rules of reports that follow from a law: when a voucher is dormant, and how its VAT is treated. */
 
 /** Makes a rule of dormancy, or changes it. */
 export async function setDormancyRule(operator: Operator, rule: DormancyRule): Promise<void> {
@@ -20,8 +20,8 @@ export async function setDormancyRule(operator: Operator, rule: DormancyRule): P
 }
 
 /**
- * Says how the VAT of a product's vouchers is treated, from a day on.
- * @throws Refusal `94` where a treatment begins on this day already
+ * Sets how the VAT of a product's vouchers is treated from a day on.
+ * @throws Refusal `94` if there is already a treatment from this day on
  */
 export async function setVatTreatment(operator: Operator, code: string, wanted: VatTreatment): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
@@ -33,8 +33,8 @@ export async function setVatTreatment(operator: Operator, code: string, wanted: 
 }
 
 /**
- * Sets what part of the vouchers of a product is estimated never to be redeemed (R5): with its author and
- * reason; never posted.
+ * Sets the part of a product's vouchers that is estimated never to be redeemed (R5), with its author and
+ * reason. The estimate is never posted.
  * @throws Refusal `30` without a reason
  */
 export async function setBreakageRate(

@@ -1,7 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 import { differingFees } from '../ledger/reconcile.settlements.queries.ts';
 
-/** Slices of an interval whose rows are not those that were sealed: another number, or another hash. */
+/** Lists the slices of an interval whose rows differ from the sealed ones in number or hash. */
 export function listBrokenSlices(from: Date, to: Date): Sql {
   return sql`
 with found as (
@@ -22,8 +22,8 @@ order by 1`;
 }
 
 /**
- * The rows of a slice that are not as its listing names them. A row that was moved to another time is
- * missed in one slice, added in another.
+ * Lists the rows of a slice that differ from its listing. A row that was moved to another time is missing in
+ * one slice and added in another.
  */
 export function listBrokenRows(sliceAt: Date): Sql {
   return sql`
@@ -43,7 +43,7 @@ where f.mark is distinct from l.mark
 order by 1 limit 1000`;
 }
 
-/** The hash over the slices of a day, as they are sealed. */
+/** Returns the hash over the sealed slices of a day. */
 export function hashSeals(from: Date, to: Date): Sql {
   return sql`
 select coalesce(sum(rows), 0)::bigint as rows,
@@ -51,7 +51,10 @@ select coalesce(sum(rows), 0)::bigint as rows,
 from book_seals where starts_at >= ${from} and starts_at < ${to}`;
 }
 
-/** What a day's stored movements and balances differ in from its slices and the day before. */
+/**
+ * Lists differences between a day's stored movements and balances and those computed from its slices and the
+ * day before.
+ */
 export function listBrokenSums(day: string, before: string | null, from: Date, to: Date): Sql {
   return sql`
 with sliced as (
@@ -87,7 +90,7 @@ where coalesce(c.balance_minor, 0) <> coalesce(b.balance_minor, 0)
 limit 100`;
 }
 
-/** What the slices of an interval differ in from the rows themselves. */
+/** Lists differences between the slices of an interval and the rows themselves. */
 export function listBrokenAggregates(from: Date, to: Date): Sql {
   return sql`
 select slice_at, currency, kind::text as kind
@@ -102,7 +105,7 @@ where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount
 limit 100`;
 }
 
-/** What the stored reversals of earlier days differ in from the rows themselves. */
+/** Lists differences between the stored reversals of earlier days and the rows themselves. */
 export function listBrokenReversals(day: string, from: Date, to: Date): Sql {
   return sql`
 select currency, merchant_id
@@ -119,27 +122,27 @@ select id, occurred_at, found_in::text as found_in from book_late_rows
 where occurred_at >= ${from} and occurred_at < ${to} order by id limit 1000`;
 }
 
-/** The hashes of closings that the audit recorded, by day. */
+/** Lists the hashes of closings that the audit recorded, by day. */
 export function listAuditedClosings(): Sql {
   return sql`
 select subject, after::json ->> 'hash' as hash from audit where action = 'books.close'`;
 }
 
-/** Differences that a check shows. */
+/** The most differences that a check shows. */
 const EXAMPLES = 10;
 
 export type ClosedDay = { readonly day: string; readonly from: Date; readonly to: Date };
 
 export const FLOATS_CHECK = 'floats are what is stored';
 
-/** Nothing else is booked on a float until the transaction ends. */
+/** Blocks every other booking on a float until the transaction ends. */
 export function lockFloats(): Sql {
   return sql`select account_id from floats order by account_id for update`;
 }
 
 /**
- * What must hold of a day that is being closed (docs/explanation/books.md). One statement for each check.
- * Out: what differs, as JSON, or null; amounts are text in minor units.
+ * The checks of a day that is being closed (docs/explanation/books.md), one statement each. Each returns the
+ * differences as JSON, or null if there are none. Amounts are text in minor units.
  */
 export const dayChecks: Readonly<Record<string, (day: ClosedDay) => Sql>> = {
   'account kinds sum to zero': ({ day }) => sql`

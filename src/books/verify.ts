@@ -14,13 +14,13 @@ import {
   listLateRows,
 } from './verify.queries.ts';
 
-/** Something that is not as it was closed. */
+/** Something that has changed since the close. */
 type Break = {
   readonly day: string;
   /**
-   * `altered`, `removed`, `added`: a row of the journal; `late`: a row that slipped in and was booked on
-   * a later day; `aggregate`, `seal`, `totals`: what was computed from the rows; `closing`, `chain`,
-   * `audit`: the closing itself; `check`: one that failed at the close.
+   * `altered`, `removed`, `added`: a row of the journal. `late`: a row that was written after its slice was
+   * sealed, and booked on a later day. `aggregate`, `seal`, `totals`: a value computed from the rows.
+   * `closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close.
    */
   readonly change: string;
   readonly transactionId?: string;
@@ -38,9 +38,9 @@ export type Verified = {
 type Stored = ClosingRow & { readonly hash: Buffer };
 
 /**
- * Computes closed days again, from the rows up to the chain of closings, and names whatever is not as it
- * was closed.
- * @param interval days from (inclusive) and to (exclusive); all of them where they are left out
+ * Computes closed days again, from the rows up to the chain of closings, and reports everything that has
+ * changed since the close.
+ * @param interval days from (inclusive) and to (exclusive); without it, all closed days
  */
 export async function verifyBooks(
   { db }: Service,
@@ -72,7 +72,7 @@ export async function verifyBooks(
   }, 'repeatable read');
 }
 
-/** The closing against the one before it, its own hash, and the audit. */
+/** Compares a closing with the one before it, its own hash, and the audit. */
 function verifyLink(closing: Stored, last: Stored | undefined, known: Map<string, string>): Break[] {
   const { day } = closing;
   const breaks: Break[] = [];

@@ -12,7 +12,7 @@ import { lockVoucher } from '../vouchers/queries.ts';
 import type { Entry } from './floats.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
-/** What an operator moves to and from single vouchers. */
+/** The operator's movements to and from single vouchers. */
 
 type Locked = { readonly balance_minor: bigint; readonly currency: string; readonly decimals: number };
 
@@ -29,7 +29,7 @@ const balances = ({ balance_minor, decimals }: Locked, deltaMinor: bigint) => {
 };
 
 /**
- * Corrects the balance of a voucher by a signed amount, never to an amount: ADJUSTMENT, from goodwill to
+ * Changes the balance of a voucher by a signed amount, never to a given balance: ADJUSTMENT, from goodwill to
  * the voucher or back.
  * @throws Refusal `30` without a reason; `18`, `94`, `14`, `44`, `54`, `40`, `51`, `13`
  */
@@ -56,16 +56,16 @@ export async function adjustVoucher(
 
 type CashOut = {
   readonly serialNumber: bigint;
-  /** Null: all that is left. */
+  /** Null pays out the whole balance. */
   readonly amountMinor: bigint | null;
-  /** The merchant that paid the cash; null: the operator did. */
+  /** The merchant that paid the cash, or null for the operator. */
   readonly merchantId: number | null;
   readonly reference: string;
 };
 
 /**
- * Books a remainder that was paid out in cash: CASH_OUT, from the voucher to the settlement account of
- * the merchant that paid, or to funding.
+ * Books a remainder that was paid out in cash: CASH_OUT, from the voucher to the settlement account of the
+ * merchant that paid, or to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `43`, `54`, `40`, `42`, `51`
  */
 export async function cashOut(operator: Operator, wanted: CashOut): Promise<Booked> {
@@ -88,7 +88,7 @@ export async function cashOut(operator: Operator, wanted: CashOut): Promise<Book
 }
 
 /**
- * Books what a voucher holds as paid to a state: ESCHEAT, from the voucher to funding.
+ * Books the balance of a voucher as paid to a state: ESCHEAT, from the voucher to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `40`, `42`
  */
 export async function escheatVoucher(
@@ -109,7 +109,7 @@ export async function escheatVoucher(
   });
 }
 
-/** The currency of a voucher, for an amount that is about it. @throws Refusal `14` */
+/** Returns the balance of a voucher, for the currency of an amount. @throws Refusal `14` */
 export async function voucherBalance(
   operator: Operator,
   serialNumber: bigint,
@@ -119,7 +119,7 @@ export async function voucherBalance(
   return { minor: found.balance_minor, decimals: found.decimals, currency: found.currency };
 }
 
-/** A redemption by its transaction id. @throws Refusal `60` */
+/** Returns a redemption by its transaction id. @throws Refusal `60` */
 export async function getRedemption({ service }: Operator, transactionId: string): Promise<Entry> {
   const [entry] = await service.db.query<Entry>(findEntry(transactionId));
   if (entry?.kind !== 'REDEMPTION' || entry.original_id !== null)
@@ -134,12 +134,12 @@ type Row = {
   readonly new_minor: bigint;
 };
 
-/** The reversal, and the redemption in the place of the first; null after a full reversal. */
+/** The reversal, and the redemption that replaces the first one (null after a full reversal). */
 type Corrected = Booked & { readonly newId: string | null };
 
 /**
- * Corrects the amount of a redemption on a merchant's behalf, as the merchant's own update would: once,
- * in one step. The same correction again returns the first result.
+ * Corrects the amount of a redemption on a merchant's behalf, like the merchant's own update: once, and in
+ * one step. The same correction again returns the first result.
  * @param amountMinor 0 reverses it in full
  * @throws Refusal `30` without a reason; `44`, `43`, `54`, `58`, `51`
  */

@@ -6,8 +6,8 @@ import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queri
 import { amount, byCurrency, type Maker, nextDay } from './report.ts';
 
 /**
- * The account kinds in the order in which reports print them: what is owed to others, what is the
- * operator's own, and the money itself.
+ * The account kinds in the order in which reports print them: debts to others, the operator's own money, and
+ * the funding behind both.
  */
 const KINDS = [
   'FLOAT',
@@ -32,7 +32,7 @@ type KindRow = {
   readonly credits: bigint;
 };
 
-/** R1: opening, debits, credits and closing of each account kind. They sum to 0. */
+/** R1: opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
 export const trialBalance: Maker = async ({ tx, startsAt, endsAt }) => {
   const rows = await tx.query<KindRow>(sumKinds(startsAt, endsAt));
   return byCurrency(rows).map(([currency, kinds]) => {
@@ -58,8 +58,7 @@ const OWED = ['VOUCHER', 'RESERVE', 'FLOAT', 'SETTLEMENT', 'UNCLAIMED', 'VAT'] a
 const OWN = ['BREAKAGE', 'FEES', 'GOODWILL'] as const;
 
 /**
- * R3: what was owed to others at the end of each day, what was the operator's own, and the money that is
- * there for both.
+ * R3: what the operator owed to others at the end of each day, its own money, and the funding behind both.
  */
 export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => {
   const rows = await tx.query<DayRow>(listDayBalances(from, to));
@@ -101,7 +100,7 @@ export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => 
           own.filter((row) => row.day === day).map((row) => [row.account_kind, row.balance_minor]),
         );
         const of = (kind: string) => held.get(kind) ?? 0n;
-        // What is in transit between shards left a float for a voucher.
+        // Money in transit between shards has left a float for a voucher.
         const owed = OWED.map((kind) => (kind === 'RESERVE' ? of('RESERVE') + of('TRANSIT') : of(kind)));
         const ours = OWN.map(of);
         const cells = [...owed, total(owed), ...ours, total(ours), -of('FUNDING')];
@@ -125,8 +124,8 @@ type SummaryRow = {
 };
 
 /**
- * R13: what the operator's bank holds against the books, at the end of the interval. What is not
- * explained by own money, the books, and what is under way is an error on one of the two sides.
+ * R13: compares the operator's bank account with the books at the end of the interval. A difference that own
+ * money and unmatched items do not explain is an error on one of the two sides.
  */
 export const bankReconciliation: Maker = async ({ tx, to, endsAt }) => {
   const rows = await tx.query<SummaryRow>(summarizeBank(to, endsAt));
@@ -155,7 +154,7 @@ export const bankReconciliation: Maker = async ({ tx, to, endsAt }) => {
   });
 };
 
-/** The entries of the interval, and what they are matched with. */
+/** Lists the bank entries of the interval, and the movements that they are matched with. */
 export const bankEntries: Maker = async ({ tx, from, to }) => {
   const rows = await tx.query<EntryRow & { movements: string | null }>(listEntriesBetween(from, to));
   return byCurrency(rows).map(([currency, own]) => ({
@@ -178,7 +177,7 @@ export const bankEntries: Maker = async ({ tx, from, to }) => {
 };
 
 /**
- * R12: the movements of closed days on the account numbers of another bookkeeping. Debits are equal to
+ * R12: the movements of closed days on the account numbers of the operator's accounting system. Debits equal
  * credits.
  */
 export const generalLedger: Maker = async ({ tx, from, to }) => {

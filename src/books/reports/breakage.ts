@@ -12,8 +12,8 @@ type MovementRow = {
 };
 
 /**
- * R5: what expired, as it was booked; how cohorts are redeemed; and what is estimated never to be, which
- * is never posted. Cohorts and the estimate are of closed days only.
+ * R5: expired amounts as booked, the redemption of cohorts, and an estimate of what will never be redeemed.
+ * The estimate is never posted. Cohorts and the estimate exist for closed days only.
  */
 export const breakage: Maker = async (scope) => {
   const tables = await booked(scope);
@@ -46,7 +46,7 @@ const booked: Maker = async ({ tx, names, startsAt, endsAt }) => {
   });
 };
 
-/** What a cohort came to. */
+/** The sums of a cohort. */
 type Sums = { issued: bigint; redeemed: bigint; expired: bigint; other: bigint };
 
 function addTo(sums: Sums, { kind, is_credit, amount_minor }: CohortRow): void {
@@ -59,7 +59,7 @@ function addTo(sums: Sums, { kind, is_credit, amount_minor }: CohortRow): void {
 
 const none = (): Sums => ({ issued: 0n, redeemed: 0n, expired: 0n, other: 0n });
 
-/** By product and month of issue, month by month: cumulated. */
+/** The cohorts by product and month of issue, with cumulative sums month by month. */
 const cohorts: Maker = async ({ tx, names, to }) => {
   const rows = await tx.query<CohortRow>(listCohorts(null, to));
   return byCurrency(rows).map(([currency, own]) => {
@@ -101,10 +101,13 @@ const cohorts: Maker = async ({ tx, names, to }) => {
 
 const MILLION = 1_000_000n;
 
-/** Half up; of amounts that are not negative. */
+/** Divides amounts that are not negative, and rounds half up. */
 const divide = (part: bigint, whole: bigint) => (2n * part + whole) / (2n * whole);
 
-/** What is never redeemed at a rate, and how much of that is recognized with so much redeemed. */
+/**
+ * Returns the part that will never be redeemed at a rate, and how much of it to recognize at the present
+ * redemptions.
+ */
 function recognize(issued: bigint, redeemed: bigint, ratePpm: number) {
   const estimated = divide(issued * BigInt(ratePpm), MILLION);
   const expected = issued - estimated;
@@ -121,7 +124,7 @@ type Rate = {
   readonly reason: string;
 };
 
-/** Proposed, never posted: nothing where what expires belongs to a state. */
+/** Proposes an estimate, which is never posted. Proposes nothing if expired money belongs to a state. */
 const estimate: Maker = async ({ tx, names, from, to }) => {
   const rates = new Map((await tx.query<Rate>(listRates())).map((rate) => [rate.product_id, rate]));
   const rows = await tx.query<CohortRow>(listCohorts(from, to));

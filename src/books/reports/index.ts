@@ -9,14 +9,14 @@ import { daysOf, type Maker, openScope, type Report, type Table, type Wanted, wr
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, vat } from './tax.ts';
 
-/** The reports, by number and by name (docs/explanation/books.md). R8 streams: transactions.ts. */
+/** The reports, by number and name (docs/explanation/books.md). R8 is streamed: see transactions.ts. */
 type Kind = {
   readonly report: string;
   readonly name: string;
   readonly make: Maker;
-  /** Made at the close: there is none of a day that is not closed. */
+  /** The report exists for closed days only: its data is made at the close. */
   readonly closedOnly?: true;
-  /** It can be of one merchant alone. */
+  /** The report can be restricted to one merchant. */
   readonly byMerchant?: true;
 };
 
@@ -45,12 +45,12 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
 ];
 
-/** @returns undefined for a number or name that no report has */
+/** Returns the report of a number or name, or undefined if there is none. */
 export function findReport(name: string): Kind | undefined {
   return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
 }
 
-/** @throws Refusal `30` for a section that the report has not */
+/** @throws Refusal `30` for a section that the report does not have */
 function selectSection(tables: readonly Table[], section: string | undefined): readonly Table[] {
   if (section === undefined) return tables;
   const found = tables.filter((table) => table.section === section);
@@ -60,16 +60,16 @@ function selectSection(tables: readonly Table[], section: string | undefined): r
   return found;
 }
 
-/** Names the first day that is not closed. */
+/** Returns a refusal that names the first day that is not closed. */
 function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
   const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
   return wrong('to', `${open} is not closed, and ${name} is made of closed days only`);
 }
 
 /**
- * Makes a report of an interval of days, from aggregates: of closed days it never changes.
- * @throws Refusal `30` for days of which the books know nothing, for a report of closed days of others, and
- * for a merchant where the report is of all
+ * Makes a report of an interval of days from aggregates. A report of closed days never changes.
+ * @throws Refusal `30` for days that are not in the books, for days that are not closed if the report is of
+ * closed days only, and for a merchant if the report cannot be restricted to one
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
   if (wanted.merchantId !== undefined && !kind.byMerchant)

@@ -30,7 +30,9 @@ type BalanceRow = {
   readonly balance_minor: bigint;
 };
 
-/** The columns that a movement of a voucher adds to: `+` towards it, `-` away from it. */
+/**
+ * The column that each movement of a voucher changes: `+` increases the voucher's balance, `-` decreases it.
+ */
 const COLUMNS: Readonly<Record<string, string>> = {
   '+ACTIVATION': 'issued',
   '+IMPORT': 'imported',
@@ -47,7 +49,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
 };
 const MOVED = [...new Set(Object.values(COLUMNS))];
 
-/** Movements by column; 0 where there were none. */
+/** The movements of a line by column; 0 if there were none. */
 class Line {
   opening = 0n;
   #net = 0n;
@@ -78,8 +80,8 @@ type Keyed = { readonly currency: string; readonly product_id: number; readonly 
 const keyOf = ({ currency, product_id, issuer_id }: Keyed) => `${currency} ${product_id} ${issuer_id}`;
 
 /**
- * R2: what vouchers hold, by product and issuer, rolled forward from the beginning of the interval to its
- * end; then the total of each currency.
+ * R2: the balances of vouchers by product and issuer, rolled forward from the start of the interval to its
+ * end, then the total of each currency.
  */
 export const liability: Maker = async (scope) => {
   const { tx, names, startsAt, endsAt } = scope;
@@ -93,7 +95,7 @@ export const liability: Maker = async (scope) => {
   for (const row of await tx.query<BalanceRow>(listBalancesAt(startsAt)))
     if (row.account_kind === 'VOUCHER') lineOf(row).opening += row.balance_minor;
   for (const row of await tx.query<MovementRow>(listMovements(startsAt, endsAt))) {
-    // What a replacement moves stays within its product and issuer.
+    // A replacement moves money within one product and issuer.
     if (row.kind === 'REPLACEMENT') continue;
     if (row.credit_kind === 'VOUCHER') lineOf(row).add(row.kind, true, row.amount_minor);
     if (row.debit_kind === 'VOUCHER') lineOf(row).add(row.kind, false, row.amount_minor);
@@ -132,7 +134,7 @@ export const liability: Maker = async (scope) => {
   return [...rows, ...totals];
 };
 
-/** Vouchers with a balance at the end of the last day; undefined where it is not closed. */
+/** Counts the vouchers with a balance at the end of the last day; undefined if that day is not closed. */
 async function vouchersAtEnd({ tx, to, isClosed }: Scope): Promise<Map<string, bigint> | undefined> {
   if (!isClosed) return undefined;
   const day = dayBefore(to);
@@ -161,7 +163,10 @@ type AgingRow = {
   readonly amount_minor: bigint;
 };
 
-/** Vouchers, what they hold, and its share, of each part of a basis by its lower bound. */
+/**
+ * Returns the parts of a basis by lower bound: the number of vouchers, their balance, and its share of the
+ * total.
+ */
 function partsOf(rows: readonly AgingRow[], basis: string, bounds: readonly number[], currency: string) {
   const own = rows.filter((row) => row.basis === basis);
   const whole = own.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
@@ -176,8 +181,8 @@ function partsOf(rows: readonly AgingRow[], basis: string, bounds: readonly numb
 const FIGURES = ['vouchers', 'outstanding', 'sharePercent'];
 
 /**
- * R4: vouchers with a balance at the end of the interval, by the days until they expire, and by the days
- * since they were used.
+ * R4: vouchers with a balance at the end of the interval, by the days until they expire and by the days since
+ * their last use.
  */
 export const aging: Maker = async ({ tx, to }) => {
   const rows = await tx.query<AgingRow>(listAging(dayBefore(to)));
@@ -194,7 +199,7 @@ export const aging: Maker = async ({ tx, to }) => {
   }));
 };
 
-/** Twelve months ahead, and what expires later. */
+/** The next twelve months, and one column for all later months. */
 const LAST_MONTH = 13;
 
 /** R4: the same vouchers by the month in which they expire, in the zone of the books. */
@@ -218,7 +223,7 @@ function monthAfter(day: string, ahead: number): string {
   return `${Math.floor(month / 12)}-${String((month % 12) + 1).padStart(2, '0')}`;
 }
 
-/** R9: what merchants redeemed of the vouchers of which issuer. */
+/** R9: the redemptions of each merchant by the issuer of the voucher. */
 export const issuerAcceptor: Maker = async ({ tx, names, startsAt, endsAt }) => {
   const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
   const redeemed = rows.filter(({ kind }) => kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL');
@@ -254,11 +259,11 @@ export type CohortRow = Keyed & {
   readonly months_since: number;
   readonly rows: bigint;
   readonly amount_minor: bigint;
-  /** Of the interval alone. */
+  /** The amount of this interval alone. */
   readonly recent_minor: bigint;
 };
 
-/** R2 by the month in which vouchers were issued: closed days only. */
+/** R2 by the month in which the vouchers were issued, for closed days only. */
 export const liabilityByMonth: Maker = async ({ tx, names, from, to }) => {
   const rows = await tx.query<CohortRow>(listCohorts(from, to));
   return byCurrency(rows).map(([currency, own]) => {

@@ -1,13 +1,16 @@
 import { type Sql, sql } from '../../db/sql.ts';
 
-/** A report reads aggregates; one of an open day reads the rows since the last sealed slice as well. */
+/**
+ * Lets a report run longer than a request. It reads aggregates; for an open day it also reads the rows since
+ * the last sealed slice.
+ */
 export const allowLongReport: readonly Sql[] = [
   sql`set transaction read only`,
   sql`set local statement_timeout = '10min'`,
   sql`set local enable_bitmapscan = on`,
 ];
 
-/** The codes and terms of products, and the names that merchants had at a time. */
+/** Lists the codes and terms of products, and the names of merchants at a time. */
 export function listNames(at: Date): Sql {
   return sql`
 select 'merchant' as what, m.id, coalesce((
@@ -22,7 +25,10 @@ export function findClosed(day: string): Sql {
   return sql`select hash, closed_at from book_closings where day = ${day}::date`;
 }
 
-/** Balances at an instant, and what moved them until another, by currency and account kind. */
+/**
+ * Returns the balances at an instant and the movements from then until another instant, by currency and
+ * account kind.
+ */
 export function sumKinds(from: Date, to: Date): Sql {
   return sql`
 select p.currency, p.account_kind, sum(p.opening)::bigint as opening, sum(p.debits)::bigint as debits,
@@ -39,14 +45,14 @@ from (
 group by 1, 2 order by 1, 2`;
 }
 
-/** Balances at an instant, by currency and account kind. */
+/** Returns the balances at an instant, by currency and account kind. */
 export function sumBalancesAt(at: Date): Sql {
   return sql`
 select currency, account_kind, sum(balance_minor)::bigint as balance_minor from balances_at(${at})
 group by 1, 2 order by 1, 2`;
 }
 
-/** Balances of the closed days of an interval, by currency and account kind. */
+/** Lists the balances of the closed days of an interval, by currency and account kind. */
 export function listDayBalances(from: string, to: string): Sql {
   return sql`
 select c.day::text as day, b.currency, b.account_kind, sum(b.balance_minor)::bigint as balance_minor
@@ -60,7 +66,7 @@ export function listBalancesAt(at: Date): Sql {
 select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor from balances_at(${at})`;
 }
 
-/** The movements of an interval. */
+/** Lists the movements of an interval. */
 export function listMovements(from: Date, to: Date): Sql {
   return sql`
 select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows,
@@ -69,8 +75,8 @@ from movements(${from}, ${to})`;
 }
 
 /**
- * What was reversed in an interval of redemptions before its first day: of closed days from their sums, of
- * the rest from the journal.
+ * Lists the reversals in an interval of redemptions before its first day. Those of closed days are read from
+ * their sums, the rest from the journal.
  */
 export function listEarlierReversals(first: string, from: Date, to: Date): Sql {
   return sql`
@@ -92,7 +98,7 @@ where r.original_day < ${first}::date
 group by 1, 2, 3`;
 }
 
-/** The commission of an interval and the VAT on it, by the product that they are of. */
+/** Lists the commission of an interval and the VAT on it, by the product that they belong to. */
 export function listCommission(from: string, to: string): Sql {
   return sql`
 select f.currency, k.kind, k.debit_kind, k.credit_kind, f.merchant_id, f.product_id, count(*) as rows,
@@ -109,7 +115,7 @@ where f.day >= ${from}::date and f.day < ${to}::date and k.amount_minor <> 0
 group by 1, 2, 3, 4, 5, 6`;
 }
 
-/** Vouchers with a balance at the end of the closed days of an interval. */
+/** Counts the vouchers with a balance at the end of each closed day of an interval. */
 export function countVouchers(from: string, to: string): Sql {
   return sql`
 select day::text as day, currency, product_id, issuer_id, sum(vouchers)::bigint as vouchers
@@ -123,8 +129,8 @@ where day = ${day}::date order by currency, basis, lower_bound`;
 }
 
 /**
- * Movements of vouchers by the month of their activation, up to a day, and those of the interval by
- * themselves.
+ * Lists the movements of vouchers up to a day by the month of activation, and separately those of the
+ * interval.
  */
 export function listCohorts(from: string | null, to: string): Sql {
   return sql`
@@ -136,7 +142,7 @@ select currency, product_id, issuer_id, issue_month::text as issue_month, kind::
 from book_cohorts where day < ${to}::date group by 1, 2, 3, 4, 5, 6, 7`;
 }
 
-/** The rate of breakage that is estimated for each product: the newest. */
+/** Lists the newest breakage rate of each product. */
 export function listRates(): Sql {
   return sql`
 select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
@@ -155,7 +161,10 @@ insert into book_breakage_rates (product_id, rate_ppm, set_by, reason, set_at)
 values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.now})`;
 }
 
-/** The lines on a merchant's floats in the order of time and id. 5,000,000,000 is where reserves begin. */
+/**
+ * Lists the lines on a merchant's floats in the order of time and id. Account numbers of reserves begin at
+ * 5,000,000,000.
+ */
 export function listFloatLines(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.currency, coalesce(j.reference, b.reference) as reference,
@@ -174,7 +183,7 @@ where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
 order by j.currency, j.occurred_at, j.id`;
 }
 
-/** The references of the bank's entries that movements are matched with. */
+/** Lists the references of the bank entries that movements are matched with. */
 export function listBankReferences(movements: readonly string[]): Sql {
   return sql`
 select m.movement_id as id, string_agg(e.entry_reference, ' ' order by e.id) as reference
@@ -182,7 +191,7 @@ from bank_matches m join bank_entries e on e.id = m.entry_id
 where m.movement_id = any (${movements}::uuid[]) group by m.movement_id`;
 }
 
-/** The settlements of a merchant that overlap an interval, drafts left out. */
+/** Lists the settlements of a merchant that overlap an interval, without drafts. */
 export function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select currency, starts_at, ends_at,
@@ -192,8 +201,8 @@ where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${from} and
 }
 
 /**
- * A page of a merchant's own transactions behind an id, oldest first. A row that was found late counts in the
- * slice that it was booked in.
+ * Lists a page of a merchant's own transactions after an id, oldest first. A late row counts in the slice in
+ * which it was booked.
  */
 export function listMerchantRows(
   merchantId: number,
@@ -202,7 +211,7 @@ export function listMerchantRows(
   after: string,
   count: number,
 ): Sql {
-  // Each part reads an index of its own.
+  // Each part reads its own index.
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
   j.currency,
@@ -228,8 +237,7 @@ order by j.id limit ${count}`;
 }
 
 /**
- * The batches of a merchant whose vouchers were activated by their generation, and may have been in an
- * interval.
+ * Lists the batches of a merchant whose vouchers were activated by generation, possibly within an interval.
  */
 export function listGeneratedBatches(merchantId: number, from: Date, to: Date): Sql {
   return sql`
@@ -240,7 +248,7 @@ where merchant_id = ${merchantId} and value_minor is not null and activation = '
 order by accepted_at, id`;
 }
 
-/** A page of the activations of a batch behind a serial number. */
+/** Lists a page of the activations of a batch after a serial number. */
 export function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,

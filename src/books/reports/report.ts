@@ -19,7 +19,7 @@ type Product = {
 
 type Row = { what: string; id: number; name: string; scope: string | null; expiry_policy: string | null };
 
-/** The names of merchants at a time, and the codes and terms of products. */
+/** Returns the names of merchants at a time, and the codes and terms of products. */
 export async function readNames(tx: Queries, at: Date): Promise<Names> {
   const rows = await tx.query<Row>(listNames(at));
   const products = rows.filter(({ what }) => what === 'product');
@@ -42,33 +42,33 @@ async function findLastClosed(tx: Queries, day: string) {
 export const productOf = ({ products }: Names, id: number) => products.get(id)?.code ?? '';
 export const merchantOf = ({ merchants }: Names, id: number) => (id === 0 ? '' : (merchants.get(id) ?? ''));
 
-/** What is reported on: days from (inclusive) and to (exclusive), in the zone of the books. */
+/** The request for a report: days from (inclusive) and to (exclusive), in the zone of the books. */
 export type Wanted = {
   readonly from: string;
   readonly to: string;
   readonly merchantId?: number | undefined;
-  /** Of a report with several kinds of tables: this one alone. */
+  /** Only this section of a report that has several. */
   readonly section?: string | undefined;
 };
 
 /** An amount as exact decimal text, or another cell. */
 export type Cell = string | number | null | { readonly amount: string };
 
-/** Rows of one currency. */
+/** A table of one currency. */
 export type Table = {
-  /** Of a report with several kinds of tables. */
+  /** The name of the section, if the report has several. */
   readonly section?: string;
   readonly currency: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 };
 
-/** An interval with what is known of it. */
+/** The requested interval with its times and names. */
 export type Scope = Wanted & {
   readonly service: Service;
   readonly tx: Queries;
   readonly startsAt: Date;
-  /** Of an interval that has not ended: now. */
+  /** The end of the interval, or now if it has not ended. */
   readonly endsAt: Date;
   readonly zone: string;
   readonly isClosed: boolean;
@@ -83,11 +83,11 @@ export type Report = {
   readonly startsAt: Date;
   readonly endsAt: Date;
   readonly zone: string;
-  /** A closed report never changes. A provisional one has days that are not closed. */
+  /** A closed report never changes. A provisional report includes days that are not closed. */
   readonly state: 'closed' | 'provisional';
-  /** Of the last day; null where that is not closed. */
+  /** The hash of the last day; null if that day is not closed. */
   readonly closingHash: string | null;
-  /** When the last day was closed; of a provisional report: now. */
+  /** The time at which the last day was closed, or now for a provisional report. */
   readonly madeAt: Date;
   readonly sign: 'credit minus debit';
   readonly tables: readonly Table[];
@@ -96,7 +96,7 @@ export type Report = {
 /** Makes the tables of a report. */
 export type Maker = (scope: Scope) => Promise<readonly Table[]>;
 
-/** What is known of an interval. */
+/** Reads the times and names of an interval. */
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) throw new Error('an interval without days was to be reported');
@@ -120,8 +120,8 @@ export async function openScope(service: Service, tx: Queries, wanted: Wanted, d
 }
 
 /**
- * The days of an interval. One that begins before the books begins with their first day.
- * @throws Refusal `30` where the books have none of its days
+ * Returns the days of an interval. If it begins before the books, the result begins with their first day.
+ * @throws Refusal `30` if none of its days is in the books
  */
 export async function daysOf(service: Service, { from, to }: Wanted): Promise<ListedDay[]> {
   const days = await listDays(service);
@@ -131,7 +131,7 @@ export async function daysOf(service: Service, { from, to }: Wanted): Promise<Li
   throw wrong('from', `the books have no day ${from}: they have those from ${begins} to ${ends}`);
 }
 
-/** A field of what is wanted that cannot be. */
+/** Returns a refusal of one field of a request. */
 export function wrong(field: keyof Wanted, message: string): Refusal {
   const errors = [{ field, rule: 'report', message }];
   return new Refusal('30', { message: `Invalid request: ${message}`, errors });
@@ -143,19 +143,19 @@ export function nextDay(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
-/** An amount of a currency as a cell. */
+/** Returns an amount of a currency as a cell. */
 export function amount(minor: bigint, currency: string): Cell {
   return { amount: toText({ minor, decimals: decimalsOf(currency) ?? 2 }) };
 }
 
-/** A share as text in percent, with two decimals; rounded half up, for the eye only. */
+/** Returns a share in percent as text with two decimals, rounded half up. It is for display only. */
 export function percent(part: bigint, whole: bigint): string {
   if (whole === 0n) return '0.00';
   const hundredths = (part * 20_000n + whole) / (2n * whole);
   return toText({ minor: hundredths, decimals: 2 });
 }
 
-/** Rows by currency, in the order of the currencies. */
+/** Groups rows by currency, in the order of the currencies. */
 export function byCurrency<Row extends { readonly currency: string }>(
   rows: readonly Row[],
 ): [string, Row[]][] {

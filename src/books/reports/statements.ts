@@ -43,7 +43,7 @@ type FloatLine = {
   readonly amount_minor: bigint;
 };
 
-/** R6: the lines on a merchant's floats, with the balance after each, in the order of time. */
+/** R6: the lines on a merchant's floats in the order of time, with the balance after each. */
 export const floatStatement: Maker = async (scope) => {
   const { tx, startsAt, endsAt } = scope;
   const merchantId = requireMerchantOf(scope);
@@ -86,10 +86,12 @@ type MovementRow = {
   readonly amount_minor: bigint;
 };
 
-/** Reversals of redemptions before the interval, as a kind of their own. */
+/** The kind of line for reversals of redemptions before the interval. */
 const EARLIER = 'EARLIER_REVERSAL';
 
-/** What moved a settlement account, by the column it adds to; a reversal is subtracted from its own. */
+/**
+ * The column that each movement of a settlement account adds to. A reversal is subtracted from its column.
+ */
 const SETTLED: Readonly<Record<string, string>> = {
   REDEMPTION: 'redeemed',
   REDEMPTION_REVERSAL: 'reversed',
@@ -106,8 +108,8 @@ const COLUMNS = ['redeemed', 'reversed', 'earlierReversed', 'cashedOut', 'commis
 const COUNTED = ['REDEMPTION', 'REDEMPTION_REVERSAL', EARLIER];
 
 /**
- * The movements of the interval. Reversals of redemptions before it are moved to lines of their own, and
- * commission, which is booked without a product, to the lines of the products that it is of.
+ * Lists the movements of the interval. Reversals of redemptions before the interval get their own lines.
+ * Commission is booked without a product, so it is moved to the lines of its products.
  */
 async function listSettled({ tx, from, to, startsAt, endsAt }: Scope): Promise<MovementRow[]> {
   const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
@@ -126,7 +128,8 @@ async function listSettled({ tx, from, to, startsAt, endsAt }: Scope): Promise<M
 }
 
 /**
- * R7: what was settled with each merchant, by product; then the settlement account from opening to closing.
+ * R7: the settled amounts of each merchant by product, then the settlement account from opening to closing
+ * balance.
  */
 export const settlementStatement: Maker = async (scope) => {
   const { tx, names, startsAt, merchantId } = scope;
@@ -178,7 +181,7 @@ export const settlementStatement: Maker = async (scope) => {
   });
 };
 
-/** Whether the rows of each kind cancel each other out. */
+/** Returns whether the rows of each kind cancel each other out. */
 const isEmpty = (rows: readonly MovementRow[]) => rows.every(({ kind }) => countOf(rows, kind) === '0');
 
 const countOf = (rows: readonly MovementRow[], kind: string) =>

@@ -2,11 +2,11 @@ import { Refusal } from '../../refusal.ts';
 import { type DormantRow, listDormant, sumVat, type VatRow } from '../tax.queries.ts';
 import { amount, byCurrency, type Cell, type Maker } from './report.ts';
 
-/** A report that names more is not read: the rules are to be made by product. */
+/** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
 const DORMANT_MAX = 100_000;
 const MILLION = 1_000_000n;
 
-/** R10: vouchers that are dormant at the end of the interval, by the rule that says so. */
+/** R10: vouchers that are dormant at the end of the interval, each with the rule that applies. */
 export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
   const rows = await tx.query<DormantRow>(listDormant(endsAt, zone, DORMANT_MAX + 1));
   if (rows.length > DORMANT_MAX)
@@ -24,9 +24,9 @@ export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
 };
 
 /**
- * R11: for the tax adviser. VAT is part of the value: of what was issued where a voucher has a single
- * purpose, of what was redeemed where it has several. The tax of each line is rounded once, half away
- * from zero.
+ * R11: VAT, for the tax adviser. The value of a voucher includes VAT. It is due on the issued value of
+ * single-purpose vouchers, and on the redeemed value of multi-purpose vouchers. The tax of each line is
+ * rounded once, half away from zero.
  */
 export const vat: Maker = async ({ tx, from, to }) => {
   const rows = await tx.query<VatRow>(sumVat(from, to));
@@ -61,7 +61,7 @@ export const vat: Maker = async ({ tx, from, to }) => {
   }));
 };
 
-/** What is left of an amount without the VAT that it holds. */
+/** Returns an amount without the VAT that it includes. */
 function baseOf(minor: bigint, ratePpm: bigint): bigint {
   const whole = MILLION + ratePpm;
   const size = ((minor < 0n ? -minor : minor) * MILLION * 2n + whole) / (2n * whole);

@@ -11,7 +11,7 @@ import {
 } from './queries.ts';
 import { daysOf, openScope, productOf, type Report, type Table, type Wanted } from './report.ts';
 
-/** Rows that are read at a time. */
+/** The number of rows that are read at a time. */
 const PAGE = 500;
 const HOUR_MS = 3_600_000;
 
@@ -26,7 +26,7 @@ type Row = {
   readonly currency: string;
   readonly reference: string | null;
   readonly original_id: string | null;
-  /** Null for an activation by generation, which no settlement holds. */
+  /** Null for an activation by generation, which belongs to no settlement. */
   readonly booked_at: Date | null;
 };
 
@@ -50,10 +50,11 @@ const TRANSACTION_COLUMNS = [
 ] as const;
 
 /**
- * R8: the transactions of a merchant in an interval, oldest first, however many: the ones that it made,
- * in the order of their ids, and those of vouchers that it generated active, batch by batch; each with the
- * approved settlement that holds it. Reads a page at a time. Never a full code or a PIN.
- * @throws Refusal `30` for days of which the books know nothing
+ * R8: the transactions of a merchant in an interval, oldest first, without a limit. First come the merchant's
+ * own transactions in the order of their ids, then the vouchers that it generated active, batch by batch.
+ * Each is shown with the approved settlement that includes it. Rows are read page by page, and never contain
+ * a full code or a PIN.
+ * @throws Refusal `30` for days that are not in the books
  */
 export async function* streamTransactions(
   service: Service,
@@ -107,7 +108,7 @@ export async function* streamTransactions(
   }
 }
 
-/** The time in a zone, as `2026-01-31 12:00:00`. */
+/** Returns a function that formats times in a zone, such as `2026-01-31 12:00:00`. */
 function localTime(zone: string): (time: Date) => string {
   const format = new Intl.DateTimeFormat('sv-SE', {
     timeZone: zone,
@@ -117,12 +118,12 @@ function localTime(zone: string): (time: Date) => string {
   return (time) => format.format(time);
 }
 
-/** Reports as CSV. A report of a closed day is the same to the byte, whenever and wherever it is made. */
+/** Reports as CSV. A report of closed days is the same to the byte, whenever and wherever it is made. */
 
-/** What every row begins with, so that a row says by itself what it is of. */
+/** The first columns of every row. They show which report the row belongs to. */
 const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
 
-/** A report, with a header for each kind of table. */
+/** Returns a report as CSV, with a header for each kind of table. */
 export function reportCsv(made: Report, style: CsvStyle): string {
   const head = (table: Table) => [
     ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
@@ -139,7 +140,7 @@ export function reportCsv(made: Report, style: CsvStyle): string {
     .join('');
 }
 
-/** R8, line by line. */
+/** Writes R8 line by line. */
 export async function* transactionsCsv(
   lines: AsyncIterable<TransactionLine>,
   style: CsvStyle,
