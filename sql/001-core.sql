@@ -1,14 +1,13 @@
--- 001: merchants and their keys, products, batches, vouchers, and the ledger under them.
--- Nothing stands before it, so nothing is locked; it takes milliseconds on an empty database.
+-- 001: merchants and their keys, products, batches, vouchers, the ledger. Locks nothing; takes milliseconds.
 -- A later migration that only adds has a line "Works from: NNN" (STYLE.md, "Migrations").
 --
--- The same schema runs on one PostgreSQL (15 to 18) and, distributed, on Citus (distribute.sql).
--- Everything about one voucher lies in one bucket: its row, its journal rows, its webhook deliveries. The
--- bucket is the distribution column. On one server there is one bucket, 0.
+-- The same schema runs on a single PostgreSQL server (15 to 18) and, distributed, on Citus (distribute.sql).
+-- All rows of one voucher are in one bucket: the voucher, its journal rows, its webhook deliveries. The
+-- bucket is the distribution column. A single server has one bucket, 0.
 
 create type account_kind as enum (
   'FUNDING', 'FLOAT', 'RESERVE', 'SETTLEMENT', 'TRANSIT',
-  'FEES', 'VAT', 'GOODWILL', 'UNCLAIMED', 'BREAKAGE' -- the operator's own, one for each currency
+  'FEES', 'VAT', 'GOODWILL', 'UNCLAIMED', 'BREAKAGE' -- the operator's accounts, one for each currency
 );
 create type entry_kind as enum (
   'TOP_UP',              -- funding -> float
@@ -21,7 +20,7 @@ create type entry_kind as enum (
   'REPLACEMENT',         -- voucher -> the voucher that replaces it
   'VOID',                -- voucher of a canceled batch -> reserve
   'RELEASE',             -- reserve of a canceled batch -> float
-  'EXPIRY',              -- voucher -> breakage, the issuer's float, or unclaimed, by the batch's expiry policy
+  'EXPIRY',              -- voucher -> breakage, the issuer's float or unclaimed, by the expiry policy
   'REINSTATEMENT',       -- where the expiry went -> voucher
   'FLOAT_REFUND',        -- float -> funding: an unused prepayment is paid back
   'FLOAT_CORRECTION',    -- float -> funding: a wrong top-up
@@ -46,7 +45,7 @@ create type operation as enum (
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');
 create type product_scope as enum ('network', 'issuer');
-create type expiry_policy as enum ('operator', 'issuer', 'unclaimed'); -- who is entitled to what expires
+create type expiry_policy as enum ('operator', 'issuer', 'unclaimed'); -- who receives expired value
 create type voucher_closure as enum ('CANCELED', 'REPLACED');
 
 create table products (
@@ -68,7 +67,7 @@ create table products (
   merchant_id integer, -- null: any merchant may sell it
   constraint products_values_ordered check (max_value_minor >= min_value_minor)
 );
--- The most decimals of any currency in use is one look-up.
+-- Makes the largest number of decimals in use a single index look-up.
 create index products_by_decimals on products (decimals);
 
 create table merchants (
@@ -79,7 +78,7 @@ create table merchants (
   default_product_id integer not null constraint merchants_default_product references products (id),
   suspended_at timestamptz,
   created_at timestamptz not null,
-  changed_by xid8 not null default pg_current_xact_id() -- the transaction that changed it last
+  changed_by xid8 not null default pg_current_xact_id() -- the transaction of the last change
 );
 create index merchants_by_change on merchants (changed_by);
 
@@ -87,22 +86,22 @@ create table api_keys (
   id text primary key,
   merchant_id integer not null constraint api_keys_merchant references merchants (id),
   secret_hash bytea not null, -- SHA-256 of a 256-bit secret: a slow hash would protect nothing more
-  scopes text[], -- of the merchant's permissions, these only; null: all of them
-  networks text[], -- may be used from these networks only, in CIDR; null: from anywhere
+  scopes text[], -- limits the key to these scopes; null: all scopes of the merchant
+  networks text[], -- limits the key to these networks, in CIDR; null: any network
   calls_per_second integer constraint api_keys_rate_bounds check (calls_per_second between 1 and 1000000),
   calls_burst integer constraint api_keys_burst_bounds check (calls_burst between 1 and 10000000),
   created_at timestamptz not null,
   expires_at timestamptz,
   revoked_at timestamptz,
-  rotated_to text, -- the key that takes its place
+  rotated_to text, -- the key that replaces it
   changed_by xid8 not null default pg_current_xact_id(),
   constraint api_keys_limit_is_whole check ((calls_per_second is null) = (calls_burst is null))
 );
 create index api_keys_by_merchant on api_keys (merchant_id);
 create index api_keys_by_change on api_keys (changed_by);
 
--- Every change of a merchant or a key carries the transaction that made it: the processes ask for what
--- has changed since they asked before (src/api-keys/cache.ts).
+-- Stores the transaction of every change of a merchant or a key. Each process asks for the changes since it
+-- last asked (src/api-keys/cache.ts).
 create function set_changed_by() returns trigger language plpgsql as $$
 begin
   new.changed_by := pg_current_xact_id();
@@ -111,33 +110,33 @@ end $$;
 create trigger merchants_changed before update on merchants for each row execute function set_changed_by();
 create trigger api_keys_changed before update on api_keys for each row execute function set_changed_by();
 
--- What a key did on one day (UTC): its calls, and how many of them were guesses (unknown codes, wrong PINs).
+-- The use of a key on one day (UTC): its calls, and how many were guesses (unknown codes, wrong PINs).
 create table api_key_days (
   key_id text not null,
   day date not null,
   calls bigint not null default 0,
   guesses integer not null default 0,
   last_call_at timestamptz,
-  blocked_at timestamptz, -- the key keeps guessing: calls that carry a PIN are declined until the next day
-  pardoned_guesses integer not null default 0, -- guesses up to here no longer count: an operator decided so
+  blocked_at timestamptz, -- too many guesses: calls with a PIN are declined until the next day
+  pardoned_guesses integer not null default 0, -- guesses that an operator decided no longer to count
   primary key (key_id, day)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
 
--- An account is a number. Numbers below 5,000,000,000 are rows of this table; 5,000,000,000 + n is the
--- reserve of batch n; numbers from 10,000,000,000 on are vouchers, by their serial number.
+-- An account is a number. Numbers below 5,000,000,000 are rows of this table. 5,000,000,000 + n is the
+-- reserve of batch n. Numbers from 10,000,000,000 on are the serial numbers of vouchers.
 create table accounts (
   id bigint generated by default as identity primary key
     constraint accounts_below_reserves check (id < 5000000000),
   kind account_kind not null constraint accounts_not_reserve check (kind <> 'RESERVE'),
-  merchant_id integer not null, -- 0: the operator's own
+  merchant_id integer not null, -- 0: the operator
   currency text not null,
   decimals smallint not null,
   constraint accounts_owner check ((kind in ('FLOAT', 'SETTLEMENT')) = (merchant_id > 0)),
   constraint accounts_one_each unique (merchant_id, currency, kind)
 );
 
--- The balance of a float is checked under its row's lock, so it is stored. Every activation that is paid
--- from a float updates its row: free space keeps the new version on the page and out of the indexes.
+-- The balance of a float is stored, since it is checked under its row's lock. Every activation that a float
+-- pays for updates its row: the free space keeps the new version on the same page, without index entries.
 create table floats (
   account_id bigint primary key constraint floats_account references accounts (id),
   merchant_id integer not null,
@@ -158,23 +157,24 @@ create table batches (
   product_id integer not null constraint batches_product references products (id),
   quantity integer not null constraint batches_quantity_positive check (quantity > 0),
   produced integer not null default 0,
-  value_minor bigint constraint batches_value_positive check (value_minor > 0), -- null: given at activation
+  -- null: each activation sets the value
+  value_minor bigint constraint batches_value_positive check (value_minor > 0),
   expires_at timestamptz not null,
   currency text not null,
   decimals smallint not null,
   activation product_activation not null,
   scope product_scope not null,
-  expiry_policy expiry_policy not null default 'operator', -- as the product's was when the batch was accepted
+  expiry_policy expiry_policy not null default 'operator', -- the product's when the batch was accepted
   status batch_status not null default 'PROCESSING',
   accepted_at timestamptz not null,
   progressed_at timestamptz not null,
   ended_at timestamptz,
-  failures smallint not null default 0, -- in a row
+  failures smallint not null default 0, -- consecutive failures
   failing_since timestamptz, -- null: the last chunk succeeded
-  failure text, -- why it was canceled, for the operator
-  voided_at timestamptz, -- of a canceled batch: when the last of its vouchers was taken back
-  swept_to bigint not null default 0, -- after its expiry: the last serial number that the sweep has seen
-  swept_at timestamptz, -- when the sweep had seen all of them
+  failure text, -- why it was canceled, shown to the operator
+  voided_at timestamptz, -- when the last voucher of a canceled batch was taken back
+  swept_to bigint not null default 0, -- the last serial number that the sweep after its expiry has seen
+  swept_at timestamptz, -- when the sweep had seen all its vouchers
   constraint batches_reference_once unique (merchant_id, reference),
   constraint batches_produced_bounds check (produced between 0 and quantity),
   constraint batches_complete_is_complete check (status <> 'COMPLETED' or produced = quantity),
@@ -183,32 +183,33 @@ create table batches (
 create index batches_in_process on batches (progressed_at) where status = 'PROCESSING';
 create index batches_to_sweep on batches (expires_at) where status = 'COMPLETED' and swept_at is null;
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
--- The batches whose vouchers were activated by their generation: a merchant's list of transactions shows
--- these.
+-- The batches whose vouchers were activated when they were generated. A merchant's list of transactions
+-- includes them.
 create index batches_activated on batches (merchant_id, ended_at)
   where status = 'COMPLETED' and value_minor is not null and activation = 'immediate';
 
--- Which buckets there are. A serial number is number * 64 + slot, and the slot follows from the code
--- alone (a keyed hash that no rotation changes), so the code and the serial number of a voucher lead to
--- the same bucket: slot % (number of rows here) is `position`. One server has one row, 0 and 0.
+-- The buckets. A serial number is number * 64 + slot, and the slot follows from the code alone (a keyed hash
+-- that no rotation changes), so the code and the serial number of a voucher lead to the same bucket. Its
+-- `position` is slot % (number of rows). A single server has one row, bucket 0 at position 0.
 create table buckets (
   bucket integer primary key,
   position integer not null
 );
 insert into buckets values (0, 0);
 
--- The first number gives the first serial number above the account numbers: 156250001 * 64 > 10,000,000,000.
+-- 156250001 * 64 > 10,000,000,000: the first serial number is above the account numbers.
 create sequence voucher_numbers as bigint start with 156250001 maxvalue 15624999999998;
 
--- A redemption updates a voucher, always in columns without an index: free space on the page (fillfactor)
--- keeps the new version on its page and out of the indexes.
+-- A redemption updates only columns that no index contains. The free space on the page (fillfactor) keeps the
+-- new version on the same page, without index entries.
 create table vouchers (
   serial_number bigint primary key,
   batch_id integer not null,
   bucket integer not null default 0,
   code_key uuid not null constraint vouchers_code_unique unique, -- HMAC of the code, cut to 128 bits
   pin_key uuid not null, -- HMAC of code and PIN, cut to 128 bits
-  sealed bytea not null, -- code and PIN under a data key of the key ring, bound to the serial number
+  -- code and PIN, encrypted under a data key of the key ring and bound to the serial number
+  sealed bytea not null,
   value_minor bigint, -- the value at activation; null: not activated
   balance_minor bigint not null default 0 constraint vouchers_never_negative check (balance_minor >= 0),
   activated_at timestamptz,
@@ -227,8 +228,8 @@ create table vouchers (
 );
 create index vouchers_by_batch on vouchers (batch_id, serial_number);
 
--- Vouchers whose sweep does not follow the expiry of their batch: extended one by one, or with money that
--- came back after the sweep.
+-- Vouchers that are not swept at the expiry of their batch: those that were extended one by one, and those to
+-- which money came back after the sweep.
 create table voucher_expiries (
   bucket integer not null default 0,
   serial_number bigint not null,
@@ -237,9 +238,9 @@ create table voucher_expiries (
 );
 create index voucher_expiries_due on voucher_expiries (due_at);
 
--- The journal: every movement of money is one row, from the debit account to the credit account. Rows are
--- never updated or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the
--- time: the journal is partitioned by month along them (002-partitions.sql).
+-- The journal. Every movement of money is one row, from the debit account to the credit account. Rows are
+-- never updated or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the time.
+-- The journal is partitioned by month along its ids (004-partitions.sql).
 create table journal (
   id uuid not null,
   debit_account bigint not null,
@@ -247,9 +248,9 @@ create table journal (
   amount_minor bigint not null constraint journal_amount_positive check (amount_minor > 0),
   occurred_at timestamptz not null,
   serial_number bigint, -- the voucher that the row is about
-  original_id uuid, -- of a reversal, and of what an update made: the redemption that was updated
+  original_id uuid, -- the reversed row; for all rows of an update, the updated redemption
   merchant_id integer,
-  batch_id integer, -- of an activation by generation, and of rows about a batch
+  batch_id integer, -- for activations by generation, and rows about a batch
   bucket integer not null default 0,
   kind entry_kind not null,
   currency text not null,
@@ -260,37 +261,36 @@ create table journal (
 create index journal_by_voucher on journal (serial_number, id) where serial_number is not null;
 create index journal_by_merchant on journal (merchant_id, id)
   where batch_id is null and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL');
--- All other movements on a merchant's float and settlement account: its statements show them.
+-- All other movements on a merchant's float and settlement account, for its statements.
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
 
--- Which batch, or which replacement of one voucher, was exported for print, in which format, when and by
--- whom. An export is recorded before its
--- first code leaves; its end is a row of its own, since the service may only insert here. An export
--- without an end was cut off, or still runs.
+-- The exports for print: of a batch, or of the voucher that replaced another. An export is recorded before
+-- its first code is sent. Its end is a separate row, since the service may only insert here. An export
+-- without an end was cut off, or is still running.
 create table batch_exports (
   id integer generated by default as identity primary key,
   batch_id integer not null,
-  serial_number bigint, -- of the one voucher that was exported; null: the whole batch
+  serial_number bigint, -- the only voucher that was exported; null: the whole batch
   format text not null constraint batch_exports_format check (format in ('csv', 'pdf')),
   exported_by text not null constraint batch_exports_by_length check (char_length(exported_by) between 1
     and 200),
   reason text constraint batch_exports_reason_length check (char_length(reason) between 1 and 500),
-  vouchers integer not null, -- how many there were to export at its start
+  vouchers integer not null, -- the number of vouchers to export when it started
   begun_at timestamptz not null
 );
 create index batch_exports_by_batch on batch_exports (batch_id, id);
 
 create table batch_export_ends (
   export_id integer primary key constraint batch_export_ends_export references batch_exports (id),
-  -- false: it failed or was interrupted, and some of its codes may be out nevertheless
+  -- false: it failed or was interrupted; some of its codes may have been sent
   complete boolean not null,
-  vouchers integer not null, -- how many were read for it
+  vouchers integer not null, -- the number of vouchers that were read
   ended_at timestamptz not null
 );
 
--- The service works as scrip_service. It may not write vouchers, journal and claims: the functions that
--- follow do, with the rights of the schema's owner.
+-- The service connects as scrip_service. This role may not write vouchers, journal and claims. The functions
+-- in the next files write them, with the rights of the schema's owner.
 grant usage on schema scrip to scrip_service;
 grant select on all tables in schema scrip to scrip_service;
 grant usage on all sequences in schema scrip to scrip_service;

@@ -1,7 +1,7 @@
--- 004: the monthly partitions of journal and webhook tables: made ahead, and dropped when they are old.
--- The service's role cannot change the schema, so these functions run with the rights of its owner.
--- Locks: creating a partition takes a lock on its parent that lets reads and writes pass (share update
--- exclusive), and an exclusive one on the default partition, which is empty; milliseconds each.
+-- 004: creates the monthly partitions of the journal and the webhook tables ahead of time, and drops old
+-- ones. The service's role cannot change the schema, so these functions run with the rights of its owner.
+-- Locks: creating a partition takes a lock on its parent that does not block reads and writes (share update
+-- exclusive), and an exclusive lock on the default partition, which is empty. Each takes milliseconds.
 
 -- The least id of a time: the ids made at that time or later are as great or greater.
 -- Declared immutable although extract() is not, in general: the epoch does not depend on the time zone.
@@ -10,13 +10,13 @@ create function id_floor(at timestamptz) returns uuid language sql immutable par
     '0') || '70008000000000000000')::uuid
 $$;
 
--- Rows of a month for which there is no partition go to the default one: a clock far ahead, or a service
--- that was off for more than a year, loses nothing.
+-- Rows of a month without a partition go to the default one. Nothing is lost if a clock is far ahead, or if
+-- the service was off for more than a year.
 create table journal_default partition of journal default;
 create table webhook_deliveries_default partition of webhook_deliveries default;
 create table webhook_attempts_default partition of webhook_attempts default;
 
--- Makes the partition of each month from `first` to `last` where it is missing. Returns how many were made.
+-- Creates the missing partitions of the months from `first` to `last`. Returns how many it created.
 create function create_partitions(first timestamptz, last timestamptz) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -34,7 +34,7 @@ begin
       if to_regclass(format('scrip.%I', parent || to_char(month, '_YYYY_MM'))) is null then
         lower_id := id_floor(month at time zone 'UTC');
         upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
-        -- Rows of this month are in the default partition already: they stay there, and so do those to come.
+        -- Rows of this month are already in the default partition: they stay there, and later ones join them.
         execute format('select exists (select from %I where %I >= $1 and %I < $2)', parent || '_default',
           case parent when 'journal' then 'id' else 'event_id' end, case parent when 'journal' then 'id'
             else 'event_id' end)
@@ -42,8 +42,8 @@ begin
         if not is_taken then
           execute format('create table %I partition of %I for values from (%L) to (%L)',
             parent || to_char(month, '_YYYY_MM'), parent, lower_id, upper_id);
-          -- A journal is only added to: its rows are frozen and its statistics read early, not all at
-          -- once later.
+          -- Rows of the journal never change: freeze them and read their statistics early, in small steps,
+          -- not all at once later.
           if parent = 'journal' then
             execute format('alter table %I set (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)',
               parent || to_char(month, '_YYYY_MM'));
@@ -59,8 +59,8 @@ begin
   return made;
 end $$;
 
--- Drops the partitions of deliveries and attempts whose month ended before `before`, unless something in
--- them is still pending, or was attempted after `before`. Returns the months that were dropped.
+-- Drops the partitions of deliveries and attempts whose month ended before `before`, unless they contain
+-- pending deliveries or attempts after `before`. Returns the months that it dropped.
 create function drop_old_deliveries(before timestamptz) returns setof text
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare

@@ -1,18 +1,18 @@
--- 005: the rules that several operations share, each written once. SQL functions of one expression: the
--- planner puts them into the statement that calls them.
+-- 005: rules that several operations share. Most are SQL functions of one expression, which the planner
+-- inlines into the calling statement.
 
--- Ten-thousandths of a major unit in one minor unit of a currency: 100 with two decimals, 10000 with none.
+-- Returns the ten-thousandths of a major unit in one minor unit: 100 with two decimals, 10000 with none.
 create function unit_of(decimals smallint) returns bigint language sql immutable parallel safe as $$
   select ('{10000,1000,100,10,1}'::bigint[])[decimals + 1]
 $$;
 
--- The account of a batch's reserve.
+-- Returns the account of a batch's reserve.
 create function reserve_of(batch_id integer) returns bigint language sql immutable parallel safe as $$
   select 5000000000 + batch_id
 $$;
 
--- The order in which declines are reported (docs/reference/status-codes.md), in two parts, since nothing
--- but these three may be reported of a voucher before its PIN was right. Null: nothing to decline.
+-- The order of declines (docs/reference/status-codes.md), in two parts: until the PIN is known to be right,
+-- only these three may be reported of a voucher. Returns null if there is nothing to decline.
 create function decline_before_pin(unknown boolean, pin_locked boolean, wrong_pin boolean) returns text
 language sql immutable parallel safe as $$
   select case when unknown then '14' when pin_locked then '75' when wrong_pin then '55' end
@@ -31,7 +31,7 @@ create function decline_after_pin(
   end
 $$;
 
--- The count of wrong PINs in a row after one more look at the PIN; null where the row stays as it is.
+-- Returns the number of consecutive wrong PINs after this check; null if it does not change.
 create function wrong_pins_after(outcome text, wrong_pins smallint) returns smallint
   language sql immutable parallel safe as $$
   select case
@@ -40,9 +40,9 @@ create function wrong_pins_after(outcome text, wrong_pins smallint) returns smal
   end
 $$;
 
--- Until when so many wrong PINs in a row lock the PIN: five, for 15 minutes; ten, for 24 hours; fifteen,
--- until the operator unlocks it. Declared immutable: hours and minutes, unlike days, do not depend on the
--- time zone.
+-- Returns the end of the lock after this many consecutive wrong PINs: 15 minutes after five, 24 hours after
+-- ten; after fifteen, the PIN stays locked until the operator unlocks it. Declared immutable: hours and
+-- minutes, unlike days, do not depend on the time zone.
 create function pin_locked_until(wrong_pins smallint, at timestamptz) returns timestamptz
   language sql immutable parallel safe as $$
   select case wrong_pins
@@ -51,12 +51,12 @@ create function pin_locked_until(wrong_pins smallint, at timestamptz) returns ti
   end
 $$;
 
--- A transaction id that stands where a reference could; null for any other text.
+-- Returns the transaction id that was given instead of a reference; null if the text is not a UUID.
 create function uuid_from(reference text) returns uuid language sql immutable parallel safe as $$
   select case when reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then reference::uuid end
 $$;
 
--- Who may move what to where. One row of the journal is one movement between two kinds of accounts.
+-- The movements that are allowed. A row of the journal is one movement between two kinds of accounts.
 create function is_movement(kind text, debit text, credit text) returns boolean
 language sql immutable parallel safe as $$
   select (kind, debit, credit) in (
@@ -83,8 +83,8 @@ language sql immutable parallel safe as $$
   )
 $$;
 
--- Fails unless a statement wrote as many rows as it should have. Nothing of the call is kept then: no
--- balance changes without its journal row, and no journal row is written without its balance.
+-- Fails if a statement did not write the expected number of rows, which undoes the whole call: no balance
+-- changes without its journal row, and no journal row is written without its balance.
 create function expect_rows(p_table text, p_written bigint, p_expected bigint) returns void
 language plpgsql as $$
 begin
@@ -94,8 +94,8 @@ begin
 end $$;
 grant execute on function expect_rows to scrip_service;
 
--- Queues an event for each open endpoint of its merchant that takes it, in the transaction of what it
--- reports. The arrays stand side by side: merchants, events, and outcomes, of which `ok` is reported.
+-- Queues an event for each open endpoint of the merchant that takes it, in the transaction of the change that
+-- it reports. Takes parallel arrays: merchants, events, and outcomes. Only the outcome `ok` is reported.
 create function announce(
   p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_outcomes text[], p_now timestamptz
 ) returns void
@@ -109,7 +109,7 @@ declare
 begin
   select array_agg(e.id), array_agg(u.event_id) into endpoints, events
   from unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
-  -- `offset 0` keeps this a look-up for each request, whatever the planner knows of the endpoints.
+  -- `offset 0` makes this an index look-up for each request, whatever the table's statistics say.
   cross join lateral (
     select r.id from webhook_endpoints r
     where r.merchant_id = u.merchant_id and r.disabled_at is null and r.removed_at is null
@@ -124,8 +124,8 @@ begin
   perform expect_rows('webhook_deliveries', written, coalesce(cardinality(events), 0));
 end $$;
 
--- Queues an event of a merchant that is about no voucher, for each open endpoint that takes it, in the
--- transaction of what it reports. With the rights of the owner, as `announce`.
+-- Queues an event that is about no voucher, for each open endpoint of the merchant that takes it, in the
+-- transaction of the change that it reports. Runs with the rights of the owner, like `announce`.
 create function announce_to(
   p_merchant integer, p_type text, p_event uuid, p_subject uuid, p_data json, p_now timestamptz
 ) returns void
@@ -138,14 +138,14 @@ begin
     and (e.events is null or p_type = any (e.events));
 end $$;
 
--- The time by which the books go. The only function that a demo or a test replaces, to move it: that
--- takes the rights of the schema's owner.
+-- Returns the time of the books. Only a demo or a test replaces this function, to move the time. That takes
+-- the rights of the schema's owner.
 create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;
 
--- Refuses (SC001) a booking whose stamp is older than 150 seconds, or more than a minute ahead, by the
--- database's clock, or whose ids are not of the hour around it: a day can be closed because nothing is
--- stamped into it any more (docs/explanation/books.md). The transaction is numbered first, so that it began
--- before the mark of a close that comes after its stamp was accepted.
+-- Refuses (SC001) a booking whose stamp is more than 150 seconds behind the database's clock or more than a
+-- minute ahead of it, or whose ids are more than an hour from the stamp. A day can therefore be closed: no
+-- new row gets a time in it (docs/explanation/books.md). The transaction gets its number before the check, so
+-- that a close whose mark comes after the check waits for it.
 create function check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
 language plpgsql as $$
 begin
@@ -162,7 +162,7 @@ grant execute on function database_time to scrip_service;
 revoke execute on function announce, announce_to from public;
 grant execute on function announce, announce_to to scrip_service;
 
--- The bucket of what belongs to a merchant and to no voucher.
+-- Returns the bucket of a merchant's rows that belong to no voucher.
 create function bucket_of(merchant_id integer) returns integer
 language sql stable security definer set search_path = scrip, pg_temp as $$
   select k.bucket from buckets k where k.position = merchant_id % (select count(*) from buckets)

@@ -1,18 +1,17 @@
 -- 006: redemptions, the heart of the program. One call decides and books a list of them, in one transaction.
 --
--- In: the bucket of the vouchers (0 on one server), and arrays that stand side by side, one position for
--- each request: the merchant, the key of the code, the key of the PIN, the amount in ten-thousandths of a
--- major unit, the reference or null, the id of the transaction to be. p_claimed: whether the ids are
--- those of claims that were made before (over shards: 008-claims.sql).
--- Out: a row for each request: its position; the outcome (`ok`, `replay`, a status code, or one of two
--- that the service resolves and asks again: `account`, no settlement account yet; `void`, the claim was
--- given to another request); and the transaction, for `ok` and `replay`.
+-- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
+-- merchant, the key of the code, the key of the PIN, the amount in ten-thousandths of a major unit, the
+-- reference or null, the id of the new transaction. p_claimed: the ids were claimed before the call (on
+-- several shards: 008-claims.sql). Out: a row for each request: its position, the outcome, and, for `ok` and
+-- `replay`, the transaction. The outcome is `ok`, `replay`, a status code, or one of two that the service
+-- resolves before it asks again: `account` (there is no settlement account yet) and `void` (another request
+-- has taken the claim over).
 --
--- Lock, decide, write. Each statement sees what was committed before it began, so everything that is
--- decided after the locks is decided on the newest rows. Vouchers are locked in the order of their serial
--- numbers by every function that locks several. A voucher, and a reference, stands once in a call: the
--- service sees to that. Each statement that writes is held against the number of rows that it should have
--- written (`expect_rows`).
+-- It locks, decides, then writes. Each statement sees everything that was committed before it began, so
+-- decisions after the locks use the newest rows. Every function that locks several vouchers locks them in the
+-- order of their serial numbers. The service ensures that a voucher or a reference appears only once in a
+-- call. After each write, `expect_rows` checks the number of rows.
 create function redeem(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[],
     p_references text[],
@@ -25,8 +24,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do
-  -- not tell what was booked.
+  -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
+  -- show what was booked.
   unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
@@ -46,7 +45,7 @@ declare
   written integer;
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
-  -- Lock. Over shards the bucket is pinned first: the shard cannot move before this transaction ends.
+  -- Lock. On several shards, first pin the bucket: its shard cannot move before this transaction ends.
   if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket
     and b.position < 0; end if;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
@@ -56,10 +55,10 @@ begin
     voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
   end if;
 
-  -- Decide. A used reference comes first: with another voucher or amount it is 94, without a look at the
-  -- PIN. The same request is a replay, but only after its PIN was looked at, or a used reference would be
-  -- a way to try PINs without being counted. A limit of 1 keeps each look-up a look-up by its index,
-  -- whatever the planner knows of a young table.
+  -- Decide. A used reference comes first: with another voucher or amount it is 94, and the PIN is not
+  -- checked. A repeat of the same request is a replay, but only after its PIN was checked. Otherwise a used
+  -- reference would allow guesses that are not counted. A limit of 1 makes each look-up use its index, even
+  -- without statistics of a new table.
   select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor),
     array_agg(d.currency),
     array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(d.pin_count),
@@ -107,8 +106,8 @@ begin
     order by a.ord
   ) d;
 
-  -- Write. A claim that another transaction has made since it was looked for fails on the primary key:
-  -- the service sends the call again.
+  -- Write. If another transaction has made the same claim since the look-up, the primary key refuses the
+  -- insert, and the service repeats the call.
   if 'ok' = any (outcomes) then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
@@ -138,7 +137,7 @@ begin
       perform announce(p_bucket, 'voucher.redeemed', p_merchants, p_ids, outcomes, p_now);
     end if;
   end if;
-  -- The rows are locked, so each is still where the decision read it.
+  -- The rows are locked, so they are still in the place where they were read.
   update vouchers v set
     balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
@@ -148,8 +147,8 @@ begin
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, changed);
-  -- An unknown code writes to the log as well: the call waits for the disk as it does for a wrong PIN,
-  -- and its time does not tell the two apart.
+  -- An unknown code writes to the log as well. It then waits for the disk just like a wrong PIN, so that the
+  -- response time does not reveal which it was.
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
   if 'replay' = any (outcomes) then

@@ -1,13 +1,13 @@
--- 007: activations, and the debit of a float. Built like redemptions (006-redeem.sql), which explains how
--- it stays right.
+-- 007: activations, and the debit of a float. The functions have the structure of redemptions
+-- (006-redeem.sql), where it is explained.
 --
--- A voucher is given by the keys of its code and PIN, or by its serial number: then only to the merchant
--- that generated it. Its value is the batch's, else the requested one, else 5000. A batch with a value
--- was paid for when it was generated: its vouchers are paid from its reserve. The vouchers of a batch
--- without one are paid from the float of the merchant that activates them.
+-- A voucher is given by the keys of its code and PIN, or by its serial number. The latter works only for the
+-- merchant that generated it. Its value is that of the batch, otherwise the requested one, otherwise 5000. A
+-- batch with a value was paid for when it was generated, so its vouchers are paid from its reserve. Vouchers
+-- of a batch without a value are paid from the float of the merchant that activates them.
 
--- Takes an amount from a float, or returns false where the float does not cover it. Queues `float.low`
--- when the debit takes the balance below its mark, and no later debit does.
+-- Takes an amount from a float. Returns false if the float does not cover it. Queues `float.low` only for the
+-- debit that takes the balance below the mark.
 create function debit_float(p_account bigint, p_amount bigint, p_event uuid,
   p_now timestamptz) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp
@@ -30,10 +30,10 @@ begin
   return true;
 end $$;
 
--- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a
--- major unit or null; p_low_ids, the ids of `float.low` events to be. Out: as for redemptions, with the
--- sealed code. Over shards (p_claimed) what a float pays is in the transit account by then; p_unfunded:
--- the float does not cover it.
+-- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a major
+-- unit or null; p_low_ids, the ids of new `float.low` events. Out: as for redemptions, with the sealed code.
+-- On several shards (p_claimed), the float's share is in the transit account before the call. p_unfunded: the
+-- float did not cover it.
 create function activate(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_serials bigint[],
     p_values bigint[],
@@ -49,8 +49,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do
-  -- not tell what was booked.
+  -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
+  -- show what was booked.
   unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
@@ -93,8 +93,8 @@ begin
     voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
   end if;
 
-  -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed again: it
-  -- is looked up by another key.
+  -- Decide everything except what the floats cover. A voucher whose code key has changed was sealed again:
+  -- the service looks it up by another key.
   select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
     array_agg(d.decimals),
     array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id), array_agg(d.sealed),
@@ -160,8 +160,8 @@ begin
     order by a.ord
   ) d;
 
-  -- The floats, locked behind the vouchers, and only those that pay for something. In the order of the
-  -- requests, each is covered by what those before it left.
+  -- Lock the floats after the vouchers, and only those that pay for something. Requests are covered in their
+  -- order, each from what the earlier ones left.
   if not p_claimed and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f)
     then
     select array_agg(f.account_id), array_agg(f.balance_minor), array_agg(0::bigint), array_agg(null::uuid)
@@ -176,7 +176,7 @@ begin
       continue when outcomes[at] <> 'ok' or not is_float[at];
       place := array_position(float_ids, debits[at]);
       if left_minor[place] < amounts[at] then
-        -- What has emptied the float may have used the reference up, for another voucher: this one is locked.
+        -- The request that emptied the float may have used this reference for another voucher.
         outcomes[at] := case when exists (select from claims c where c.bucket = p_bucket
           and c.merchant_id = p_merchants[at]
           and c.operation = 'activate' and c.reference = p_references[at]) then '94' else '50' end;

@@ -1,62 +1,62 @@
--- 008: references: their tables, and how they are claimed over shards (docs/how-to/citus.md). The reference
--- of a request and its voucher may lie on different servers: claim and booking are then two local
+-- 008: references: their tables, and how they are claimed on several shards (docs/how-to/citus.md). The
+-- reference of a request and its voucher may be on different servers. Claim and booking are then two local
 -- transactions, each on one shard.
 --
---  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.
---  2. `claim` in the bucket of the reference: the first request gets the claim, with the id of its
---     transaction; all others are shown the claim there is.
---  3. The same request (same voucher and fingerprint) goes on under the id of the claim: `redeem` or
---     `activate` in the bucket of the voucher books the id, once, or finds it booked: a replay.
---  4. Another request asks the bucket of the claim's voucher to `void_transaction` the id. If it was
---     booked, the reference is used (94). If not, it never will be, and `reassign_claim` gives the
---     reference to the new request, under a new id.
+--  1. `find_vouchers` in the bucket of the code returns the serial number and the terms.
+--  2. `claim` in the bucket of the reference: the first request makes the claim, with the id of its
+--     transaction. All others get the existing claim.
+--  3. The same request (same voucher and fingerprint) continues under the id of the claim: `redeem` or
+--     `activate` in the bucket of the voucher books the id once. If it is booked already, it is a replay.
+--  4. A different request calls `void_transaction` with the id, in the bucket of the claim's voucher. If the
+--     id was booked, the reference is used (94). If not, it can no longer be booked, and `reassign_claim`
+--     gives the reference to the new request, under a new id.
 --
--- An id is booked or voided under the lock of one voucher, so never both. A crash leaves at worst a claim
--- whose transaction was not booked, which stands in nobody's way.
+-- An id is booked or voided under the lock of one voucher, so never both. After a crash there may be a claim
+-- whose transaction was not booked. It blocks nobody.
 
--- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever.
--- The claim names the transaction and what makes a request the same: the voucher (null for an order of
--- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
--- books the request. Over shards it is written first, in the bucket of the reference, and may name a
--- transaction that never came to be (docs/how-to/citus.md).
+-- Idempotency: the first request under a reference claims it permanently, for its merchant and operation. The
+-- claim names the transaction, the voucher (null for an order of vouchers) and a fingerprint of the rest of
+-- the request. Voucher and fingerprint identify a repeat of the same request. On one server, a claim is
+-- written in the transaction that books the request. On several shards it is written first, in the bucket of
+-- the reference, and may name a transaction that was never booked (docs/how-to/citus.md).
 create table claims (
   id uuid not null,
   serial_number bigint,
   merchant_id integer not null,
-  bucket integer not null default 0, -- of the reference
+  bucket integer not null default 0, -- the bucket of the reference
   operation operation not null,
   reference text collate "C" not null,
   fingerprint text not null,
   constraint claims_pkey primary key (merchant_id, operation, reference)
 );
 
--- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
+-- On several shards: transactions that must not be booked, since another request has taken over their claim.
 create table voids (
   id uuid not null,
-  bucket integer not null default 0, -- of the voucher
+  bucket integer not null default 0, -- the bucket of the voucher
   constraint voids_pkey primary key (id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or
--- declined. The row stays: a late copy of the request under the same id must not take the money again.
+-- On several shards: money taken from a float for an activation on another shard, until that is booked or
+-- declined. The row is kept: a late copy of the request under the same id must not take the money again.
 create table float_holds (
-  id uuid primary key, -- of the activation
+  id uuid primary key, -- the id of the activation
   account_id bigint not null,
   merchant_id integer not null,
   amount_minor bigint not null,
-  bucket integer not null, -- of the voucher
+  bucket integer not null, -- the bucket of the voucher
   serial_number bigint not null,
   held_at timestamptz not null,
-  entry_id uuid not null, -- its HOLD in the journal
-  ended_at timestamptz, -- null: the activation is neither booked nor declined yet
-  release_id uuid -- its HOLD_RELEASE, where the activation was declined
+  entry_id uuid not null, -- the HOLD row in the journal
+  ended_at timestamptz, -- null: the activation is not yet booked or declined
+  release_id uuid -- the HOLD_RELEASE row, if the activation was declined
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
 grant select on claims, voids, float_holds to scrip_service;
 grant insert, update on float_holds to scrip_service;
 
--- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial
--- numbers. Out: a row for each voucher that is found.
+-- Returns the facts about vouchers that a request needs before it makes a claim. Takes keys of codes, or
+-- serial numbers. Returns a row for each voucher that is found.
 create function find_vouchers(p_bucket integer, p_code_keys uuid[], p_serials bigint[]) returns table (
   ord integer, serial_number bigint, merchant_id integer, value_minor bigint, decimals smallint, currency text
 )
@@ -83,7 +83,7 @@ begin
     ) b;
 end $$;
 
--- Claims references of one bucket. Out: for each, the claim that stands. A request without an id only looks.
+-- Claims references of one bucket. Returns the valid claim of each. A request without an id only reads.
 create function claim(
   p_bucket integer, p_operation operation, p_merchants integer[], p_references text[], p_ids uuid[],
     p_serials bigint[],
@@ -123,7 +123,7 @@ begin
     where u.id is not null;
 end $$;
 
--- Makes sure that a transaction that was claimed and not booked never will be. False where it was booked.
+-- Ensures that a claimed transaction is never booked. Returns false if it was booked already.
 create function void_transaction(p_bucket integer, p_serial bigint, p_id uuid) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
@@ -136,7 +136,7 @@ begin
   return true;
 end $$;
 
--- Gives the claim of a voided transaction to another request. False where a third one was faster.
+-- Gives the claim of a voided transaction to another request. Returns false if a third request was faster.
 create function reassign_claim(
   p_bucket integer, p_operation operation, p_merchant integer, p_reference text, p_voided uuid, p_id uuid,
     p_serial bigint,
