@@ -3,8 +3,8 @@
 -- Locks: creating a partition takes a lock on its parent that does not block reads and writes (share update
 -- exclusive), and an exclusive lock on the default partition, which is empty. Each takes milliseconds.
 
--- The least id of a time: the ids made at that time or later are as great or greater.
--- Declared immutable although extract() is not, in general: the epoch does not depend on the time zone.
+-- Returns the smallest id of a time: ids made at that time or later are not smaller. Declared immutable
+-- although extract() is not, in general: the epoch does not depend on the time zone.
 create function id_floor(at timestamptz) returns uuid language sql immutable parallel safe as $$
   select (lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12,
     '0') || '70008000000000000000')::uuid

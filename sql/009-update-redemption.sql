@@ -1,24 +1,23 @@
--- 009: updates of redemptions: the original is reversed, and a new redemption stands in its place, or
--- none. Built like redemptions (006-redeem.sql).
+-- 009: updates of redemptions. An update reverses the original and may book a new redemption in its place.
+-- The functions have the structure of redemptions (006-redeem.sql).
 --
--- Only an increase needs a voucher that could be spent: money back goes through on one that is blocked or
--- expired. On one that was replaced, money back goes on to the voucher that replaced it, the last of the
--- chain.
+-- Only an increase requires a voucher that can be spent. Money also returns to a voucher that is blocked or
+-- expired. If the voucher was replaced, the money goes to the last voucher in the chain of replacements.
 
--- The update of a redemption: the primary key allows one. In the bucket of the voucher.
+-- The updates of redemptions, in the bucket of the voucher. The primary key allows one for each redemption.
 create table redemption_updates (
   original_id uuid not null,
   reversal_id uuid not null,
   new_id uuid, -- null: a full reversal
-  new_minor bigint not null, -- 0 with it
+  new_minor bigint not null, -- 0 for a full reversal
   updated_at timestamptz not null,
   bucket integer not null default 0,
   constraint redemption_updates_pkey primary key (original_id)
 );
 grant select on redemption_updates to scrip_service;
 
--- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for
--- each reference, its id null where there is no such redemption.
+-- Finds redemptions of merchants by their reference or, if they have none, by their transaction id. Returns a
+-- row for each reference; its id is null if there is no such redemption.
 create function find_redemptions(p_bucket integer, p_merchants integer[],
   p_references text[]) returns table (ord integer, id uuid)
 language plpgsql stable security definer set search_path = scrip, pg_temp
@@ -43,10 +42,10 @@ begin
     ) j on true;
 end $$;
 
--- In: arrays side by side: the merchant; the original redemption; the new amount in ten-thousandths; ids
--- for the reversal, the new redemption, and the movement to a voucher that replaced this one.
--- p_originals: null on one server, where p_references are looked up here. Out: a row for each request
--- with the outcome and, for `ok` and `58`, the update.
+-- In: parallel arrays: the merchant; the original redemption; the new amount in ten-thousandths; the ids of
+-- the reversal, the new redemption, and the movement to a voucher that replaced this one. p_originals: null
+-- on one server, where p_references are looked up here. Out: a row for each request with the outcome and, for
+-- `ok` and `58`, the update.
 create function update_redemptions(
   p_bucket integer, p_merchants integer[], p_references text[], p_originals uuid[], p_amounts bigint[],
     p_reversal_ids uuid[],
@@ -97,7 +96,7 @@ begin
       and r.original_id is null limit 1
   ) j on true;
 
-  -- Lock: the vouchers, and behind them those that replaced them, whose serial numbers are greater.
+  -- Lock the vouchers, then their replacements, which have greater serial numbers.
   successors := serials;
   loop
     select bool_or(l.replaced_by is not null) into is_replaced from (
@@ -113,7 +112,7 @@ begin
     ) v on true;
   end loop;
 
-  -- Decide. Two updates that change one voucher go one after the other.
+  -- Decide. Two updates of the same voucher run one after the other.
   select array_agg(d.outcome), array_agg(d.new_minor), array_agg(d.decimals), array_agg(d.sealed)
   into outcomes, new_minors, scales, seals
   from (
@@ -147,7 +146,7 @@ begin
     order by a.ord
   ) d;
 
-  -- Write. One update of a redemption, by the primary key.
+  -- Write. The primary key allows one update of a redemption.
   select count(*), count(*) + count(*) filter (where u.new_minor > 0)
     + count(*) filter (where u.successor <> u.serial_number and u.original_minor > u.new_minor)
   into updates, entries
@@ -194,7 +193,7 @@ begin
     then
       perform announce(p_bucket, 'redemption.updated', p_merchants, p_reversal_ids, outcomes, p_now);
     end if;
-    -- What comes back to a voucher that replaced another is a part of the value that it took over.
+    -- Money that returns to a replacement was part of the value that it took over.
     update vouchers v set
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,
       value_minor = v.value_minor + case when u.successor <> u.serial_number
@@ -204,7 +203,7 @@ begin
     where v.bucket = p_bucket and v.serial_number = u.successor and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('vouchers', written, updates);
-    -- Money that comes back to a voucher that has expired, or is about to, is swept again.
+    -- Money that returns to a voucher that has expired, or soon will, is swept again.
     insert into voucher_expiries (bucket, serial_number, due_at)
     select v.bucket, v.serial_number, greatest(v.expires_at, p_now)
     from vouchers v
@@ -226,8 +225,7 @@ begin
     ) d on true;
 end $$;
 
--- The updates of redemptions, as `update_redemptions` returns them; nothing for a redemption that was not
--- updated.
+-- Returns the updates of redemptions, as `update_redemptions` does; no row for a redemption without one.
 create function find_updates(p_bucket integer, p_merchants integer[], p_references text[],
   p_originals uuid[]) returns table (
   ord integer, original_id uuid, original_minor bigint, original_at timestamptz, reference text,

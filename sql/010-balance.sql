@@ -1,10 +1,9 @@
--- 010: balances. Nearly every enquiry has the right PIN on a voucher without wrong ones before it:
--- `read_balances`, a plain read. All others are decided under the voucher's lock, where wrong PINs are
--- counted: `check_pins`.
+-- 010: balances. Most enquiries have the right PIN for a voucher without previous wrong ones. For these,
+-- `read_balances` only reads. All others go to `check_pins`, which locks the voucher and counts wrong PINs.
 
--- In: as for redemptions. Out: a row for each voucher whose PIN is right and which no wrong one came
--- before; none for all others. `history` holds the newest p_entries entries, the newest first, as JSON. A
--- reference of another merchant is "".
+-- In: as for redemptions. Out: a row for each voucher whose PIN is right and that has no counted wrong PINs;
+-- no row for all others. `history` holds the newest p_entries entries, newest first, as JSON. The reference
+-- of another merchant is "".
 create function read_balances(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer,
     p_now timestamptz
@@ -18,8 +17,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- The history is in the partitions between the activation and now. The bounds of the ids are computed
-  -- once, not per partition: of the time of a balance, that saves a third. An hour allows for clocks that
+  -- The history is in the partitions between the activation and now. The bounds of the ids are computed once,
+  -- not for each partition, which saves a third of the time of a balance. The hour allows for clocks that
   -- differ.
   latest uuid := id_floor(p_now + interval '1 hour');
 begin
@@ -55,8 +54,8 @@ begin
     where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null;
 end $$;
 
--- The history of one voucher with more entries than that: the newest p_entries that are in force, so
--- without reversals, and without redemptions that an update replaced.
+-- Returns the history of one voucher with more than p_entries entries: the newest that are in force, without
+-- reversals and without redemptions that an update replaced.
 create function read_history(p_bucket integer, p_merchant integer, p_serial bigint, p_entries integer)
 returns table (id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, reference text)
 language plpgsql stable security definer set search_path = scrip, pg_temp
@@ -74,9 +73,9 @@ begin
     order by j.id desc limit p_entries;
 end $$;
 
--- Looks at PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: no
--- number of guesses at the same time sees more than five. In: the keys of codes and PINs. Out: the
--- outcome of each: `ok`, and then no wrong PIN is counted any more, or a status code.
+-- Checks PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: parallel
+-- guesses cannot exceed the limit of five. In: the keys of codes and PINs. Out: the outcome of each, `ok` or
+-- a status code. `ok` sets the count of wrong PINs to 0.
 create function check_pins(p_bucket integer, p_code_keys uuid[], p_pin_keys uuid[],
   p_now timestamptz) returns table (ord integer, outcome text)
 language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
@@ -90,7 +89,7 @@ declare
   changed integer;
   written integer;
 begin
-  -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
+  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
     order by v.serial_number for update;

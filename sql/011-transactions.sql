@@ -1,8 +1,7 @@
 -- 011: transactions by reference, and by id.
 
--- Active transactions: of each, what is in force now, so of a redemption that was updated the new one;
--- nothing after a full reversal (`outcome` is then `reversed`), and nothing for an id that was never
--- booked.
+-- Returns the current state of transactions: for an updated redemption, the new one. After a full reversal
+-- the `outcome` is `reversed`. An id that was never booked has no row.
 create function active_transactions(p_bucket integer, p_ids uuid[]) returns table (
   ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
     occurred_at timestamptz, reference text,
@@ -33,8 +32,8 @@ begin
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
--- The same by reference, where references and vouchers lie in one bucket: the redemption first, then the
--- activation; a transaction without a reference by its id.
+-- The same by reference, if references and vouchers are in the same bucket. It looks for a redemption, then
+-- for an activation. A transaction without a reference is found by its id.
 create function find_transactions(p_bucket integer, p_merchants integer[],
   p_references text[]) returns table (
   ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,

@@ -1,8 +1,8 @@
--- 012: what else writes vouchers and journal: operators' changes of single vouchers, production of
--- batches, the key ring's rotation, and movements between accounts that are no vouchers. The service's
--- role may write only through these.
+-- 012: the other functions that write vouchers and the journal: changes of single vouchers by operators,
+-- generation of batches, rotation of the key ring, and movements between accounts other than vouchers. The
+-- service's role can write these tables only through functions.
 
--- Locks a voucher for a change. Nothing is returned for one whose batch is not completed: it cannot be seen.
+-- Locks a voucher for a change. Returns no row until the batch of the voucher is completed.
 create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
   batch_id integer, balance_minor bigint, value_minor bigint, activated_at timestamptz,
     expires_at timestamptz, blocked_at timestamptz,
@@ -11,7 +11,7 @@ create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
 begin
-  -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
+  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
@@ -22,7 +22,7 @@ begin
     where v.bucket = p_bucket and v.serial_number = p_serial and b.status = 'COMPLETED';
 end $$;
 
--- Blocks a voucher, or ends its block (null). A voucher that is blocked already keeps its time.
+-- Blocks a voucher, or unblocks it (null). A voucher that is already blocked keeps its time.
 create function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
@@ -49,9 +49,9 @@ begin
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
 end $$;
 
--- What has expired of a voucher and was not given back, oldest first. With the rights of the owner, as whom
--- the transaction that asks has locked the voucher: Citus lets no second role read what a first one has
--- locked in the same transaction.
+-- Returns the expired amounts of a voucher that were not given back, oldest first. It runs with the rights of
+-- the owner: the calling transaction has locked the voucher in that role, and Citus does not let a second
+-- role read it in the same transaction.
 create function list_expiries(p_bucket integer, p_serial bigint) returns table (
   id uuid, credit_account bigint, amount_minor bigint
 )
@@ -68,9 +68,9 @@ begin
     order by j.id;
 end $$;
 
--- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and
--- wrong PINs do not; the value of the new voucher is what it took over. The caller has locked the old
--- one. False, and nothing has changed, where the new code exists.
+-- Replaces a voucher by a new one in the same bucket. The balance, activation and expiry move to the new
+-- voucher; a block and wrong PINs do not. The new voucher's value is the balance that it took over. The
+-- caller has locked the old one. Returns false, without a change, if the new code exists already.
 create function replace_voucher(
   p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea,
     p_entry_id uuid, p_now timestamptz
@@ -106,9 +106,9 @@ begin
   return true;
 end $$;
 
--- Makes vouchers of a batch and, where they carry their value from the start, their activations. The
--- arrays stand side by side. Returns how many were made: a voucher whose code exists is left out. Codes
--- hardly ever meet, so the insert that skips none is tried first: it costs two thirds of one that skips.
+-- Creates vouchers of a batch and, if they have a value from the start, their activations. Takes parallel
+-- arrays. Returns how many it created: a voucher whose code exists is skipped. Codes rarely collide, so it
+-- first tries an insert that does not skip, which costs two thirds of one that does.
 create function create_vouchers(
   p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
     p_sealed bytea[], p_entry_ids uuid[],
@@ -160,9 +160,9 @@ begin
   return made;
 end $$;
 
--- Takes back up to p_count vouchers of a canceled batch in one bucket, behind a serial number: each is
--- closed, and what it carried goes back to the reserve, from where the merchant's float has been repaid
--- already. p_ids: for their journal rows.
+-- Takes back up to p_count vouchers of a canceled batch in one bucket, after a serial number. Each is closed,
+-- and its balance goes back to the reserve. The merchant's float was repaid from the reserve earlier. p_ids:
+-- the ids of the journal rows.
 create function void_vouchers(p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[],
   p_now timestamptz)
 returns table (voided integer, last bigint)
@@ -198,8 +198,8 @@ begin
   return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
 end $$;
 
--- Puts vouchers of one bucket under another key, all three fields at once. A voucher that was sealed again
--- by somebody else since it was read stays as it is.
+-- Seals vouchers of one bucket under another key and replaces all three fields at once. A voucher that was
+-- sealed again since it was read stays unchanged.
 create function reseal_vouchers(
   p_bucket integer, p_serials bigint[], p_before bytea[], p_sealed bytea[], p_code_keys uuid[],
     p_pin_keys uuid[]
@@ -220,8 +220,8 @@ begin
   return resealed;
 end $$;
 
--- Moves the price of a batch from its merchant's float to its reserve, or returns false where the float
--- does not cover it.
+-- Moves the price of a batch from its merchant's float to its reserve. Returns false if the float does not
+-- cover it.
 create function reserve_price(p_batch integer, p_id uuid, p_low_event uuid, p_now timestamptz) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -238,8 +238,7 @@ begin
   return true;
 end $$;
 
--- Books a movement between two accounts, none of them a voucher: the kinds below, between accounts of the
--- kinds that belong to them.
+-- Books a movement between two accounts other than vouchers. The kinds below say which accounts are allowed.
 create function post(
   p_id uuid, p_kind entry_kind, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
     p_batch integer,
@@ -268,9 +267,9 @@ begin
   if not found then perform expect_rows('journal', 0, 1); end if;
 end $$;
 
--- The keys in use, oldest first, which stay in use until the transaction ends. A rotation takes the same
--- lock exclusively, and locks are granted in the order in which they were asked for: sealing without a
--- pause does not keep it waiting. A function, so that the keys are read after the lock was granted.
+-- Returns the keys in use, oldest first, and keeps them in use until the transaction ends. A rotation takes
+-- the same lock exclusively. Locks are granted in the order of the requests, so constant sealing does not
+-- delay a rotation. A function ensures that the keys are read after the lock was granted.
 create function hold_key_ring() returns table (key_id text, check_value bytea)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column

@@ -1,15 +1,15 @@
--- 013: the queue of webhook deliveries. What is due is taken bucket by bucket, endpoint by endpoint.
+-- 013: the queue of webhook deliveries. Senders take deliveries by bucket and endpoint.
 
--- Takes deliveries that are due and marks them as being sent until p_lease_until; a sender that dies is
--- succeeded by another one then.
+-- Takes deliveries that are due and leases them until p_lease_until. If the sender dies, another one takes
+-- them after that.
 --
--- Endpoints take turns, behind the one that was visited last, and each gets what its own room leaves: an
--- endpoint with a million waiting, or one that never answers, takes nothing from the others. An endpoint
--- that fails gets less room. Only endpoints with pending deliveries are visited, one index look-up each,
--- and no more than p_visits of them: the next call goes on behind.
--- In: p_busy and p_in_flight, endpoints and their deliveries in flight in this process; room for each
--- endpoint, for one that fails, for all. Out: the deliveries, with what it takes to send them, and a last
--- row with only the endpoint at which the next call goes on.
+-- Endpoints take turns, starting after the last one visited. Each has its own limit: an endpoint with a
+-- million deliveries, or one that never answers, takes no capacity from the others. An endpoint that fails
+-- has a lower limit. Only endpoints with pending deliveries are visited, one index look-up each, and at most
+-- p_visits of them. The next call continues after the last one. In: p_busy and p_in_flight, the endpoints and
+-- the number of their deliveries in flight in this process; the limits for each endpoint, for one that fails,
+-- and for all together. Out: the deliveries with the data to send them, and a last row with only the endpoint
+-- after which the next call continues.
 create function claim_deliveries(
   p_bucket integer, p_after integer, p_busy integer[], p_in_flight integer[], p_room_each integer,
     p_room_failing integer,
@@ -25,7 +25,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- Nothing is pending in partitions of the future, or in those that are about to be dropped.
+  -- Partitions of the future, and those about to be dropped, contain nothing pending.
   lowest uuid := id_floor(p_now - interval '130 days');
   highest uuid := id_floor(p_now + interval '2 days');
   at integer := p_after;
@@ -73,9 +73,9 @@ begin
   return next;
 end $$;
 
--- Records attempts and what becomes of their deliveries. A delivery that another sender has taken over
--- meanwhile keeps what that one wrote, unless it went through here. In: arrays side by side: endpoint,
--- event, number, time, duration in milliseconds, status or null, error or null, state, next try or null.
+-- Records attempts and the resulting states of deliveries. If another sender has taken a delivery over, its
+-- state is kept, unless this attempt succeeded. In: parallel arrays: endpoint, event, number, time, duration
+-- in milliseconds, status or null, error or null, state, next attempt or null.
 create function record_attempts(
   p_bucket integer, p_endpoints integer[], p_events uuid[], p_numbers smallint[], p_times timestamptz[],
     p_durations integer[],
@@ -93,7 +93,7 @@ begin
     as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
   where k.bucket = p_bucket
   on conflict do nothing;
-  -- Written by another sender before, or nothing can be written.
+  -- Without a new row, another sender must have recorded the attempts. Without the bucket, nothing can be.
   perform expect_rows('webhook_attempts', 0, cardinality(p_events))
   where not found and not exists (select from buckets k where k.bucket = p_bucket);
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
@@ -104,8 +104,8 @@ begin
     and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
 end $$;
 
--- How many deliveries wait and how many failed at each endpoint, each counted up to p_most. Over shards a
--- statement asks about one endpoint at a time.
+-- Returns how many deliveries are pending and how many failed at each endpoint, both counted up to p_most. On
+-- several shards, one statement can read only one endpoint.
 create function count_deliveries(p_endpoints integer[], p_most integer) returns table (
   id integer, pending bigint, failed bigint
 )

@@ -1,21 +1,22 @@
--- 014: the books: the days, and what a closed day leaves behind (docs/explanation/books.md).
--- New tables only: nothing is locked; milliseconds.
+-- 014: the books: the days, and the records of closed days (docs/explanation/books.md). Only new tables: it
+-- locks nothing and takes milliseconds.
 
--- The installation's books: one row.
+-- The state of the installation's books: one row.
 create table books (
   only_row boolean primary key default true constraint books_is_one_row check (only_row),
-  zone text not null default 'UTC', -- of the days that have not begun
+  zone text not null default 'UTC', -- the time zone of days that have not begun
   grace_minutes integer not null default 15
     constraint books_grace_bounds check (grace_minutes between 5 and 60),
-  sealed_until timestamptz, -- the slices before it are sealed: nothing is stamped into them; null: none yet
+  -- slices before this are sealed: no new row gets an earlier time; null: no slice is sealed
+  sealed_until timestamptz,
   marked_at timestamptz, -- when the marks of `book_marks` were made
-  marked_before timestamptz, -- the marks before those, all of which have passed
-  passed_at timestamptz -- nothing that was stamped before it is under way
+  marked_before timestamptz, -- the marks before these, all of which have passed
+  passed_at timestamptz -- every transaction with an earlier time has ended
 );
 insert into books default values;
 
--- The days, one after the other without a gap; a row is made when its day begins. 23, 24 or 25 hours, or more
--- where the zone changed.
+-- The days, without gaps. A day's row is created when the day begins. A day has 23, 24 or 25 hours, or more
+-- if the zone changed.
 create table book_days (
   day date primary key,
   starts_at timestamptz not null constraint book_days_starts_once unique,
@@ -24,12 +25,12 @@ create table book_days (
   constraint book_days_have_length check (ends_at > starts_at)
 );
 
--- The movements of a sealed slice: 15 minutes of UTC. 0 stands for none.
+-- The movements of a sealed slice, 15 minutes of UTC. 0 means none.
 create table book_slices (
   starts_at timestamptz not null,
   currency text not null,
   kind entry_kind not null,
-  debit_kind text not null, -- of the account, VOUCHER included
+  debit_kind text not null, -- the kind of the account, including VOUCHER
   credit_kind text not null,
   merchant_id integer not null,
   issuer_id integer not null, -- the merchant that generated the voucher
@@ -40,13 +41,13 @@ create table book_slices (
     primary key (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
 
--- What floats paid for: their forecasts read four weeks of it.
+-- For forecasts of floats, which read four weeks of what the floats paid for.
 create index book_slices_of_floats on book_slices (merchant_id, starts_at)
   where debit_kind = 'FLOAT' or credit_kind = 'FLOAT';
 
--- What proves the rows of a slice; a slice without rows has none. `listing` names each row, in order: its id
--- (16 bytes) and the first four bytes of its digest, so that one that was altered, removed or added can be
--- named.
+-- The proof of a slice's rows; a slice without rows has no seal. `listing` has an entry for each row, in
+-- order: its id (16 bytes) and the first four bytes of its digest. It identifies rows that were altered,
+-- removed or added.
 create table book_seals (
   starts_at timestamptz primary key,
   rows bigint not null constraint book_seals_has_rows check (rows > 0),
@@ -55,7 +56,7 @@ create table book_seals (
 );
 alter table book_seals alter column listing set storage external; -- random bytes do not compress
 
--- The same as book_slices for closed days.
+-- The movements of closed days, with the columns of book_slices.
 create table book_movements (
   day date not null,
   currency text not null,
@@ -71,8 +72,8 @@ create table book_movements (
     primary key (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
 
--- Balances at the end of each closed day, credit minus debit: of floats and settlement accounts by merchant,
--- of vouchers and reserves by issuer and product, of all others by currency.
+-- Balances at the end of each closed day, credit minus debit. Floats and settlement accounts are kept by
+-- merchant, vouchers and reserves by issuer and product, all others by currency.
 create table book_balances (
   day date not null,
   currency text not null,
@@ -84,7 +85,7 @@ create table book_balances (
   constraint book_balances_pkey primary key (day, account_kind, currency, merchant_id, issuer_id, product_id)
 );
 
--- Movements of vouchers on closed days by the month in which the voucher was activated.
+-- Movements of vouchers on closed days, by the month in which the voucher was activated.
 create table book_cohorts (
   day date not null,
   currency text not null,
@@ -92,15 +93,15 @@ create table book_cohorts (
   issuer_id integer not null,
   issue_month date not null,
   kind entry_kind not null,
-  is_credit boolean not null, -- towards the voucher
+  is_credit boolean not null, -- true: money arrives on the voucher
   rows bigint not null,
   amount_minor bigint not null,
   constraint book_cohorts_pkey
     primary key (day, currency, product_id, issuer_id, issue_month, kind, is_credit)
 );
 
--- Reversals on closed days of redemptions of earlier days, by the day of the redemption: a settlement shows
--- those of earlier periods by themselves.
+-- Reversals on closed days of redemptions of earlier days, by the day of the redemption. A settlement lists
+-- reversals of earlier periods separately.
 create table book_reversals (
   day date not null,
   original_day date not null,
@@ -113,22 +114,22 @@ create table book_reversals (
   constraint book_reversals_are_earlier check (original_day < day)
 );
 
--- Vouchers with a balance at the end of a closed day: by the days until they expire, by the days since they
--- were last used, and by the calendar month in which they expire (0: that of the day; 13: that and later).
+-- Vouchers with a balance at the end of a closed day, by the days until they expire, the days since their
+-- last use, and the calendar month of their expiry (0: the month of that day; 13: that month and later).
 create table book_aging (
   day date not null,
   currency text not null,
   product_id integer not null,
   issuer_id integer not null,
   basis text not null constraint book_aging_basis check (basis in ('expires', 'idle', 'month')),
-  lower_bound integer not null, -- of the days, or of the months
+  lower_bound integer not null, -- in days or months
   vouchers bigint not null,
   amount_minor bigint not null,
   constraint book_aging_pkey primary key (day, currency, product_id, issuer_id, basis, lower_bound)
 );
 
--- The closing of a day. Each holds the hash of the closing before it: one that is changed, removed or
--- inserted later is found.
+-- The closings of days. Each contains the hash of the closing before it, so that a closing that is changed,
+-- removed or inserted later is found.
 create table book_closings (
   day date primary key,
   starts_at timestamptz not null,
@@ -138,24 +139,24 @@ create table book_closings (
   first_id uuid,
   last_id uuid,
   rows_hash bytea not null, -- SHA-256 over the hashes of the slices, in order
-  totals text not null, -- JSON, as it was hashed
-  version integer not null, -- of how all this is computed
+  totals text not null, -- JSON, exactly as it was hashed
+  version integer not null, -- the version of these computations
   closed_at timestamptz not null,
   previous_hash bytea not null constraint book_closings_links_once unique,
   hash bytea not null constraint book_closings_hash_once unique
 );
 
--- Rows that were found in a slice after it was sealed: a break, and a movement of a later slice
--- (docs/explanation/books.md).
+-- Rows that were found in a slice after it was sealed. Each is a break, and is booked as a movement of a
+-- later slice (docs/explanation/books.md).
 create table book_late_rows (
   id uuid primary key,
   occurred_at timestamptz not null,
-  slice_at timestamptz not null, -- the slice that it is booked in
+  slice_at timestamptz not null, -- the slice in which it is booked
   found_in date not null
 );
 
--- What part of the vouchers of a product is estimated never to be redeemed. Only added to: the newest row
--- counts.
+-- The estimated share of a product's vouchers that are never redeemed. Rows are only added; the newest one is
+-- valid.
 create table book_breakage_rates (
   id integer generated by default as identity primary key,
   product_id integer not null constraint book_breakage_rates_product references products (id),

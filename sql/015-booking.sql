@@ -1,10 +1,10 @@
--- 015: how the books are kept: what moves where, movements by the operator, the sweep of what has expired.
--- Built like redemptions (006-redeem.sql): lock, check, write. New functions only: nothing is locked;
--- milliseconds.
+-- 015: how the books are kept: allowed movements, bookings by the operator, and the sweep of expired
+-- vouchers. The functions have the structure of redemptions (006-redeem.sql): lock, check, write. Only new
+-- functions: it locks nothing and takes milliseconds.
 
--- What an account of the table `accounts` holds, credit minus debit: from the last closed day, the slices
--- since, and the rows since those. A decision on it needs the lock of the account's row (`book` takes it),
--- and that only `book` debits such accounts.
+-- Returns the balance of an account of the table `accounts`, credit minus debit: that of the last closed day,
+-- plus the slices and the rows since. A decision may rely on it only under the lock of the account's row,
+-- which `book` takes, because only `book` debits such accounts.
 create function account_balance(p_account bigint) returns bigint
 language sql stable security definer set search_path = scrip, pg_temp as $$
   with account as (
@@ -32,11 +32,11 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
   )::bigint
 $$;
 
--- Books a movement between two accounts, none of them a voucher or a reserve. Lock, check, write. Out: `ok`,
--- or why it was declined, and then nothing has changed: `50` the float, `51` another account does not cover
--- it; `13` the float would hold too much. p_merchant: the owner of the float or settlement account, null
--- where there is none. p_original: the row that this one corrects. p_event: the id of a `float.low` event to
--- be. p_now: checked by the caller where it lies in the past (only the close may do that).
+-- Books a movement between two accounts other than vouchers and reserves: lock, check, write. Returns `ok`,
+-- or the reason for a decline, which changes nothing: `50`, the float does not cover it; `51`, another
+-- account does not cover it; `13`, the float would exceed its maximum. p_merchant: the owner of the float or
+-- settlement account; null for other accounts. p_original: the row that this one corrects. p_event: the id of
+-- a new `float.low` event. p_now: the caller has checked it if it is in the past; only the close may do that.
 create function book(
   p_kind entry_kind, p_id uuid, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
   p_original uuid, p_reference text, p_event uuid, p_now timestamptz
@@ -46,11 +46,11 @@ declare
   d accounts;
   c accounts;
   corrected bigint;
-  -- Citus would look the function up on a worker, where it is not.
+  -- A constant: Citus would look the function up on a worker, which does not have it.
   at_bucket constant integer := bucket_of(coalesce(p_merchant, 0));
   is_closing constant boolean := p_kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL');
 begin
-  -- The close books commission into the day that it closes, behind the last sealed slice.
+  -- The close books commission into the day that it closes, after the last sealed slice.
   if is_closing then
     perform from books b where p_now >= coalesce(b.sealed_until, '-infinity') for share;
     if not found then raise exception 'the slice of % is sealed', p_now; end if;
@@ -67,7 +67,7 @@ begin
     raise exception 'a % between accounts of merchant % is not one of merchant %', p_kind,
       greatest(d.merchant_id, c.merchant_id), p_merchant;
   end if;
-  -- A top-up is corrected once, by its amount at most; a payout comes back once, as a whole.
+  -- A top-up can be corrected once, by at most its amount. A payout can be returned once, in full.
   if p_kind in ('FLOAT_CORRECTION', 'PAYOUT_RETURN') then
     select j.amount_minor into corrected from journal j
     where j.bucket = at_bucket and j.id = p_original and j.debit_account = p_credit
@@ -97,9 +97,8 @@ begin
   return 'ok';
 end $$;
 
--- Books a movement between a voucher and an account: towards the voucher (p_to_voucher), or away from it.
--- Lock, check, write. Out: `ok`, or why it was declined, and then nothing has changed: the status codes, the
--- one that precedes first.
+-- Books a movement between a voucher and an account, to the voucher (p_to_voucher) or from it: lock, check,
+-- write. Returns `ok`, or the status code of the decline that takes precedence; a decline changes nothing.
 create function book_voucher(
   p_kind entry_kind, p_id uuid, p_bucket integer, p_serial bigint, p_account bigint, p_to_voucher boolean,
   p_amount bigint, p_original uuid, p_reference text, p_event uuid, p_now timestamptz
@@ -127,7 +126,7 @@ begin
     when v.expires_at <= p_now and p_kind in ('ADJUSTMENT', 'CASH_OUT', 'CANCELLATION') then '54'
     when v.activated_at is null then '40'
     when not p_to_voucher and v.balance_minor < p_amount then '51'
-    -- A voucher is canceled with all that it holds.
+    -- A cancellation takes the entire balance of the voucher.
     when p_kind = 'CANCELLATION' and v.balance_minor > p_amount then '13'
     when p_to_voucher and v.balance_minor + p_amount >= 1000000000000000 then '13'
     when p_kind = 'REINSTATEMENT' and (
@@ -167,15 +166,15 @@ begin
   return 'ok';
 end $$;
 
--- The id of a row that is stamped into the past: of that time, with the rest of a new id.
+-- Returns the id of a row with a stamp in the past: it begins with that time; the rest is from a new id.
 create function id_at(id uuid, at timestamptz) returns uuid language sql immutable parallel safe as $$
   select (left(scrip.id_floor(at)::text, 13) || substr(id::text, 14))::uuid
 $$;
 
--- Sweeps vouchers of one bucket that have expired: what they hold goes to where the policy of their batch
--- says. A row is dated at the expiry where that lies behind the last sealed slice and no later row of the
--- voucher stands, else p_now. Vouchers that are locked by another transaction are left for later. p_ids: one
--- for each serial number. Out: how many vouchers were swept.
+-- Sweeps expired vouchers of one bucket: their balances go to the account that their batch's policy names. A
+-- row is dated at the expiry if that is after the last sealed slice and the voucher has no later row,
+-- otherwise p_now. Vouchers that another transaction has locked are left for the next sweep. p_ids: one id
+-- for each serial number. Returns the number of vouchers swept.
 create function sweep_vouchers(
   p_bucket integer, p_serials bigint[], p_ids uuid[], p_now timestamptz
 ) returns integer
@@ -192,7 +191,7 @@ declare
   written integer;
 begin
   perform check_stamp(p_now, p_ids);
-  -- Shared with other sweeps; a seal takes it alone, so no row is stamped into a slice while that is sealed.
+  -- Sweeps share this lock. A seal takes it exclusively, so that no slice is sealed during a sweep.
   select coalesce(b.sealed_until, '-infinity') into strict horizon from books b for share;
   select array_agg(l.serial_number) into due from (
     select v.serial_number from vouchers v
@@ -200,7 +199,7 @@ begin
       and v.balance_minor > 0 and v.closed is null
     order by v.serial_number for update skip locked
   ) l;
-  -- A voucher that is locked, or that expires later than its batch, is due by itself from now on.
+  -- A voucher that is locked, or that expires after its batch, gets a due date of its own.
   delete from voucher_expiries e where e.bucket = p_bucket and e.serial_number = any (p_serials);
   insert into voucher_expiries (bucket, serial_number, due_at)
   select v.bucket, v.serial_number, v.expires_at from vouchers v
@@ -251,7 +250,7 @@ begin
   return cardinality(due);
 end $$;
 
--- Makes the rows of the days up to now. The first day is that of the oldest row.
+-- Creates the rows of the days up to now. The first day is that of the oldest row.
 create function open_days(p_now timestamptz) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare

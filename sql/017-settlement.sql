@@ -1,25 +1,25 @@
--- 017: settlement with the merchants that redeem, statements of the operator's bank, and the account
--- numbers of the general ledger. New tables only: nothing is locked; milliseconds.
+-- 017: settlement with the merchants that redeem, statements of the operator's bank, and the account numbers
+-- of the general ledger. Only new tables: it locks nothing and takes milliseconds.
 
 create type settlement_period as enum ('day', 'week', 'month');
 create type settlement_state as enum ('DRAFT', 'APPROVED', 'PAID', 'RETURNED');
 
--- Terms are dated and never edited: what was booked under them can be computed again. Commission and VAT:
--- of a product, or of all that have no terms of their own (product 0). Everything else belongs to the
--- merchant, so it stands with product 0 only.
+-- Terms are dated and never edited, so that earlier bookings can be computed again. Commission and VAT apply
+-- to a product, or to all products without terms (product 0). All other terms belong to the merchant, so only
+-- rows with product 0 have them.
 create table settlement_terms (
   merchant_id integer not null constraint settlement_terms_merchant references merchants (id),
-  product_id integer not null, -- 0: all products without terms of their own
-  valid_from date not null, -- a day of the books that was not closed
+  product_id integer not null, -- 0: all products without terms
+  valid_from date not null, -- a day of the books that was not closed yet
   commission_ppm integer not null constraint settlement_terms_commission check (commission_ppm between 0
     and 1000000),
-  -- of the commission
+  -- VAT on the commission
   vat_ppm integer not null constraint settlement_terms_vat check (vat_ppm between 0 and 1000000),
   period settlement_period,
   least_payout numeric(20, 4), -- in major units of each currency
   -- from the end of the period to the payout
   delay_days integer constraint settlement_terms_delay check (delay_days between 0 and 366),
-  payee text, -- how the operator names the bank account; the account itself is not kept
+  payee text, -- the operator's name for the bank account; the account itself is not stored
   payee_last4 text constraint settlement_terms_last4 check (payee_last4 ~ '^[A-Z0-9]{4}$'),
   made_by text not null,
   made_at timestamptz not null,
@@ -28,24 +28,24 @@ create table settlement_terms (
     check ((product_id = 0) = (period is not null and least_payout is not null and delay_days is not null))
 );
 
--- What the commission of a day was computed from. The movements themselves are journal rows (FEE, FEE_VAT
--- and their reversals).
+-- The amounts from which the commission of a day was computed. The movements themselves are journal rows
+-- (FEE, FEE_VAT and their reversals).
 create table settlement_fees (
   day date not null,
   merchant_id integer not null,
   product_id integer not null,
   currency text not null,
-  net_minor bigint not null, -- redemptions less reversals
+  net_minor bigint not null, -- redemptions minus reversals
   commission_ppm integer not null,
   vat_ppm integer not null,
-  fee_minor bigint not null, -- negative: given back
+  fee_minor bigint not null, -- negative: refunded
   vat_minor bigint not null,
   fee_id uuid, -- null: nothing to book
   vat_id uuid,
   constraint settlement_fees_pkey primary key (day, merchant_id, product_id, currency)
 );
 
--- The number of the last approved settlement of a merchant in a year: numbers have no gap.
+-- The number of a merchant's last approved settlement of a year. Numbers have no gaps.
 create table settlement_numbers (
   merchant_id integer not null,
   year integer not null,
@@ -64,19 +64,19 @@ create table settlements (
   ends_at timestamptz not null,
   zone text not null,
   state settlement_state not null default 'DRAFT',
-  carried_minor bigint not null, -- the balance of the settlement account at the start
-  closing_minor bigint not null, -- and at the end
-  outstanding_minor bigint not null, -- of earlier settlements: approved, and not paid at the end
+  carried_minor bigint not null, -- balance of the settlement account at the start
+  closing_minor bigint not null, -- balance of the settlement account at the end
+  outstanding_minor bigint not null, -- earlier settlements that were approved, but not paid at the end
   payable_minor bigint not null constraint settlements_payable_not_negative check (payable_minor >= 0),
   due_on date not null,
-  closing_hash bytea not null, -- of the last day
+  closing_hash bytea not null, -- the hash of the last day's closing
   made_by text not null,
   made_at timestamptz not null,
   year integer,
   number integer,
   approved_by text,
   approved_at timestamptz,
-  content_hash bytea, -- SHA-256 of csv
+  content_hash bytea, -- SHA-256 of the csv
   csv text,
   pdf bytea,
   constraint settlements_days_ordered check (last_day >= first_day),
@@ -86,13 +86,13 @@ create table settlements (
     and (number is null) = (csv is null) and (number is null) = (pdf is null)
       and (number is null) = (approved_at is null))
 );
--- Nearly all are paid: the others are few.
+-- Settlements that are not paid, which are few.
 create index settlements_unpaid on settlements (id) where state <> 'PAID';
 
--- Sums of journal rows on the settlement account, by kind and product; positive: the merchant has more.
+-- Sums of journal rows on the settlement account, by kind and product. Positive amounts credit the merchant.
 create table settlement_lines (
   settlement_id integer not null constraint settlement_lines_settlement references settlements (id),
-  product_id integer not null, -- 0: of no product
+  product_id integer not null, -- 0: no product
   kind entry_kind not null,
   is_earlier boolean not null, -- reversals of redemptions of earlier periods
   rows bigint not null,
@@ -100,9 +100,9 @@ create table settlement_lines (
   constraint settlement_lines_pkey primary key (settlement_id, product_id, kind, is_earlier)
 );
 
--- Payouts of settlements and what came back: each is a journal row.
+-- Payouts of settlements and their returns. Each is a journal row.
 create table settlement_payouts (
-  id uuid primary key, -- of the journal row
+  id uuid primary key, -- the id of the journal row
   settlement_id integer not null constraint settlement_payouts_settlement references settlements (id),
   kind entry_kind not null constraint settlement_payouts_kind check (kind in ('PAYOUT', 'PAYOUT_RETURN')),
   amount_minor bigint not null,
@@ -112,11 +112,11 @@ create table settlement_payouts (
 );
 create index settlement_payouts_by_settlement on settlement_payouts (settlement_id);
 
--- A merchant's doubts about a settlement, which change no number.
+-- A merchant's disputes about a settlement. They change no amounts.
 create table settlement_disputes (
   id integer generated by default as identity primary key,
   settlement_id integer not null constraint settlement_disputes_settlement references settlements (id),
-  line text, -- what it is about, such as a product or a transaction
+  line text, -- the subject, such as a product or a transaction
   comment text not null constraint settlement_disputes_comment check (char_length(comment) between 1
     and 2000),
   made_by text not null,
@@ -128,7 +128,7 @@ create table settlement_disputes (
 );
 create index settlement_disputes_by_settlement on settlement_disputes (settlement_id);
 
--- Account numbers of another bookkeeping (R12). 0 stands for any merchant, any product.
+-- Account numbers of another bookkeeping system (R12). 0 means any merchant or any product.
 create table gl_accounts (
   account_kind text not null,
   merchant_id integer not null default 0,
@@ -138,12 +138,14 @@ create table gl_accounts (
   constraint gl_accounts_pkey primary key (account_kind, merchant_id, product_id)
 );
 
--- Statements of the operator's bank (R13). A file is imported once; so is an entry of an account.
+-- The operator's bank accounts and statements (R13). A file, and an entry of an account, is imported only
+-- once.
 create table bank_accounts (
-  name text primary key, -- as the operator names it
+  name text primary key, -- chosen by the operator
   currency text not null,
   decimals smallint not null,
-  own_minor bigint not null default 0 -- the operator's own money in it, of which the books know nothing
+  -- the operator's own money in the account, which the books do not contain
+  own_minor bigint not null default 0
 );
 
 create table bank_files (
@@ -152,7 +154,7 @@ create table bank_files (
   account text not null constraint bank_files_account references bank_accounts (name),
   format text not null,
   entries integer not null,
-  closing_minor bigint, -- as the statement says
+  closing_minor bigint, -- from the statement
   closing_on date,
   imported_by text not null,
   imported_at timestamptz not null
@@ -162,7 +164,7 @@ create table bank_entries (
   id integer generated by default as identity primary key,
   file_id integer not null constraint bank_entries_file references bank_files (id),
   account text not null constraint bank_entries_account references bank_accounts (name),
-  entry_reference text not null, -- the bank's; or what follows from the row where it gives none
+  entry_reference text not null, -- from the bank; derived from the row if the bank gives none
   booked_on date not null,
   -- positive: received
   amount_minor bigint not null constraint bank_entries_not_zero check (amount_minor <> 0),
@@ -172,7 +174,7 @@ create table bank_entries (
 create index bank_entries_by_account on bank_entries (account, id);
 create index bank_entries_by_day on bank_entries (account, booked_on);
 
--- Which entries and which movements are the same money: one to one, one to several, several to one.
+-- Matches of bank entries with movements of the same money: one to one, one to several, several to one.
 create table bank_matches (
   entry_id integer not null constraint bank_matches_entry references bank_entries (id),
   movement_id uuid not null, -- a journal row on the funding account
@@ -183,17 +185,18 @@ create table bank_matches (
   constraint bank_matches_pkey primary key (entry_id, movement_id)
 );
 create index bank_matches_by_movement on bank_matches (movement_id);
--- What may move on the funding account. They are few: a redemption adds nothing to this index.
+-- Movements on the funding account. They are few, and a redemption adds nothing to this index.
 create index journal_of_funding on journal (id) where kind in ('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION',
   'PAYOUT', 'PAYOUT_RETURN', 'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER');
 
--- How the columns of a bank's CSV are read: saved under a name.
+-- Saved mappings of the columns of a bank's CSV.
 create table bank_mappings (
   name text primary key,
   mapping json not null
 );
 
--- After how many months a voucher is dormant, by the rules of a jurisdiction (R10). Product 0: all products.
+-- The months after which a voucher is dormant under the rules of a jurisdiction (R10). Product 0: all
+-- products.
 create table dormancy_rules (
   name text primary key,
   basis text not null constraint dormancy_rules_basis check (basis in ('issue', 'last-use')),
@@ -201,8 +204,8 @@ create table dormancy_rules (
   product_id integer not null default 0
 );
 
--- How the VAT of a product's vouchers is treated, from a day on (R11): `single`, due when they are
--- issued; `multi`, when they are redeemed.
+-- The VAT treatment of a product's vouchers from a day on (R11). `single`: due when they are issued. `multi`:
+-- due when they are redeemed.
 create table voucher_vat (
   product_id integer not null constraint voucher_vat_product references products (id),
   valid_from date not null,

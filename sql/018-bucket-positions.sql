@@ -1,9 +1,8 @@
--- 018: the buckets by position, for what has to know all of them: which there are, and where the rows of
--- a merchant lie.
+-- 018: the list of all buckets by position. The bucket of a merchant's rows follows from it.
 --
--- `buckets` anchors every insert to its bucket, so over shards it is distributed, a row on each shard.
--- This list stays on the coordinator and can be read while a worker is away. A new table and a function:
--- nothing is locked; milliseconds.
+-- Every insert joins `buckets`, so on several shards that table is distributed, one row on each shard. This
+-- list stays on the coordinator and can be read while a worker is down. A new table and a function: it locks
+-- nothing and takes milliseconds.
 create table bucket_positions (
   position integer primary key,
   bucket integer not null constraint bucket_positions_once unique
@@ -17,8 +16,8 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
     from bucket_positions)
 $$;
 
--- Which of these keys of codes are taken. With the rights of the owner, as whom the transaction that asks
--- has written vouchers: Citus lets no second role read what a first one has written in the same
+-- Returns the given keys of codes that exist already. It runs with the rights of the owner: the calling
+-- transaction has written vouchers in that role, and Citus does not let a second role read them in the same
 -- transaction.
 create function find_code_keys(p_code_keys uuid[]) returns table (code_key uuid)
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$

@@ -1,17 +1,17 @@
--- 021: declines: the requests of merchants that named a voucher and were refused, so that support can say
--- why. Kept 90 days, outside of the journal, in a partition for each month. New tables only: nothing is
--- locked; milliseconds.
+-- 021: declines: requests of merchants that named a voucher and were refused. They let support explain why.
+-- They are kept for 90 days, outside the journal, in monthly partitions. Only new tables: it locks nothing
+-- and takes milliseconds.
 
--- No code and no PIN. The service adds rows a moment after the answer, many at once
+-- Contains no code and no PIN. The service adds rows in bulk, a moment after the answer
 -- (src/vouchers/declines.ts).
 create table declines (
-  id uuid not null, -- of version 7: begins with the time
+  id uuid not null, -- UUID of version 7, which begins with the time
   serial_number bigint, -- null: the code is unknown
   merchant_id integer not null,
   key_id text not null,
   operation text not null constraint declines_operation check (operation in ('activate', 'balance',
     'redeem')),
-  code text not null, -- the refusal; for an opaque merchant the one that was hidden
+  code text not null, -- the refusal; for an opaque merchant, the hidden one
   amount_units bigint, -- in ten-thousandths of a major unit
   reference text,
   constraint declines_pkey primary key (id)
@@ -20,8 +20,8 @@ create index declines_by_voucher on declines (serial_number, id) where serial_nu
 create index declines_by_merchant on declines (merchant_id, id);
 create table declines_default partition of declines default;
 
--- How many requests were declined on each day of UTC, by their code: those included of which there are too
--- many to be kept.
+-- The number of declines on each UTC day, by code. It includes those that were not kept because there were
+-- too many.
 create table decline_counts (
   day date not null,
   code text not null,
@@ -29,8 +29,8 @@ create table decline_counts (
   constraint decline_counts_pkey primary key (day, code)
 );
 
--- Makes the partition of each month from `first` to `last` where it is missing, unless the default one
--- has rows of that month.
+-- Creates the missing partitions of the months from `first` to `last`, except where the default partition
+-- contains rows of the month.
 create function create_decline_partitions(first timestamptz, last timestamptz) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -55,7 +55,7 @@ begin
   return made;
 end $$;
 
--- Drops the partitions whose month ended before `before`, and deletes older rows of the default one, and
+-- Drops the partitions whose month ended before `before`, and deletes older rows of the default partition and
 -- older counts. Returns the months.
 create function drop_old_declines(before timestamptz) returns setof text
 language plpgsql security definer set search_path = scrip, pg_temp as $$

@@ -1,14 +1,15 @@
--- 023: how far all transactions have ended: what a day can be closed for (docs/explanation/books.md).
--- A new table and functions: nothing is locked; milliseconds.
+-- 023: marks, which show up to when all transactions have ended, so that a day can be closed
+-- (docs/explanation/books.md). A new table and functions: it locks nothing and takes milliseconds.
 
--- The newest transaction on each server when it was marked: of one, or of the coordinator and its workers.
+-- The newest transaction on each server when it was marked: on the only server, or on the coordinator and its
+-- workers.
 create table book_marks (
   node integer primary key,
   mark xid8 not null
 );
 
--- The newest and the oldest transaction on each server, and a time before these were asked for. On Citus
--- (distribute.sql) it asks all of them.
+-- Returns the newest and the oldest transaction on each server, and a time before the servers were asked. On
+-- Citus, distribute.sql replaces this function by one that asks all servers.
 create function node_transactions() returns table (
   node integer, newest xid8, oldest xid8, asked_at timestamptz
 )
@@ -18,11 +19,11 @@ begin
   return query select 0, pg_current_xact_id(), pg_snapshot_xmin(pg_current_snapshot()), asked_at;
 end $$;
 
--- Marks the newest transaction on each server once all before the last marks have ended. What was stamped
--- before a mark may still be written on another server when its own transaction has ended, so the time that
--- has passed is that of the marks before the last ones. Nothing is stamped any more before that time, less
--- half the grace: a booking takes its number, then has its stamp checked (check_stamp), which may be 150
--- seconds old.
+-- Marks the newest transaction on each server once all transactions before the last marks have ended. A row
+-- stamped before a mark may still be written on another server after its own transaction has ended, so the
+-- time that has passed is that of the marks before the last ones. No new row gets a time before that, less
+-- half the grace: a booking first gets its transaction number, then check_stamp accepts a stamp that is at
+-- most 150 seconds old.
 create function advance_mark() returns table (now_at timestamptz, passed timestamptz)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare

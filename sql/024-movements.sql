@@ -1,10 +1,11 @@
--- 024: the movements of an interval and the balances at an instant, from the tables of 014-books.sql and the
--- rows of the journal since. A view and functions: nothing is locked; milliseconds.
+-- 024: the movements of an interval and the balances at a time, from the tables of 014-books.sql and later
+-- rows of the journal. A view and functions: it locks nothing and takes milliseconds.
 
--- The rows of the journal with the time at which they are booked: their own, or that of the slice which a
--- late row belongs to. An id is of the hour around the time of its row, and a late row has a place of that
--- time: a query for an interval of `booked_at` names that of `place` too, so that the primary key leads to
--- the rows. `digest` proves a row. A view, since Citus takes no function that returns rows of the journal.
+-- The rows of the journal with the time at which they are booked: their own, or for a late row that of the
+-- slice to which it was added. Ids are within an hour of the row's time, and a late row has a place within
+-- that slice. A query for an interval of `booked_at` therefore also limits `place`, so that it uses the
+-- primary key. `digest` proves a row. This is a view because Citus rejects functions that return rows of the
+-- journal.
 create view book_rows as
 select p.*, sha256(convert_to(concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|',
   p.amount_minor, '|', p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|',
@@ -19,7 +20,7 @@ from (
   from book_late_rows l join journal j on j.id = l.id
 ) p;
 
--- The same, summed up as `book_slices` has it.
+-- Returns their sums, with the columns of `book_slices`.
 create function slice_movements(p_from timestamptz, p_to timestamptz) returns table (
   slice_at timestamptz, currency text, kind entry_kind, debit_kind text, credit_kind text,
   merchant_id integer, issuer_id integer, product_id integer, rows bigint, amount_minor bigint
@@ -42,7 +43,7 @@ create function slice_movements(p_from timestamptz, p_to timestamptz) returns ta
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
 
--- The reversals of an interval whose redemptions came before it.
+-- Returns the reversals of an interval whose redemptions were earlier.
 create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns table (
   original_day date, currency text, merchant_id integer, product_id integer, rows bigint, amount_minor bigint
 ) language sql stable as $$
@@ -63,8 +64,8 @@ create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns 
   group by 1, 2, 3, 4
 $$;
 
--- The movements of any interval: of the closed days in it, of the sealed slices beside them, and of the rows
--- since.
+-- Returns the movements of any interval: of the closed days in it, of the sealed slices outside those days,
+-- and of the rows since.
 create function movements(p_from timestamptz, p_to timestamptz) returns table (
   currency text, kind entry_kind, debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
   product_id integer, rows bigint, amount_minor bigint
@@ -96,8 +97,8 @@ create function movements(p_from timestamptz, p_to timestamptz) returns table (
   from parts p group by 1, 2, 3, 4, 5, 6, 7
 $$;
 
--- What a movement does to the balances: each account kind with the merchant, or the issuer and the product,
--- by which it is kept.
+-- Returns the effect of a movement on the balances: each account kind with the merchant, or the issuer and
+-- product, by which its balances are kept.
 create function effects(debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
   product_id integer, amount_minor bigint
 ) returns table (
@@ -111,7 +112,7 @@ create function effects(debit_kind text, credit_kind text, merchant_id integer, 
     as s (kind, debit, credit)
 $$;
 
--- The balances at an instant: those of the last day closed by then, and what has moved since.
+-- Returns the balances at a time: those of the last day closed by then, and the movements since.
 create function balances_at(p_at timestamptz) returns table (
   currency text, account_kind text, merchant_id integer, issuer_id integer, product_id integer,
   balance_minor bigint

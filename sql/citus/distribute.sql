@@ -2,24 +2,23 @@
 -- on the coordinator, in one transaction, after all migrations (docs/how-to/citus.md). `scrip.bucket_count`
 -- holds the number of buckets.
 --
--- A bucket is an integer whose hash lies in a shard of its own: as many shards as buckets, and a shard
--- can be moved but never split. Rows that exist move to their buckets: a voucher by its serial number,
--- its journal rows, updates and deliveries with it; a claim by its reference; all else by its merchant.
+-- A bucket is an integer whose hash belongs to a shard of its own. There are as many shards as buckets; a
+-- shard can be moved but never split. Existing rows move to their buckets: vouchers by their serial number,
+-- with their journal rows, updates and deliveries; claims by their reference; all other rows by their
+-- merchant.
 --
--- Locks: all tables, exclusively, until the end. Takes a second for each bucket, and a minute for each
+-- Locks all tables exclusively until the end. It takes a second for each bucket, and a minute for each
 -- million vouchers.
 --
--- Names are written with their schema: Citus sends statements to the workers, where the search path is
--- another one.
+-- Names include their schema: Citus sends statements to the workers, where the search path is different.
 set local search_path = pg_catalog;
 set local client_min_messages = warning;
 set local citus.multi_shard_modify_mode = 'sequential';
 set local citus.shard_replication_factor = 1;
 select set_config('citus.shard_count', current_setting('scrip.bucket_count'), true);
 
--- The buckets: of the first integers, the one whose hash falls into the first shard, into the second, and
--- so on. All are positive, so that a process which does not know of the distribution, and writes bucket
--- 0, fails.
+-- Choose the buckets: for each shard, the first positive integer whose hash belongs to it. Since no bucket is
+-- 0, a process that does not know of the distribution and writes bucket 0 fails.
 delete from scrip.buckets;
 delete from scrip.bucket_positions;
 insert into scrip.bucket_positions (position, bucket)
@@ -33,7 +32,7 @@ where s.shard < current_setting('scrip.bucket_count')::integer
 group by s.shard;
 insert into scrip.buckets (bucket, position) select bucket, position from scrip.bucket_positions;
 
--- The slot of a reference; slotOfReference in src/db/buckets.ts gives the same.
+-- Returns the slot of a reference, like slotOfReference in src/db/buckets.ts.
 create function scrip.slot_of_reference(merchant_id integer, operation scrip.operation,
   reference text) returns integer
 language sql immutable parallel safe as $$
@@ -44,7 +43,8 @@ language sql stable set search_path = scrip, pg_temp as $$
   select p.bucket from bucket_positions p where p.position = slot % (select count(*) from bucket_positions)
 $$;
 
--- Keys hold the distribution column. It stands last, so that each index still begins with what is looked up.
+-- Keys must contain the distribution column. It is the last column, so that each index still begins with the
+-- column of its look-ups.
 alter table scrip.vouchers drop constraint vouchers_pkey, drop constraint vouchers_code_unique;
 alter table scrip.journal drop constraint journal_pkey;
 alter table scrip.claims drop constraint claims_pkey;
@@ -53,8 +53,8 @@ alter table scrip.redemption_updates drop constraint redemption_updates_pkey;
 alter table scrip.webhook_deliveries drop constraint webhook_deliveries_pkey;
 alter table scrip.webhook_attempts drop constraint webhook_attempts_pkey;
 
--- What exists moves to its bucket. The list of buckets is joined as a table: asked for row by row it
--- would cost a minute per million.
+-- Existing rows move to their bucket. The list of buckets is joined as a table: a look-up for each row would
+-- cost a minute per million.
 create temporary table bucket_of_slot on commit drop as
 select s.slot, scrip.bucket_at(s.slot) as bucket from generate_series(0, 63) as s (slot);
 update scrip.vouchers v set bucket = b.bucket from bucket_of_slot b where b.slot = v.serial_number % 64;
@@ -71,7 +71,7 @@ update scrip.voucher_expiries e set bucket = b.bucket from bucket_of_slot b
   where b.slot = e.serial_number % 64;
 update scrip.webhook_attempts a set bucket = d.bucket
 from scrip.webhook_deliveries d where d.endpoint_id = a.endpoint_id and d.event_id = a.event_id;
--- A rotation of the key ring that has ended is remembered for each bucket.
+-- Finished rotations of the key ring are recorded for each bucket.
 insert into scrip.keyring_rotations (key_id, bucket, resealed_to, started_at, finished_at)
 select r.key_id, p.bucket, r.resealed_to, r.started_at, r.finished_at
 from scrip.keyring_rotations r cross join scrip.bucket_positions p where r.bucket = 0;
@@ -98,8 +98,8 @@ alter table scrip.webhook_deliveries add constraint webhook_deliveries_pkey prim
 alter table scrip.webhook_attempts add constraint webhook_attempts_pkey primary key (endpoint_id, event_id,
   number, bucket);
 
--- What every shard reads is on every worker. All other tables stay on the coordinator, and so no foreign
--- key leads from one kind to the other: nothing is ever deleted from the tables that these led to.
+-- Tables that every shard reads are on every worker. All others stay on the coordinator. Foreign keys between
+-- the two groups are dropped; rows of the referenced tables are never deleted.
 alter table scrip.merchants drop constraint merchants_default_product;
 alter table scrip.floats drop constraint floats_account;
 alter table scrip.batches drop constraint batches_merchant;
@@ -123,9 +123,9 @@ select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_wi
 from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries',
   'webhook_deliveries', 'webhook_attempts']) as t;
 
--- Functions of one bucket run on the worker that has it. A plan that was made without the bucket would
--- ask all workers. The rules that they share are on every worker. All others work on tables of the
--- coordinator, and so do the two that sweep and correct.
+-- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
+-- that they share are on every worker. All other functions work on tables of the coordinator. So do the two
+-- that sweep and correct.
 do $$
 declare
   f record;
@@ -147,13 +147,13 @@ begin
     else
       perform create_distributed_function(f.signature::regprocedure, 'p_bucket',
         colocate_with => 'scrip.buckets');
-      -- The workers have got what is granted, but not what was revoked.
+      -- The workers have received the grants, but not the revokes.
       execute format('revoke execute on function %s from public', f.signature);
     end if;
   end loop;
 end $$;
 
--- Citus does not know the parameters of an SQL function: those that read the shards become PL/pgSQL.
+-- Citus does not see the parameters of an SQL function. Functions that read the shards become PL/pgSQL.
 do $$
 declare
   f record;
@@ -171,8 +171,8 @@ begin
   end loop;
 end $$;
 
--- The transactions of every server. Each is asked on a connection of its own: what it answers is no part of
--- this transaction, and its own is over when it has answered.
+-- The transactions of every server. Each server is asked on a separate connection: the answer is not part of
+-- this transaction, and the connection's own transaction ends with the answer.
 create or replace function scrip.node_transactions() returns table (
   node integer, newest xid8, oldest xid8, asked_at timestamptz
 )
@@ -197,5 +197,5 @@ begin
   end loop;
 end $$;
 
--- What was granted on the schema has not reached the workers with it.
+-- The grants on the schema have not reached the workers.
 grant usage on schema scrip to scrip_service;

@@ -1,9 +1,9 @@
 -- The role of the service on every node of a Citus cluster, before its tables are distributed
 -- (distribute.sql).
 --
--- Citus connects from node to node as the role in use, so the role signs in (docs/how-to/citus.md,
--- "Signing in between the nodes"). The search path is for later migrations: Citus writes types into some
--- statements without their schema. Every node does this for itself.
+-- Citus connects from node to node as the current role, so this role signs in (docs/how-to/citus.md, "Signing
+-- in between the nodes"). The search path is for later migrations: Citus writes types into some statements
+-- without their schema. Every node runs this file.
 do $$
 declare
   node record;
