@@ -215,7 +215,7 @@ export type Config = {
   readonly databaseUrl: string | undefined;
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
-  /** Whether it was named, rather than the default one. */
+  /** Whether the folder was named, rather than the default one. */
   readonly isDataDirGiven: boolean;
   readonly archiveDir: string | undefined;
   readonly metricsPort: number | undefined;
@@ -235,7 +235,7 @@ export type Config = {
 };
 
 /**
- * Reads all settings. An empty one counts as not set.
+ * Reads all settings. An empty setting counts as not set.
  * @throws StartError that names the setting out of bounds, never its value, which could be a password
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
@@ -269,7 +269,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   };
 }
 
-/** @throws StartError where one of the settings of the identity provider is missing */
+/** Reads the settings of the identity provider. @throws StartError if one of them is missing */
 function readOidc(
   read: (setting: Setting) => string | undefined,
   publicUrl: string | undefined,

@@ -7,21 +7,21 @@ import type { Metrics } from './metrics.ts';
 import type { Tracing } from './tracing.ts';
 
 /**
- * The resources of a process: the database and its buckets, the key ring, the logger and the clock
- * (tests move it).
+ * The resources of a process: the database and its buckets, the key ring, the logger and the clock, which
+ * tests can move.
  */
 type Resources = {
   readonly db: Database;
   /**
-   * For lists and reports, which a standby may answer; the database itself if there is none. Never for
-   * a decision.
+   * The database for lists and reports, which may be a standby; the database itself if there is none.
+   * Decisions never read from it.
    */
   readonly readDb: Database;
   readonly buckets: Buckets;
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
-  /** Whether webhooks may be sent to http and private addresses: for development only. */
+  /** Whether webhooks may be sent to http and private addresses: only for development. */
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
   readonly metrics?: Metrics | undefined;
@@ -29,7 +29,7 @@ type Resources = {
   readonly tracing?: Tracing | undefined;
 };
 
-/** What a process holds for its life. */
+/** The resources and the batcher of a process, which live as long as the process. */
 export type Service = Resources & {
   /** Batches the calls of the hot path. */
   readonly batcher: Batcher;
@@ -57,12 +57,12 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** The merchant of a request, as its key's last lookup found it (at most a second ago). */
+/** The merchant of a request, as of its key's last look-up (at most a second ago). */
 export type Merchant = {
   readonly id: number;
   readonly name: string;
   readonly permissions: ReadonlySet<string>;
-  /** An unknown code and a wrong PIN are told apart, unless the merchant is opaque (then both are `14`). */
+  /** Whether an unknown code gets the answer of a wrong PIN (`14`), so that the two cannot be told apart. */
   readonly opaque: boolean;
   readonly suspended: boolean;
   readonly defaultProductId: number;

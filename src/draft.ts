@@ -3,17 +3,17 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 
-/** The names of drafts, for code that removes those of a process that died. */
+/** Matches the names of drafts, for code that removes the drafts of a process that died. */
 export const DRAFT = /\.[0-9a-f]{12}\.part$/;
 
-/** A new name beside a path. Rename or link the file to its path once it is complete. */
+/** Returns a new name in the folder of a path. Rename or link the file to its path once it is complete. */
 export function draftName(path: string): string {
   return `${path}.${randomBytes(6).toString('hex')}.part`;
 }
 
 /**
  * Writes a file that only its owner can read (mode 600), and waits until it is on the disk.
- * @param path where no file exists yet, such as a draft name
+ * @param path must not exist yet, such as a draft name
  */
 export async function writePrivate(
   path: string,

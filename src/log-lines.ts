@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** Log lines as a person reads them on a terminal. Programs get them as JSON. */
+/** Formats log lines for a person at a terminal. Programs get them as JSON. */
 
 const LEVELS: Readonly<
   Record<number, { readonly name: string; readonly style: Parameters<typeof styleText>[0] }>
@@ -12,9 +12,9 @@ const LEVELS: Readonly<
   50: { name: 'ERROR', style: 'red' },
   60: { name: 'FATAL', style: 'red' },
 };
-/** The time of day, of `2027-03-01T14:03:07.123Z`. */
+/** The time of day in `2027-03-01T14:03:07.123Z`. */
 const TIME = /T([\d:.]+)Z$/;
-/** Characters that a terminal obeys, and those that change how others are read. */
+/** Control characters, and characters that change how others are displayed. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 type Line = {
@@ -24,7 +24,7 @@ type Line = {
   readonly err?: { readonly message?: string; readonly stack?: string } & Record<string, unknown>;
 } & Record<string, unknown>;
 
-/** Several JSON lines of the log as text for a person. What is no JSON stays as it is. */
+/** Formats JSON lines of the log as text for a person. Text that is not JSON is not changed. */
 export function readableLines(text: string): string {
   return text
     .split('\n')
@@ -55,7 +55,7 @@ function asText(value: unknown): string {
   return clean(JSON.stringify(value));
 }
 
-/** The stack below the line, indented. */
+/** Formats the stack of an error below its line, indented. */
 function errorOf({ stack, message = '', ...fields }: NonNullable<Line['err']>): string {
   const known = Object.entries(fields).filter(([key, value]) => key !== 'type' && value !== undefined);
   const more = known.map(([key, value]) => ` ${key}=${asText(value)}`).join('');

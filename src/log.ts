@@ -5,21 +5,21 @@ import { isoTime } from './time.ts';
 export type { Logger };
 
 /**
- * Names under which a secret could travel. No secret is ever passed to the logger; this is the safety
- * net.
+ * Fields whose values are removed from the log. No secret is ever passed to the logger; this list is a second
+ * line of defense.
  */
 const SECRET = ['authorization', 'pin', 'code', 'voucherCode', 'secret', 'password', 'keys', 'url'];
 
-/** Lines are written this many bytes at a time, */
+/** The buffer of the log: lines are written in pieces of this size, */
 const WRITE_BYTES = 32 * 1024;
-/** and at least this often: a write for each line would cost the service a tenth of its time. */
+/** and at least this often. A write for each line would cost the service a tenth of its time. */
 const FLUSH_MS = 100;
 const LAST_FLUSH_MS = 1_000;
 
 /**
- * The logger: JSON lines on stderr, so that stdout has only the output of commands; on a terminal, lines
- * for people. A log line never has a body, a URL, a header or a reference, since each of them can contain
- * a code.
+ * Creates the logger. It writes to stderr, so that stdout contains only the output of commands: JSON lines,
+ * or readable lines on a terminal. A log line never has a body, a URL, a header or a reference, since each of
+ * them can contain a code.
  */
 export function createLogger(level: string, destination: DestinationStream = standardError()): Logger {
   return pino(
@@ -42,7 +42,7 @@ function standardError(): DestinationStream {
     maxWrite: 2 * WRITE_BYTES,
     periodicFlush: FLUSH_MS,
   });
-  // A closed terminal must not end the service before it has stopped in order.
+  // A closed terminal must not end the service before its orderly shutdown.
   destination.on('error', () => {});
   return process.stderr.isTTY ? forPeople(destination) : destination;
 }
@@ -54,7 +54,7 @@ function forPeople(destination: ReturnType<typeof pino.destination>): Destinatio
 }
 
 /**
- * What is logged of an error. The other fields of PostgreSQL (detail, where) quote rows, with
+ * Returns the fields of an error for the log. The other fields of PostgreSQL (detail, where) quote rows, with
  * references and stored values of codes.
  */
 function describeError(error: unknown): Record<string, unknown> {
@@ -64,7 +64,7 @@ function describeError(error: unknown): Record<string, unknown> {
   return { type, message, stack, state, table, constraint, routine };
 }
 
-/** What the access log shows of a request. None of it can hold a secret. */
+/** The fields of a request in the access log. None of them can contain a secret. */
 export type AccessLine = {
   readonly requestId: string;
   readonly method: string;
@@ -76,15 +76,15 @@ export type AccessLine = {
   /** Links the journal to the API key that made the call. */
   readonly transactionId: string | undefined;
   readonly durationMs: number;
-  /** Whether the answer was not sent completely: the client went away, or a download broke off. */
+  /** Whether the answer was cut off: the client disconnected, or a download failed. */
   readonly aborted: boolean;
 };
 
 const INFO = 30;
 
 /**
- * Makes the writer of the access log. Its lines look like the logger's, but are built by hand and
- * written once a turn of the event loop. As single calls of the logger they took a ninth of a balance.
+ * Creates the writer of the access log. Its lines look like those of the logger, but are built by hand and
+ * written once in each turn of the event loop. Single calls of the logger took a ninth of a balance enquiry.
  */
 export function accessLog(log: Logger): (line: AccessLine) => void {
   const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[
@@ -98,7 +98,7 @@ export function accessLog(log: Logger): (line: AccessLine) => void {
   };
   return (line) => {
     if (!log.isLevelEnabled('info')) return;
-    // JSON writes what needs quoting. Ids, routes and codes do not.
+    // JSON.stringify is only needed where text may need escapes. Ids, routes and codes do not.
     const who =
       line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
     const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
@@ -114,7 +114,7 @@ function optional(name: string, value: string | undefined): string {
 
 let lastTime = { ms: 0, text: '' };
 
-/** The current time as text, made once a millisecond. */
+/** Returns the current time as text, formatted once a millisecond. */
 function timeText(): string {
   const ms = Date.now();
   if (ms !== lastTime.ms) lastTime = { ms, text: isoTime(ms) };
@@ -122,8 +122,7 @@ function timeText(): string {
 }
 
 /**
- * Writes the buffered lines before the process ends. It waits only a moment, in case nothing reads the
- * log.
+ * Writes the buffered lines before the process ends. It waits only briefly, in case nothing reads the log.
  */
 export function flushLog(log: Logger): Promise<void> {
   return new Promise((resolve) => {

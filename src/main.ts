@@ -7,11 +7,11 @@ import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
-// Half of a short command's time went into compiling the source. The cache lies beside the packages, which
-// are as trusted as the source is; where the folder is read-only, there is none.
+// Half of a short command's time was the compilation of the source. The cache is in node_modules, which is as
+// trusted as the source. If the folder is read-only, there is no cache.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url)));
 
-/** Loaded on demand: a top-up does not wait for the web server to load. */
+/** Loaded on demand, so that a top-up does not wait for the web server to load. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
@@ -46,16 +46,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   completion: async () => (await import('./cli/usage.ts')).registerCompletion,
 };
 
-// A reader that has closed the pipe (`scrip batch list | head`) or terminal is not an error. A service
-// in that terminal still has to stop in order.
+// If the reader closes the pipe (`scrip batch list | head`) or the terminal, that is not an error. A service
+// in that terminal still has to shut down in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// Without a handler this signal opens Node's debugger: a port through which every account of the
-// machine could run code beside the keys. Log rotation often sends it.
+// Without a handler, this signal opens Node's debugger: a port through which every account of the machine
+// could run code in this process, with access to its keys. Log rotation often sends the signal.
 process.on('SIGUSR1', () => {});
 
 const program = new Command('scrip')
@@ -68,7 +68,7 @@ const name = process.argv[2] ?? '';
 const isAlone = Object.hasOwn(COMMANDS, name) && name !== 'completion';
 const asked = isAlone ? COMMANDS[name] : undefined;
 try {
-  // The help, the completion and the answer to an unknown command list all of them.
+  // The help, the completion and the error of an unknown command list all commands.
   for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
   prepare(program);
   await program.parseAsync();
@@ -80,7 +80,7 @@ try {
 
 /** Prints why a command failed: a line, or a document with `--json`. @returns the exit status */
 async function report(error: unknown): Promise<number> {
-  // The help and the version end a command too.
+  // The help and the version also end a command.
   if (error instanceof CommanderError && error.code.startsWith('commander.help'))
     return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
@@ -91,8 +91,8 @@ async function report(error: unknown): Promise<number> {
 }
 
 /**
- * A field of an operation is an option of its command: `expiresAt` is refused as `--expires-at`, and one of
- * `roles` as `--role`, which is repeated.
+ * Describes a problem in terms of the command line. Fields of an operation are options of its command:
+ * `expiresAt` is refused as `--expires-at`, and an item of `roles` as `--role`, which is repeated.
  */
 function describeProblem({ code, message, errors }: Problem): {
   code: string;

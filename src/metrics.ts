@@ -8,9 +8,11 @@ import {
   Registry,
 } from 'prom-client';
 
-/** The metrics of a process, for Prometheus. Metrics that the database knows are read in src/monitor/. */
+/** The metrics of a process, for Prometheus. Metrics from the database are read in src/monitor/. */
 
-/** In seconds. A till waits at most five; differences below two milliseconds do not matter. */
+/**
+ * The upper bounds in seconds. A till waits at most five; differences below two milliseconds do not matter.
+ */
 const LATENCY_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -30,19 +32,19 @@ type Pools = Readonly<Record<string, PoolUsage>>;
 
 /** The parts of the service report to this object. It is absent if metrics are off. */
 export type Metrics = {
-  /** Makes the counter of one operation's calls; once for each operation. */
+  /** Returns the counter of an operation's calls. Called once for each operation. */
   call(variant: string, operation: string): ObserveCall;
-  /** Counts a call of the batcher: its requests, and how long the first one waited. */
+  /** Counts a call of the batcher: the number of its requests, and the wait of the first one. */
   batched(rows: number, waitMs: number): void;
   /** Reports the pools of a database at each scrape. */
   watchPools(pools: Pools): void;
-  /** The metrics of this process. */
+  /** Returns the metrics of this process. */
   text(): Promise<string>;
-  /** The metrics of all processes that this one has started to answer calls. */
+  /** Returns the metrics of all processes that this one started to answer calls. */
   textOfProcesses(): Promise<string>;
 };
 
-/** Makes the metrics of this process. */
+/** Creates the metrics of this process. */
 export function createMetrics(): Metrics {
   const registry = new Registry<PrometheusContentType>();
   const registers = [registry];
@@ -77,7 +79,7 @@ export function createMetrics(): Metrics {
   return {
     call(variant, operation) {
       const seconds = latency.labels({ variant, operation });
-      // Looked up once for each status: labels take a microsecond each time.
+      // Cached for each status: a look-up by labels takes a microsecond.
       const byStatus = new Map<string, Counter.Internal>();
       return (status, durationMs) => {
         let counter = byStatus.get(status);

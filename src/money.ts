@@ -1,8 +1,8 @@
 import { Refusal } from './refusal.ts';
 
 /**
- * An exact amount: minor units of a currency with `decimals` decimals. 12.50 USD is { minor: 1250n,
- * decimals: 2 }.
+ * An exact amount: minor units of a currency with `decimals` decimals. 12.50 USD is { minor: 1250n, decimals:
+ * 2 }.
  */
 export type Money = { readonly minor: bigint; readonly decimals: number };
 
@@ -10,18 +10,19 @@ export type Money = { readonly minor: bigint; readonly decimals: number };
 export const DECIMALS_MAX = 4;
 
 /**
- * The highest number of minor units of an amount: fifteen digits, which a JSON number (a double) holds
- * exactly wherever the decimal point is. Above it, two neighboring cents can be the same number.
+ * The highest number of minor units of an amount: fifteen digits. A JSON number (a double) represents these
+ * exactly, whatever the position of the decimal point. Above it, two neighboring cents can be the same
+ * number.
  */
 export const MINOR_MAX = 10n ** 15n - 1n;
 
 /**
- * The highest number of ten-thousandths of an amount whose currency is not known yet: the range of two
- * decimals, which nearly all currencies have.
+ * The highest number of ten-thousandths of an amount whose currency is not known yet. It is the maximum for
+ * two decimals, which nearly all currencies have.
  */
 const UNITS_MAX = MINOR_MAX * 100n;
 
-/** Ten-thousandths of a major unit in one minor unit: 100 with two decimals. */
+/** Returns the ten-thousandths of a major unit in one minor unit: 100 with two decimals. */
 export function unitOf(decimals: number): bigint {
   return 10n ** BigInt(DECIMALS_MAX - decimals);
 }
@@ -44,7 +45,7 @@ const CURRENCIES: ReadonlySet<string> = new Set([
   ...Object.keys(DECIMALS),
 ]);
 
-/** The number of decimals of an ISO 4217 currency code, or undefined for an unknown code. */
+/** Returns the decimals of an ISO 4217 currency code, or undefined for an unknown code. */
 export function decimalsOf(currency: string): number | undefined {
   return CURRENCIES.has(currency) ? (DECIMALS[currency] ?? 2) : undefined;
 }
@@ -53,9 +54,8 @@ export function decimalsOf(currency: string): number | undefined {
 type Decimal = { readonly digits: bigint; readonly scale: number };
 
 /**
- * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`), or undefined if it is not one. An
- * exponent of more than three digits is out of every bound and would only cost memory, so it is
- * undefined too.
+ * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`). Returns undefined for any other text,
+ * and for an exponent of more than three digits, which is out of every bound and would only cost memory.
  */
 export function parseDecimal(text: string): Decimal | undefined {
   const parts = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
@@ -73,13 +73,12 @@ export function parseDecimal(text: string): Decimal | undefined {
 }
 
 /**
- * The minor units of an amount from JSON: exact or refused, never rounded.
- * @param value a JSON number, in major units; the shortest spelling of the double is what the sender
- *   wrote
+ * Returns the minor units of an amount from JSON. The result is exact: nothing is rounded.
+ * @param value a JSON number, in major units; the shortest text of the double is what the sender wrote
  * @param decimals of the currency
  * @returns minor units, within the range in which JSON numbers are exact
  * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or an amount that JSON
- *   cannot carry exactly
+ *   cannot represent exactly
  */
 export function toMinor(value: number, decimals: number): bigint {
   const decimal = parseDecimal(String(value));
@@ -90,7 +89,7 @@ export function toMinor(value: number, decimals: number): bigint {
 }
 
 /**
- * Ten-thousandths of a major unit, used until the currency is known.
+ * Returns the ten-thousandths of a major unit, which are used until the currency is known.
  * @throws Refusal `13` for amounts that no currency can have, or beyond the range of two decimals
  */
 export function toUnits(value: number): bigint {
@@ -116,13 +115,14 @@ export function toPositiveMinor(value: number, decimals: number): bigint {
 }
 
 /**
- * The JSON number of an amount in major units: 1250n with 2 decimals is 12.5. Exact within the safe range.
+ * Returns an amount as a JSON number in major units: 1250n with 2 decimals is 12.5. It is exact for all
+ * amounts up to MINOR_MAX.
  */
 export function toNumber({ minor, decimals }: Money): number {
   return Number(minor) / 10 ** decimals;
 }
 
-/** An amount as text with all its decimals, for people: `12.50`. */
+/** Returns an amount as text with all its decimals, for people: `12.50`. */
 export function toText({ minor, decimals }: Money): string {
   const sign = minor < 0n ? '-' : '';
   const digits = String(minor < 0n ? -minor : minor).padStart(decimals + 1, '0');

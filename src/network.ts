@@ -1,20 +1,17 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Networks as text, IPv4 and IPv6: `192.0.2.0/24`, `2001:db8::/32`, or one address. */
+/** Networks as text, IPv4 and IPv6: `192.0.2.0/24`, `2001:db8::/32`, or a single address. */
 
 /** Reads a network. @returns it with its prefix length, or undefined if the text is not a network */
 export function readNetwork(text: string): string | undefined {
   const [, address = '', prefix] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
-  // An IPv4 address in IPv6 form is compared as IPv4, and would never be in such a network.
+  // An IPv4 address in IPv6 form is compared as IPv4, so it would never match such a network.
   if (bits === 0 || /^::ffff:/i.test(address) || Number(prefix ?? bits) > bits) return undefined;
   return `${address.toLowerCase()}/${Number(prefix ?? bits)}`;
 }
 
-/**
- * Makes a test of whether an address is in one of the networks. A text that is not an address is in
- * none.
- */
+/** Returns a test of whether an address is in one of the networks. Text that is not an address is in none. */
 export function containing(networks: readonly string[]): (address: string | undefined) => boolean {
   const list = new BlockList();
   for (const network of networks) {

@@ -1,10 +1,10 @@
 /**
- * The closed list of declines. Every door (each dialect of the API, the command line) answers them in
- * its own form, from a table that must name each of them: a new refusal does not compile until every
- * door has decided.
+ * The closed list of declines. Every door (each dialect of the API, the command line) reports them in its own
+ * form, from a table that must contain all of them: a new refusal does not compile until every door has
+ * decided.
  *
- * The list is in order of precedence: if two refusals apply, the earlier one is the answer
- * (docs/reference/status-codes.md). The last two are outside of the order.
+ * The list is in order of precedence: if two refusals apply, the earlier one is reported
+ * (docs/reference/status-codes.md). The last two have no place in this order.
  */
 const LIST = [
   ['98', 'Unsupported request'],
@@ -43,24 +43,24 @@ export type RefusalCode = (typeof LIST)[number][0];
 export const REFUSALS = Object.fromEntries(LIST) as Readonly<Record<RefusalCode, string>>;
 
 /**
- * The codes in order of precedence. An object has no such order: its keys that look like numbers come
- * first.
+ * The codes in order of precedence. The keys of an object do not keep this order: keys that look like numbers
+ * come first.
  */
 export const PRECEDENCE: readonly RefusalCode[] = LIST.map(([code]) => code);
 
-/** A value that was refused: the field, its rule, and what to do about it. Never the value itself. */
+/** A refused value: its field, the rule that it breaks, and how to correct it. Never the value itself. */
 export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };
 
 /**
- * A request that is understood and declined. Nothing has changed. `details.data` is the data of the
- * answer (the first update's result, for `58`).
+ * A request that is valid but declined. Nothing has changed. `details.data` is the data of the answer (for
+ * `58`, the result of the first update).
  */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: readonly FieldError[] | undefined;
   readonly data: unknown;
   readonly retryAfterSeconds: number | undefined;
-  /** The limit that a value of the request breaks, in words; where it is known. */
+  /** The limit that a value of the request exceeds, in words, if it is known. */
   readonly limit: string | undefined;
 
   constructor(
@@ -73,7 +73,7 @@ export class Refusal extends Error {
       limit?: string;
     } = {},
   ) {
-    // A refusal is an answer, not a bug. Nobody needs its stack trace, which costs a tenth of a call.
+    // A refusal is an answer, not a bug. Nobody needs its stack trace, which takes a tenth of a call's time.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(details.message ?? REFUSALS[code]);

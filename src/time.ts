@@ -1,4 +1,4 @@
-/** Times as text, for answers and the log. Written by Date, they were a twentieth of a balance. */
+/** Formats times, for answers and the log. Date took a twentieth of a balance enquiry for it. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -7,12 +7,12 @@ const MINUTE_MS = 60_000;
 const TWO = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 const THREE = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'));
 
-/** Days as text, by their number. Nearly all calls need the same few. */
+/** The text of each day, by its number. Nearly all calls need the same few. */
 const days = new Map<number, string>();
 const CACHED_DAYS_MAX = 1_000;
 
 /**
- * The UTC day of a time, as `2026-01-31`.
+ * Returns the UTC day of a time, as `2026-01-31`.
  * @param ms since 1970
  * @throws RangeError for an invalid time
  */
@@ -41,10 +41,7 @@ export function isoTime(ms: number): string {
   return `${day}T${TWO[hour]}:${TWO[minute]}:${TWO[second]}.${THREE[ofDay % 1_000]}Z`;
 }
 
-/**
- * The end of a time that PostgreSQL writes into JSON in UTC. Before it are up to six digits of a
- * second.
- */
+/** The suffix of a time that PostgreSQL writes into JSON in UTC. Up to six digits of a second precede it. */
 const UTC_IN_JSON = '+00:00';
 
 /**

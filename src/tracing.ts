@@ -23,21 +23,21 @@ import type { Logger } from './log.ts';
 export type { Span };
 
 /**
- * Traces by OpenTelemetry: a call over HTTP, its wait in the batcher, the statement, and the webhook.
- * Loaded only where an endpoint is set. A span never holds a code, a reference or a URL.
+ * Traces by OpenTelemetry: a call over HTTP, its wait in the batcher, the statement, and the webhook. They
+ * are loaded only if an endpoint is set. A span never contains a code, a reference or a URL.
  */
 
 /** The parts of the service report to this object. It is absent if traces are off. */
 export type Tracing = {
-  /** Begins the trace of a request. */
+  /** Starts the trace of a request. */
   request(request: Incoming): RequestTrace;
-  /** The request that is being served just now. */
+  /** Returns the span of the request that is being served. */
   current(): Span | undefined;
-  /** Requests that waited since `addedAt` go to the database as one call. */
+  /** Records that the requests that waited since `addedAt` are sent to the database as one call. */
   batched(waited: readonly Waited[]): StatementTrace;
-  /** Begins an attempt to deliver an event. */
+  /** Starts the span of an attempt to deliver an event. */
   attempt(event: Sent): AttemptTrace;
-  /** Sends what was not exported yet. */
+  /** Exports the remaining spans and stops. */
   stop(): Promise<void>;
 };
 
@@ -47,14 +47,14 @@ type Incoming = {
   readonly route: string;
   readonly operation: string;
   readonly variant: string;
-  /** The header of the client, or of the proxy before it. */
+  /** The header as sent by the client or by the proxy in front of it. */
   readonly traceparent: string | undefined;
-  /** Whether the header comes from a proxy of ours: then its trace goes on. */
+  /** Whether the header comes from one of our proxies. Then its trace is continued. */
   readonly isTrusted: boolean;
 };
 
 export type RequestTrace = {
-  /** Serves the request as a part of its trace. */
+  /** Serves the request within its trace. */
   run<Result>(serve: () => Result): Result;
   end(result: {
     readonly httpStatus: number;
@@ -78,8 +78,8 @@ export type AttemptTrace = { end(status: number | null, error: string | null): v
 const STOP_MS = 2_000;
 
 /**
- * The webhooks of a redemption or activation are one trace of their own, whose id is that of the event,
- * which is that of the transaction: whatever process sends them, the trace of the call links to it.
+ * The webhooks of a redemption or activation are a separate trace. Its id is that of the event, which is the
+ * id of the transaction. The trace of the call can therefore link to it, whichever process sends them.
  */
 class Ids implements IdGenerator {
   readonly #random = new RandomIdGenerator();
@@ -88,7 +88,7 @@ class Ids implements IdGenerator {
   generateTraceId = (): string => this.#next?.traceId ?? this.#random.generateTraceId();
   generateSpanId = (): string => this.#next?.spanId ?? this.#random.generateSpanId();
 
-  /** Makes one span with these ids. */
+  /** Creates one span with these ids. */
   with<Result>(traceId: string, spanId: string | undefined, start: () => Result): Result {
     this.#next = { traceId, spanId };
     try {
@@ -129,7 +129,7 @@ export function startTracing(
     attempt({ eventId, type, endpointId, attempt }) {
       const { traceId, spanId } = eventContext(eventId);
       const attributes = { 'scrip.event': type, 'scrip.endpoint': endpointId, 'scrip.attempt': attempt };
-      // The first attempt is the span that the call links to.
+      // The trace of the call links to the span of the first attempt.
       const span = ids.with(traceId, attempt === 1 ? spanId : undefined, () =>
         tracer.startSpan('webhook', { kind: SpanKind.PRODUCER, attributes, root: true }, ROOT_CONTEXT),
       );
@@ -172,14 +172,16 @@ function beginRequest(
         span.setAttribute('scrip.transaction', transactionId);
         span.addLink({ context: eventContext(transactionId) });
       }
-      // A decline is no error.
+      // A decline is not an error.
       if (httpStatus >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     },
   };
 }
 
-/** Each request has the statement in its own trace, with the number of requests that shared it. */
+/**
+ * Gives each request a span for the statement in its own trace, with the number of requests that shared it.
+ */
 function beginStatements(tracer: Tracer, waited: readonly Waited[]): StatementTrace {
   const now = performance.now();
   const attributes = { 'db.system.name': 'postgresql', 'scrip.rows': waited.length };
@@ -201,7 +203,7 @@ function beginStatements(tracer: Tracer, waited: readonly Waited[]): StatementTr
   };
 }
 
-/** A trace goes on only where a proxy of ours says so: a client's own is linked to. */
+/** Continues a trace only if one of our proxies sent it. The trace of a client is linked instead. */
 function origin(header: string | undefined, isTrusted: boolean): { parent: Context; links: Link[] } {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(header ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return { parent: ROOT_CONTEXT, links: [] };
@@ -219,7 +221,7 @@ function eventContext(eventId: string) {
 /** The message of a database error can quote values. */
 const codeOf = (error: unknown) => (error as { code?: string }).code ?? (error as Error).name;
 
-/** Logs once that traces cannot be exported, and once that they can again. */
+/** Logs the first failure to export traces, and the first success after it. */
 function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
   let isFailing = false;
   return {

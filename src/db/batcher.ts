@@ -7,14 +7,13 @@ import type { Database } from './pool.ts';
 import { type Limits, ON_ONE_SERVER, OVER_SHARDS, Rate } from './rate.ts';
 
 /**
- * A second call starts only with at least this share of the rows in flight. A small call costs nearly
- * as much as a large one, and more requests arrive while the first call runs. With few callers it
+ * A second call starts only with at least this share of the rows in flight. A small call costs nearly as much
+ * as a large one, and more requests arrive while the first call runs. With few callers, the second call
  * starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
 /**
- * Of the requests for one voucher at least one is answered in every turn. After 64 turns something is
- * broken.
+ * In every turn, at least one of the requests for a voucher is answered. After 64 turns something is broken.
  */
 const TURNS_MAX = 64;
 
@@ -35,9 +34,9 @@ type Waiting<Request, Answer> = {
 /**
  * Batches the requests of each operation and bucket.
  *
- * An idle service sends a request in the same turn of the event loop; there is no timer. Under load,
- * requests wait while the calls before them are in flight. If more wait than can be answered soon, the
- * merchant with most of them is declined with `91` at once.
+ * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests
+ * wait while earlier calls are in flight. If more requests wait than can be answered soon, the merchant with
+ * the most waiting requests is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
@@ -53,7 +52,7 @@ export class Batcher {
 
   /**
    * Adds a request to the next call of its operation.
-   * @param bucket where the operation's rows are
+   * @param bucket the bucket of the operation's rows
    * @throws Refusal `91` under overload; errors of the database; what `answer` throws for this request
    */
   add<Request, Row, Answer>(
@@ -82,7 +81,9 @@ class Queue<Request, Row, Answer> {
   readonly #limits: Limits;
   readonly #metrics: Metrics | undefined;
   readonly #tracing: Tracing | undefined;
-  /** The requests of each merchant in the order of arrival; the merchants in the order of their turns. */
+  /**
+   * The requests of each merchant in the order of arrival, with the merchants in the order of their turns.
+   */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
   readonly #rate = new Rate();
@@ -130,8 +131,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Declines the newest request of the merchant with most of them, unless that merchant is the one
-   * asking for room.
+   * Declines the newest request of the merchant with the most waiting requests. Returns false if that is the
+   * merchant that needs the room.
    */
   #makeRoom(merchant: number): boolean {
     let longest = this.#lanes.get(merchant) ?? [];
@@ -151,7 +152,7 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Starts after pending input was read, so that requests that arrived together share a call. A full
+   * Starts a call after pending input has been read, so that requests that arrived together share it. A full
    * call starts at once: with more than a thousand busy sockets, reading the input can take seconds.
    */
   #schedule(): void {
@@ -188,13 +189,12 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * The requests that can go now, one of each merchant in turn. None of them shares a voucher or
+   * Takes the requests that can be sent now, one of each merchant in turn. None of them shares a voucher or a
    * reference with a request in flight.
    */
   #take(): Waiting<Request, Answer>[] {
     const taken: Waiting<Request, Answer>[] = [];
-    // A waiting request also holds its keys, so that later requests for the same voucher do not
-    // overtake it.
+    // A waiting request also holds its keys, so that later requests for the same voucher do not overtake it.
     const passed = new Set<string>();
     const lanes = [...this.#lanes].map(([merchant, requests]) => ({
       merchant,
@@ -215,7 +215,7 @@ class Queue<Request, Row, Answer> {
     }
     for (const { merchant, requests, at, left } of lanes) {
       if (at === 0) continue;
-      // A merchant that was served goes behind those that were not.
+      // A merchant that was served moves behind those that were not.
       this.#lanes.delete(merchant);
       const rest = left.length > 0 ? [...left, ...requests.slice(at)] : requests.slice(at);
       if (rest.length > 0) this.#lanes.set(merchant, rest);
@@ -224,7 +224,7 @@ class Queue<Request, Row, Answer> {
     return taken;
   }
 
-  /** The first request of a lane that can go. Its keys are held for it. */
+  /** Takes the first request of a lane that can be sent, and holds its keys. */
   #next(lane: Lane<Request, Answer>, passed: Set<string>): Waiting<Request, Answer> | undefined {
     while (lane.at < lane.requests.length) {
       const waiting = lane.requests[lane.at++] as Waiting<Request, Answer>;
@@ -250,8 +250,8 @@ class Queue<Request, Row, Answer> {
     } catch (error) {
       traced?.end(error);
       for (const { reject } of taken) reject(error);
-      // The requests behind them would wait as long, only to fail too. They were not sent, so they had
-      // no effect.
+      // The waiting requests would only wait as long and then fail too. They were not sent, so they had no
+      // effect.
       if (isAway(error)) this.#rejectWaiting(error);
       return;
     }
@@ -279,7 +279,7 @@ class Queue<Request, Row, Answer> {
     for (const { reject } of waiting) reject(error);
   }
 
-  /** Before all others of its merchant, since it arrived first. */
+  /** Puts a request back before all others of its merchant, since it arrived first. */
   #putBack(waiting: Waiting<Request, Answer>): void {
     this.#waiting++;
     const lane = this.#lanes.get(waiting.merchant);

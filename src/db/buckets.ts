@@ -3,14 +3,14 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * Where rows are stored. A voucher has a slot, which follows both from its code and from its serial
- * number. Slots are spread over the buckets of the database. On one server there is one bucket.
+ * The place of rows. A voucher has a slot, which follows both from its code and from its serial number. Slots
+ * are distributed over the buckets of the database. A single server has one bucket.
  */
 
 /**
- * The slots of codes. A slot cannot be split over shards, so this bounds the number of servers. Each
- * slot also reveals six bits of a code's forty to a thief of the database. It is part of every printed
- * serial number, so it never changes.
+ * The number of slots of codes. A slot cannot be split over shards, so this limits the number of servers. A
+ * slot reveals six of the forty bits of a code to a thief of the database. It is part of every printed serial
+ * number, so it never changes.
  */
 export const SLOTS = 64;
 
@@ -19,9 +19,9 @@ export type Buckets = {
   readonly all: readonly number[];
   ofSlot(slot: number): number;
   ofSerial(serialNumber: bigint): number;
-  /** The bucket of rows that belong to a merchant and to no voucher. */
+  /** Returns the bucket of a merchant's rows that belong to no voucher. */
   ofMerchant(merchantId: number): number;
-  /** The bucket of the claim of a reference. */
+  /** Returns the bucket of the claim of a reference. */
   ofReference(merchantId: number, operation: string, reference: string): number;
 };
 
@@ -38,23 +38,23 @@ export function bucketsOf(all: readonly number[]): Buckets {
   };
 }
 
-/** Reads which buckets the database has: one, or several where it is distributed. */
+/** Reads the buckets of the database: one, or several if it is distributed. */
 export async function readBuckets(db: Queries): Promise<Buckets> {
   const rows = await db.query<{ bucket: number }>(sql`select bucket from bucket_positions order by position`);
   return bucketsOf(rows.map(({ bucket }) => bucket));
 }
 
-/** The slot of a serial number: the remainder of a division by the number of slots. */
+/** Returns the slot of a serial number: the remainder of its division by the number of slots. */
 export function slotOfSerial(serialNumber: bigint): number {
   return Number(serialNumber % BigInt(SLOTS));
 }
 
-/** The serial number of a voucher number and a slot. */
+/** Returns the serial number for a voucher number and a slot. */
 export function serialOf(voucherNumber: bigint, slot: number): bigint {
   return voucherNumber * BigInt(SLOTS) + BigInt(slot);
 }
 
-/** The slot of a reference; `slot_of_reference` in sql/citus/distribute.sql gives the same. */
+/** Returns the slot of a reference, like `slot_of_reference` in sql/citus/distribute.sql. */
 function slotOfReference(merchantId: number, operation: string, reference: string): number {
   return Number.parseInt(hash('sha256', `${merchantId} ${operation} ${reference}`).slice(0, 2), 16) % SLOTS;
 }

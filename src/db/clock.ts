@@ -3,14 +3,14 @@ import { openOwner } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * The clock by which the books go (database_time in sql/005-rules.sql), moved: for a demo, which shows
- * months in seconds, and for tests. It takes the rights of the schema's owner, and is for databases that
- * hold no money.
+ * Moves the clock of the books (database_time in sql/005-rules.sql): for a demo, which shows months in
+ * seconds, and for tests. It requires the rights of the schema's owner, and is only for databases without
+ * real money.
  */
 export type MovedClock = {
-  /** Sets it, for all processes. */
+  /** Sets the clock for all processes. */
   set(time: Date): Promise<void>;
-  /** Lets it run again as the server's own. */
+  /** Returns to the clock of the server. */
   close(): Promise<void>;
 };
 
@@ -29,10 +29,10 @@ $$;
 drop table if exists scrip.moved_clock`;
 
 /**
- * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves
- * it alone.
+ * Returns to the clock of the server after a demo was killed before it could. An account without the right to
+ * do so changes nothing.
  * @param url of the schema's owner
- * @returns whether it was moved
+ * @returns whether the clock was moved
  */
 export async function restoreClock(url: string): Promise<boolean> {
   const owner = await openOwner(url);
@@ -52,7 +52,7 @@ export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);
   await owner.query({ text: MOVED, values: [] });
   if (await isDistributed(owner)) await owner.query(sql`select create_reference_table('scrip.moved_clock')`);
-  // Of this connection only: a clock that is lost runs again as the server's own.
+  // For this connection only. If a commit is lost, the clock is that of the server, which is harmless.
   await owner.query(sql`set synchronous_commit = off`);
   return {
     async set(time) {

@@ -9,18 +9,18 @@ import { type Sql, sql } from './sql.ts';
 const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);
 const TABLES = new URL('../../sql/citus/distribute.sql', import.meta.url);
 
-/** Enough for 64 workers. With fewer, a worker has several, which share its load evenly. */
+/** Enough for 64 workers. With fewer workers, each has several buckets, which balance the load. */
 const BUCKETS_DEFAULT = SLOTS;
 const BUCKETS_MIN = 2;
 
 export type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
 
 /**
- * Distributes the migrated schema over the workers of a Citus cluster, with the rows that it holds, in
- * one transaction: it is done or not, whatever interrupts it.
+ * Distributes the migrated schema and its rows over the workers of a Citus cluster. It runs in one
+ * transaction, so an interruption leaves nothing half done.
  * @param url of a superuser, on the coordinator
- * @param wanted the number of buckets, 2 to 64; left out: 64, or what there is
- * @throws StartError, one line: no Citus, no workers, a worker that is away, processes of Scrip that run
+ * @param wanted the number of buckets, 2 to 64; by default 64, or the existing number
+ * @throws StartError, one line: no Citus, no workers, a worker that is down, or running processes of Scrip
  */
 export async function distribute(url: string, wanted?: number): Promise<Distribution> {
   const found = await asOwner(url, async (owner) => {
@@ -37,8 +37,8 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
     return { workers, buckets };
   });
   if (found.existing) return found.existing;
-  // Another connection: those that Citus opens behind it have the settings that the roles and the
-  // database have by now.
+  // A new connection: the connections that Citus opens for it have the current settings of the roles and the
+  // database.
   return asOwner(url, async (owner) => {
     const { workers, buckets } = found;
     const existing = await findDistribution(owner, workers, wanted);
@@ -49,7 +49,7 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
   });
 }
 
-/** On a connection of its own, one process at a time; migrations take the same lock. */
+/** Runs work on a separate connection, one process at a time. Migrations take the same lock. */
 async function asOwner<T>(url: string, work: (owner: Queries) => Promise<T>): Promise<T> {
   const owner = await openOwner(url);
   try {
@@ -77,7 +77,7 @@ async function findDistribution(
   return { buckets, workers, isNew: false };
 }
 
-/** Whether the vouchers lie on shards. */
+/** Whether the vouchers are distributed over shards. */
 export async function isDistributed(db: Queries): Promise<boolean> {
   if (!(await hasCitus(db))) return false;
   const [row] = await db.query<{ there: boolean }>(
@@ -95,7 +95,7 @@ async function hasCitus(db: Queries): Promise<boolean> {
   return row?.there ?? false;
 }
 
-/** @returns the number of workers */
+/** Checks the cluster. @returns the number of workers */
 async function checkCluster(owner: Queries, url: string): Promise<number> {
   const host = hostsOf(url);
   if (!(await hasCitus(owner))) {
@@ -138,7 +138,7 @@ select (select rolsuper from pg_roles where rolname = current_user) as super,
 
 type NodeRow = { node: string; ok: boolean; result: string };
 
-/** Every node answers, and can take part in a transaction of several. */
+/** Checks that every node answers, and can take part in a transaction of several nodes. */
 async function checkNodes(owner: Queries): Promise<void> {
   const rows = await owner.query<NodeRow>(sql`
 select n.nodename || ':' || n.nodeport as node, r.success as ok, r.result
@@ -153,7 +153,7 @@ from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_n
     );
 }
 
-/** Nothing may work on the tables meanwhile, or go on with what it knows of them afterwards. */
+/** Checks that no process uses the tables: afterwards, its knowledge of them would be out of date. */
 async function checkQuiet(owner: Queries): Promise<void> {
   await requireStopped(owner);
   const [rotations] = await owner.query<{ count: number }>(

@@ -12,15 +12,15 @@ import { connectOwner, type Queries } from './pool.ts';
 import { requireStopped } from './session.ts';
 
 /**
- * A dump: all rows of Scrip as text that every version of PostgreSQL reads, to be loaded into a new
- * database (load.ts). PostgreSQL's own programs for this do not come with the embedded one.
+ * A dump contains all rows of Scrip as text that every version of PostgreSQL reads, to be loaded into a new
+ * database (load.ts). The embedded PostgreSQL does not include its own programs for this.
  */
 
 export const FORMAT = 1;
 export const MANIFEST = 'manifest.json';
 
 type DumpedTable = {
-  /** With its schema, quoted. */
+  /** The quoted name, with its schema. */
   readonly name: string;
   readonly columns: readonly string[];
   readonly file: string;
@@ -31,7 +31,7 @@ type DumpedTable = {
 
 export type DumpManifest = {
   readonly format: typeof FORMAT;
-  /** Of Scrip. */
+  /** The version of Scrip. */
   readonly version: string;
   readonly takenAt: string;
   readonly postgres: string;
@@ -40,16 +40,16 @@ export type DumpManifest = {
     readonly name: string;
     readonly digest: string;
   }[];
-  /** The first month that has a partition; null where there is none. */
+  /** The first month that has a partition; null if there is none. */
   readonly firstMonth: string | null;
   readonly tables: readonly DumpedTable[];
   readonly sequences: readonly { readonly name: string; readonly last: string; readonly isCalled: boolean }[];
 };
 
-/** Tables that say what the schema is, which a load makes by migrating. */
+/** Tables that describe the schema. A load fills them by migrating. */
 const OWN = ['scrip.migrations', 'graphile_worker.migrations'];
 
-/** Parents before the tables that refer to them. Generated columns follow from the rest, and are left out. */
+/** Parents come before the tables that refer to them. Generated columns are left out. */
 const TABLES = `
 with recursive tables as (
   select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name,
@@ -76,12 +76,12 @@ select min(substring(relname from '\\d{4}_\\d{2}$')) as month from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 where nspname = 'scrip' and relispartition and relname ~ '_\\d{4}_\\d{2}$'`;
 
-/** Rows of a query on a client that also copies. */
+/** Returns the rows of a query on a client that is also used for COPY. */
 export async function rowsOf<Row>(client: pg.Client, text: string, values: unknown[] = []): Promise<Row[]> {
   return (await client.query(text, values)).rows as Row[];
 }
 
-/** The client as one of those that the rest of this folder asks. */
+/** Wraps a client for the other functions of this folder. */
 export const queriesOn = (client: pg.Client): Queries => ({
   query: ({ text, values }) => rowsOf(client, text, [...values]),
 });
@@ -90,10 +90,10 @@ export const listTables = (client: pg.Client) =>
   rowsOf<{ name: string; columns: string[] }>(client, TABLES, [OWN]);
 
 /**
- * Writes everything into a new folder, from one snapshot. The service is stopped: what it wrote later would
- * be lost.
+ * Writes all rows into a new folder, from one snapshot. The service must be stopped: later changes would be
+ * lost.
  * @param url of the owner
- * @throws StartError, one line; then there is no folder
+ * @throws StartError, one line; the folder is then removed
  */
 export async function dump(url: string, folder: string, version: string): Promise<DumpManifest> {
   const path = resolve(folder);
@@ -162,7 +162,7 @@ async function write(client: pg.Client, draft: string, version: string): Promise
   };
 }
 
-/** Memory does not grow with the table. */
+/** Copies the rows of a table to a file. Memory does not grow with the table. */
 async function copyOut(
   client: pg.Client,
   text: string,
@@ -189,7 +189,7 @@ async function sync(folder: string, names: readonly string[]): Promise<void> {
   }
 }
 
-/** What goes wrong with a dump, in one line. */
+/** Turns the failure of a dump into one line. */
 function explain(error: unknown, path: string): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC') return new StartError(`the folder ${path} is too full: nothing was kept`);

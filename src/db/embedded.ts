@@ -32,15 +32,15 @@ const ALTERNATIVES = {
 } as const;
 
 /**
- * Uses the database of a data folder, created if there is none, until `release` is called.
- * @param archiveDir where the log is archived; null: nowhere; left out: as it was
+ * Uses the database of a data folder, which is created if it does not exist, until `release` is called.
+ * @param archiveDir the folder of the archived log; null: no archive; omitted: the previous one
  * @throws StartError, one line
  */
 export function openEmbedded(dataDir: string, log: Logger, archiveDir?: string | null): Promise<Embedded> {
   return start(dataDir, { ...NAMES, log, archiveDir }).catch(explain);
 }
 
-/** The address of a data folder's database, whether it runs or not; undefined where there is none yet. */
+/** Returns the address of a data folder's database, running or not; undefined if there is none yet. */
 export function findEmbedded(dataDir: string): Promise<string | undefined> {
   return find(dataDir, NAMES).catch(explain);
 }
@@ -55,7 +55,7 @@ export function backUpEmbedded(...parameters: Parameters<typeof backUp>): Promis
   return backUp(...parameters).catch(explain);
 }
 
-/** The complete backups of a folder, oldest first. @throws StartError, one line */
+/** Lists the complete backups of a folder, oldest first. @throws StartError, one line */
 export function listEmbeddedBackups(path: string): Promise<Backup[]> {
   return listBackups(path).catch(explain);
 }
@@ -81,7 +81,7 @@ export function verifyEmbedded(from: string, log: Logger, examine: Examine): Ret
   return verify(from, { ...NAMES, log, examine }).catch(explain);
 }
 
-/** The text of the key ring in a backup, where it holds one. @throws StartError, one line */
+/** Returns the text of the key ring in a backup, if it contains one. @throws StartError, one line */
 export function readBackedUpKeys(backup: Backup): Promise<string | undefined> {
   return readKeys(backup).catch(explain);
 }

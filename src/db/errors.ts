@@ -1,8 +1,8 @@
-/** What an error of the database means for its caller. */
+/** Classifies errors of the database for their callers. */
 
 /**
- * The SQLSTATE of an error of the database, if it is one. It always has a digit; EPIPE, a network
- * error, has none.
+ * Returns the SQLSTATE of an error of the database. It always contains a digit, unlike EPIPE, a network
+ * error.
  */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -11,14 +11,14 @@ export function sqlState(error: unknown): string | undefined {
 
 const UNIQUE_VIOLATION = '23505';
 /**
- * Unique keys on which two transactions race for one reference, or for the one update of a redemption.
+ * Unique keys on which two transactions race for the same reference, or for the same update of a redemption.
  * Citus appends the number of the shard.
  */
 const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_\d+)?$/;
 
 /**
- * Whether a statement lost a race and can be sent again unchanged: it then sees what the other
- * transaction did.
+ * Whether a statement lost a race and can be sent again unchanged. It then sees the changes of the other
+ * transaction.
  */
 export function isRetryable(error: unknown): boolean {
   const { constraint } = (error ?? {}) as { constraint?: unknown };
@@ -30,22 +30,22 @@ export function isRetryable(error: unknown): boolean {
   );
 }
 
-/** Serialization failure, deadlock. */
+/** Whether the state is a serialization failure or a deadlock. */
 function lostRace(state: string | undefined): boolean {
   return state === '40001' || state === '40P01';
 }
 
 /**
- * Whether a booking was refused for its stamp (sql/005-rules.sql): it waited too long, and is sent again
- * with a new one; or the clock of this process is wrong, and no repetition helps.
+ * Whether a booking was refused for its stamp (sql/005-rules.sql). Either it waited too long, and is sent
+ * again with a new stamp, or the clock of this process is wrong, and repetition does not help.
  */
 export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
 }
 
 /**
- * Whether Citus ended a transaction since a server is gone: it lost another node, or its own server was
- * killed. Both come as internal errors (XX000).
+ * Whether Citus ended a transaction because it lost a node, or because its own server was killed. Both appear
+ * as internal errors (XX000).
  */
 function isNodeLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
@@ -57,7 +57,7 @@ function isNodeLost(error: unknown): boolean {
   );
 }
 
-/** Whether the server gave no answer: it is gone, out of reach, or hangs. */
+/** Whether the server gave no answer: it is down, unreachable, or hangs. */
 export function isAway(error: unknown): boolean {
   return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
 }
@@ -80,15 +80,15 @@ const NETWORK = new Set([
   'ENETUNREACH',
   'ENETDOWN',
   'ENOENT',
-  // No port or no file descriptor is left for a connection.
+  // There is no port or file descriptor left for a connection.
   'EADDRNOTAVAIL',
   'EMFILE',
   'ENFILE',
 ]);
 
-/** The service cannot serve the request now, although the database is there. */
+/** Errors of a service that cannot serve the request now, although the database is available. */
 const BUSY = new Set([
-  // A key of the key ring that other processes have, and this one does not have yet.
+  // The process does not have a key of the key ring yet that other processes use.
   'EKEYMISSING',
   'EPOOLEXHAUSTED',
 ]);
@@ -97,8 +97,8 @@ const BUSY = new Set([
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
-  // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006
-  // read-only standby.
+  // 08: connection; 53: out of resources; 57: operator intervention (shutdown, statement timeout); 25006:
+  // standby, which is read-only.
   if (state)
     return (
       /^(08|53|57)/.test(state) ||
@@ -118,12 +118,11 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** How often work is repeated after it lost a race. More in a row are no accident. */
+/** The number of repetitions after lost races. More than these in a row are no coincidence. */
 const RETRIES_MAX = 8;
 
 /**
- * Runs a statement or a transaction, and repeats it if it lost a race that says nothing about the
- * request.
+ * Runs a statement or a transaction, and repeats it if it lost a race that is not an error of the request.
  */
 export async function retrying<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -136,8 +135,8 @@ export async function retrying<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Why Scrip cannot start or continue, in one line for the operator. Every command prints it and ends
- * with the status for it.
+ * The reason why Scrip cannot start or continue, in one line for the operator. Every command prints it and
+ * exits with the status for it.
  */
 export class StartError extends Error {
   constructor(message: string) {

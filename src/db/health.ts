@@ -2,28 +2,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 /**
- * Notices a server that no longer answers, although its connections seem open: the host lost power, or
- * the network was cut. Otherwise each statement would wait for its own time limit, and the pools would
- * stay full.
+ * Detects a server that no longer answers, although its connections seem open: the host lost power, or the
+ * network was cut. Otherwise each statement would wait for its own time limit, and the pools would stay full.
  *
- * While a statement takes long, a probe opens a new connection. If it gets no answer, every statement
- * in flight and every new one fails at once, until a probe is answered. The server ends lost
- * connections by its own `client_connection_check_interval` and keep-alive.
+ * If a statement takes long, a probe opens a new connection. If the probe gets no answer, all statements in
+ * flight and all new ones fail at once, until a probe is answered. The server ends lost connections by its
+ * own `client_connection_check_interval` and keep-alive.
  */
 
-/** A statement of the hot path takes milliseconds. */
+/** A statement that takes longer starts a probe. A statement of the hot path takes milliseconds. */
 const SUSPECT_AFTER_MS = 500;
 /**
- * For a connection and one statement. Together with the limit above, a call waits two seconds for a
- * dead server.
+ * The time limit of a connection and one statement. With the limit above, a call waits two seconds for a dead
+ * server.
  */
 const PROBE_TIMEOUT_MS = 1_400;
 const PROBE_INTERVAL_MS = 200;
-/** A server that has just answered is not asked again at once because one statement takes long. */
+/** A server that has just answered is not probed again at once because one statement takes long. */
 const ANSWERED_INTERVAL_MS = 500;
 const STEP_MS = 100;
 /**
- * A report or a close reads for minutes. One probe that a crowded machine answers late must not end it. A
+ * Reports and closes read for minutes. A single probe that a busy machine answers late must not end them. A
  * failover takes seconds, so a server that is away for this long has lost the transaction.
  */
 const PATIENCE_MS = 30_000;
@@ -44,7 +43,7 @@ export class Health {
 
   /**
    * @param open returns a client of the same server that is not connected yet
-   * @param isPatient whether every statement is
+   * @param isPatient whether every statement is patient
    */
   constructor(open: () => pg.Client, isPatient = false) {
     this.#open = open;
@@ -57,8 +56,8 @@ export class Health {
   }
 
   /**
-   * Runs a statement, and fails it if the server turns out to be away.
-   * @param isPatient fails it only once the server has been away for a while
+   * Runs a statement, and makes it fail if the server is away.
+   * @param isPatient fails the statement only after the server has been away for a while
    */
   track<T>(statement: () => Promise<T>, isPatient = this.#isPatient): Promise<T> {
     if (!isPatient) this.check();
@@ -76,7 +75,7 @@ export class Health {
     this.#isClosed = true;
   }
 
-  /** Runs while statements are in flight, or the server is away. */
+  /** Probes the server while statements are in flight, or while the server is away. */
   async #check(): Promise<void> {
     this.#isChecking = true;
     let interval = PROBE_INTERVAL_MS;
@@ -121,8 +120,8 @@ export class Health {
 }
 
 /**
- * Waits in steps, between which the event loop reads what has arrived: a process that gets no processor time
- * must not take its own silence for the server's.
+ * Waits in steps, between which the event loop reads input. Otherwise a process without processor time would
+ * mistake its own delay for a silent server.
  */
 async function elapsed(ms: number): Promise<false> {
   for (let left = ms; left > 0; left -= STEP_MS) await sleep(STEP_MS, undefined, { ref: false });
@@ -134,15 +133,15 @@ function silence(): Error {
 }
 
 /**
- * An address can name several servers, of which one takes writes:
- * `postgres://user:password@one:5432,two:5432/scrip?target_session_attrs=read-write`. The driver knows
- * one host for a connection. So each new connection goes to the server that was right last. If that
- * server is gone or only a standby, the next connection tries the following one.
+ * An address can name several servers, one of which accepts writes:
+ * `postgres://user:password@one:5432,two:5432/scrip?target_session_attrs=read-write`. The driver supports one
+ * host for a connection, so each new connection goes to the last server that was the primary. If that server
+ * is down or only a standby, the next connection tries the following one.
  */
 
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/;
 
-/** One address for each server of an address, in the same order. */
+/** Returns one address for each server of an address, in the same order. */
 export function hostAddresses(url: string): string[] {
   const [, head = '', hosts = '', tail = ''] = PARTS.exec(url) ?? [];
   if (!hosts.includes(',') && !tail.includes('target_session_attrs')) return [url];
@@ -153,7 +152,7 @@ export function hostAddresses(url: string): string[] {
   });
 }
 
-/** Whether the address has several hosts with ports, and asks for nothing but a primary. */
+/** Whether the address has hosts with ports, and any `target_session_attrs` in it asks for a primary. */
 export function isAddress(url: string): boolean {
   if (!PARTS.test(url)) return false;
   const wish = /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1];
@@ -165,17 +164,17 @@ export function isAddress(url: string): boolean {
   }
 }
 
-/** The hosts of an address, for messages: never with the password. */
+/** Returns the hosts of an address for messages, never with the password. */
 export function hostsOf(url: string): string {
   return hostAddresses(url)
     .map((address) => new URL(address).host)
     .join(', ');
 }
 
-/** The position of the server that was right last, for each address. All connections share it. */
+/** The position of the last primary, for each address. All connections share it. */
 const rightHosts = new Map<string, number>();
 
-/** The server is there, but a standby. The primary is another one, or there is none yet. */
+/** The error of a server that is only a standby. Another server is the primary, or there is none yet. */
 function standby(): Error {
   return Object.assign(new Error('the server is a standby'), { code: '25006' });
 }
@@ -183,8 +182,8 @@ function standby(): Error {
 type Connected = (error: Error) => void;
 
 /**
- * The client of a pool that follows the primary. A connection to a server that is gone or a standby
- * fails as "no database", and the next connection tries the following server.
+ * Returns the client class of a pool that follows the primary. A connection to a server that is down or a
+ * standby fails as "no database", and the next connection tries the following server.
  * @returns the driver's own client for an address with one server
  */
 export function clientFor(url: string): typeof pg.Client {

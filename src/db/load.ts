@@ -11,13 +11,13 @@ import { migrate } from './migrate.ts';
 import { connectOwner } from './pool.ts';
 import { requireStopped } from './session.ts';
 
-/** Loads a dump into a database that holds nothing yet, in one transaction. */
+/** Loads a dump into an empty database, in one transaction. */
 
 const MONTHS_AHEAD = 13;
 
 /**
- * Reads what a dump says of itself.
- * @throws StartError for a folder that is no dump, or one of a later format
+ * Reads the manifest of a dump.
+ * @throws StartError for a folder that is not a dump, or a dump of a later format
  */
 async function readManifest(folder: string): Promise<DumpManifest> {
   const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => undefined);
@@ -29,7 +29,7 @@ async function readManifest(folder: string): Promise<DumpManifest> {
   throw new StartError(`the dump ${folder} has a ${MANIFEST} that this version of Scrip cannot read`);
 }
 
-/** Compares every file with its checksum, before anything is changed. */
+/** Compares every file with its checksum, before the database is changed. */
 async function checkFiles(folder: string, { tables }: DumpManifest): Promise<void> {
   for (const { file, sha256 } of tables) {
     const hash = createHash('sha256');
@@ -43,7 +43,7 @@ async function checkFiles(folder: string, { tables }: DumpManifest): Promise<voi
 
 export type Dump = { readonly folder: string; readonly manifest: DumpManifest };
 
-/** Opens a dump that is whole. @throws StartError, one line */
+/** Opens a complete dump. @throws StartError, one line */
 export async function openDump(from: string): Promise<Dump> {
   const folder = resolve(from);
   const manifest = await readManifest(folder);
@@ -75,7 +75,7 @@ export async function load(url: string, { folder, manifest }: Dump): Promise<voi
   await migrate(url);
 }
 
-/** @throws StartError for a database that somebody has used */
+/** Checks that the database was never used. @throws StartError if it was */
 async function requireNothing(client: pg.Client): Promise<void> {
   const queries = queriesOn(client);
   await requireStopped(queries);
@@ -104,7 +104,7 @@ async function fill(client: pg.Client, folder: string, manifest: DumpManifest): 
   for (const { name, columns } of tables)
     if (!columns.every((column) => own.get(name)?.has(column)))
       throw new StartError(`the table ${name} of the dump does not fit this version of Scrip`);
-  // The migrations put some rows in, which are in the dump too.
+  // The migrations insert some rows that are in the dump too.
   await client.query(`truncate ${[...own.keys()].join(', ')}`);
   for (const { name, columns, file, rows } of tables) {
     const copying = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));

@@ -15,24 +15,24 @@ type Migration = {
   readonly name: string;
   readonly text: string;
   readonly digest: string;
-  /** The oldest version of the schema whose programs also work on the one that this migration makes. */
+  /** The oldest version of the schema whose programs also work on the schema of this migration. */
   readonly worksFrom: number;
 };
 
 /**
- * A migration that only adds says so, which lets the processes of the release before go on while others
- * are upgraded already. Without the line, programs that do not know the migration refuse to start.
+ * Marks a migration that only adds. Processes of the previous release can then continue while others are
+ * already upgraded. Without the line, programs that do not know the migration refuse to start.
  */
 const WORKS_FROM = /^-- Works from: (\d{3})$/m;
-/** A migration waits so long for the locks it needs; tills wait behind it meanwhile. */
+/** How long a migration waits for the locks that it needs. Tills wait behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2_000;
-/** Then it gives way, and tries again. */
+/** How often it tries again after a pause. */
 const LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 1_000;
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
-/** The numbered files of sql/, in order. */
+/** Reads the numbered files of sql/, in order. */
 async function readMigrations(): Promise<Migration[]> {
   const names = (await readdir(FOLDER)).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort();
   return Promise.all(
@@ -50,12 +50,12 @@ async function readMigrations(): Promise<Migration[]> {
 }
 
 /**
- * Brings the schema up to date. Two processes may do so at once: one waits for the other. Without
- * pending migrations, an account without the owner's rights is enough.
+ * Brings the schema up to date. If two processes do so at once, one waits for the other. If no migration is
+ * pending, an account without the owner's rights is enough.
  * @param url of the schema's owner
  * @param before runs on the owner's connection before pending migrations are applied
  * @returns the names of the migrations applied
- * @param wanted the migrations of a dump, when the schema is made for it; left out: all that there are
+ * @param wanted the migrations of a dump, if the schema is made for it; by default all migrations
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
  *   alter it; behind a pooler without sessions
  */
@@ -71,7 +71,7 @@ export async function migrate(
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
     // The server ends the migration of a process that was killed, instead of finishing its statement first.
     await owner.query(raw(`set client_connection_check_interval = '1s'`));
-    // One process migrates; the others wait here and then find nothing to do. The lock ends with the
+    // One process migrates; the others wait here and then find nothing pending. The lock ends with the
     // connection. No other lock has this number.
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
@@ -91,7 +91,7 @@ export async function migrate(
   }
 }
 
-/** Applies the migrations, in one transaction that never keeps tills waiting for long. */
+/** Applies the migrations in one transaction that never makes tills wait for long. */
 async function applyInTurns(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {
   for (let left = LOCK_ATTEMPTS; ; left--) {
     try {
@@ -107,7 +107,7 @@ async function applyInTurns(owner: Queries, migrations: readonly Migration[]): P
   }
 }
 
-/** Those of a dump, which must be ours. */
+/** Selects the migrations of a dump, which must be known to this program. */
 function select(
   migrations: Migration[],
   wanted: readonly Pick<Migration, 'version' | 'name' | 'digest'>[] | undefined,
@@ -133,9 +133,9 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
         version integer primary key, name text not null, digest text not null, works_from integer not null,
           applied_at timestamptz not null default now())`),
     );
-    // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
-    // reaches the workers, one statement at a time, since Citus sends on what it was sent. Elsewhere
-    // nobody reads this setting.
+    // On a Citus coordinator the schema stays local until `--distribute`. After that every migration reaches
+    // the workers, one statement at a time, since Citus forwards each statement as it was sent. Other servers
+    // ignore this setting.
     const isSharded = await isDistributed(owner);
     await owner.query(
       raw(
@@ -174,7 +174,7 @@ async function readApplied(owner: Queries): Promise<Applied[]> {
 }
 
 /**
- * The migrations that are still to be applied.
+ * Returns the migrations that are not yet applied.
  * @throws StartError for a schema on which this program cannot work
  */
 function pending(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
@@ -193,7 +193,7 @@ function pending(applied: readonly Applied[], migrations: readonly Migration[]):
   return migrations.filter(({ version }) => !applied.some((done) => done.version === version));
 }
 
-/** Roles belong to the whole server: the migration of another database may be faster. */
+/** Roles belong to the whole server, so the migration of another database may create them first. */
 async function createRoles(owner: Queries): Promise<void> {
   await owner.query(
     raw(`do $$ begin
@@ -211,10 +211,7 @@ async function createRoles(owner: Queries): Promise<void> {
   );
 }
 
-/**
- * The policies are the last step of setting up the queue. If they exist, everything before them does
- * too.
- */
+/** The policies are the last step of setting up the queue. If they exist, so does everything before them. */
 async function hasJobs(owner: Queries): Promise<boolean> {
   const [found] = await owner.query<{ there: boolean }>(
     sql`select exists (select from pg_policy where polname = 'scrip_service_works') as there`,
@@ -223,7 +220,7 @@ async function hasJobs(owner: Queries): Promise<boolean> {
 }
 
 async function migrateJobs(url: string, owner: Queries): Promise<void> {
-  // Loaded on demand: nearly every command finds a schema that is up to date.
+  // Loaded on demand: nearly every command finds an up-to-date schema.
   const { makeWorkerUtils } = await import('graphile-worker');
   const pgPool = openPool(url, 'scrip-owner', 1);
   const utils = await makeWorkerUtils({ pgPool });
@@ -233,7 +230,7 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
     await utils.release();
     await pgPool.end();
   }
-  // The queue stays on a coordinator of Citus, whose workers may not know the role yet.
+  // The queue stays on the Citus coordinator. The workers may not know the role yet.
   await owner.query(raw('set citus.enable_ddl_propagation = off'));
   await owner.query(
     raw(`grant usage on schema graphile_worker to ${SERVICE_ROLE};
@@ -241,8 +238,8 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
       grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
       grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
   );
-  // graphile-worker protects its tables by row security against everybody but their owner. The role of
-  // the service needs them.
+  // graphile-worker protects its tables with row security: only their owner can use them. The role of the
+  // service needs policies.
   await owner.query(
     raw(`do $$ declare jobs record; begin
       for jobs in select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace

@@ -4,27 +4,27 @@ import { clientFor, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';
 import { type HotStatement, type Sql, types } from './sql.ts';
 
-/** Statements that belong together run through one of these: the database, or a transaction on it. */
+/** Runs statements that belong together: either the database, or a transaction on it. */
 export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
 
-/** A transaction that names its isolation reads through much, and sets its own limits of time. */
+/** The isolation of a transaction. One that names it reads much data, and sets its own time limits. */
 type Isolation = 'read committed' | 'repeatable read';
 
 export type Database = Queries & {
   readonly url: string;
   /**
-   * Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it
+   * Runs `run` in one transaction (read committed unless `isolation` says otherwise). Any error rolls it
    * back.
    */
   transaction<T>(run: (tx: Queries) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
-   * @param bucket where its rows are
+   * @param bucket the bucket of its rows
    */
   hot<Row>(statement: HotStatement, values: readonly unknown[], bucket?: number): Promise<Row[]>;
-  /** A pool for a library that runs statements of its own, as the service's role; the caller ends it. */
+  /** Opens a pool, with the service's role, for a library with its own statements. The caller ends it. */
   openPool(name: string, size: number): pg.Pool;
   /** Whether statements of the hot path run, or ran a moment ago. Background work then waits. */
   isBusy(): boolean;
@@ -33,40 +33,45 @@ export type Database = Queries & {
   close(): Promise<void>;
 };
 
-/** Connections for ordinary work. Calls at the till have others, so that neither starves the other. */
+/** Connections for ordinary work. Calls of tills have their own, so that neither kind delays the other. */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
-/** What a process takes for calls. */
+/** The most connections of a process. */
 export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
-/** A hundred processes together hold many connections: those that are not used are given back. */
+/** Unused connections are closed: a hundred processes together would hold many. */
 const IDLE_TIMEOUT_MS = 10_000;
 
-/** No request takes longer. A statement that does is stuck. */
+/** No request takes longer than this. A statement that does is stuck. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** A statement of the hot path takes milliseconds. */
 const HOT_TIMEOUT_MS = 5_000;
-/** A connection attempt that began while the server was away must not keep calls waiting when it is back. */
+/**
+ * If the server was away when a connection attempt began, calls must not wait for it once the server is back.
+ */
 const CONNECT_TIMEOUT_MS = 1_500;
-/** Work that nobody waits for outlasts a minute in which the machine does much else. */
+/** The limit for background work: it must survive a minute on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 60_000;
-/** Migrations and tests delay no till, and run on busy machines. */
+/** The limit for migrations and tests, which delay no till and run on busy machines. */
 const OWNER_CONNECT_TIMEOUT_MS = 5_000;
-/** A server that hangs does not keep its own limits. The connection is given up this long after them. */
+/** A server that hangs does not keep its own limits. The connection is closed this long after them. */
 const GRACE_MS = 1_000;
-/** A silent connection is checked after this time. A migration, which has no time limit, ends by it. */
+/**
+ * A silent connection is checked after this time. It ends a migration, which has no time limit, on a dead
+ * server.
+ */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Tills that were busy so recently are busy: at ten calls a second there is always another one. */
+/** Tills are busy if they were busy this recently: at ten calls a second another call is coming. */
 const BUSY_MS = 200;
 
-/** Every connection of a pool is in use: the service is overloaded, and the server need not be away. */
+/** Every connection of a pool is in use: the service is overloaded, though the server may be available. */
 class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 
 /**
- * A pool of connections that may break at any time; the statement on one reports it. Without a listener
- * on each, a connection that breaks between two statements of a transaction would end the process.
+ * Opens a pool of connections that may break at any time; a running statement reports it. Each connection has
+ * a listener: without one, a break between two statements of a transaction would end the process.
  */
 function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
@@ -74,9 +79,9 @@ function poolOf(options: pg.PoolConfig): pg.Pool {
     .on('connect', (client) => client.on('error', () => {}));
 }
 
-/** A pool for a library that runs statements of its own, as the account that signs in; the caller ends it. */
+/** Opens a pool for a library with its own statements, as the account that signs in. The caller ends it. */
 export function openPool(url: string, name: string, size: number): pg.Pool {
-  // Libraries expect the driver's own types.
+  // Libraries expect the default types of the driver.
   return poolOf({ ...connectionOf(url, name), types: pg.types, max: size });
 }
 
@@ -96,11 +101,11 @@ function connectionOf(url: string, name: string, isReader = false) {
 
 type DatabaseOptions = {
   readonly isReader?: boolean;
-  /** How many connections ordinary work may use. */
+  /** The number of connections for ordinary work. */
   readonly size?: number;
   /**
-   * Whether nobody waits for its statements: they wait for a connection, and outlast a moment without the
-   * server, where a till is answered at once.
+   * Whether its statements wait for a connection, and for a server that is away for a moment. For work that
+   * nobody waits for; a till is answered at once.
    */
   readonly isPatient?: boolean;
 };
@@ -165,10 +170,10 @@ export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Datab
   return openDatabase(url, `${name}-reader`, { isReader: true, size });
 }
 
-/** The pool's message for a timeout. A connection that cannot be made has another one. */
+/** The pool's message for a timeout. A failed connection attempt has a different one. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
-/** Takes a connection of a pool. A timeout because all are in use is overload, not absence. */
+/** Takes a connection of a pool. A timeout while all are in use is overload, not an absent server. */
 async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   health.check();
   try {
@@ -192,7 +197,7 @@ async function onClient<T>(
     client.release();
     return result;
   } catch (error) {
-    // After a network error the connection is useless, and after an error of the server it may be.
+    // After a network error the connection is useless; after an error of the server it may be.
     client.release(error as Error);
     throw error;
   }
@@ -204,7 +209,7 @@ export async function openOwner(url: string): Promise<Queries & { close(): Promi
   return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
 }
 
-/** Connects as the owner, to the first of the servers that takes writes; end it after use. */
+/** Connects as the owner to the first server that accepts writes. End the client after use. */
 export async function connectOwner(url: string): Promise<pg.Client> {
   const common = { ...connectionOf(url, 'scrip-owner'), connectionTimeoutMillis: OWNER_CONNECT_TIMEOUT_MS };
   for (let left = hostAddresses(url).length; ; left--) {
@@ -219,13 +224,16 @@ export async function connectOwner(url: string): Promise<pg.Client> {
   }
 }
 
-/** @param timeoutMs after which the connection is given up, if the server does not keep its own limit */
+/**
+ * Returns the rows of a statement.
+ * @param timeoutMs closes the connection if the server ignores its own limit
+ */
 async function rowsOf<Row>(
   on: pg.Pool | pg.PoolClient | pg.Client,
   statement: Sql,
   timeoutMs?: number,
 ): Promise<Row[]> {
-  // A statement without parameters is sent as it is, so that a migration can hold several.
+  // A statement without parameters is sent as plain text, so that a migration can contain several statements.
   const values = statement.values.length > 0 ? { values: [...statement.values] } : {};
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   const result = await on.query({ text: statement.text, ...values, ...limit });
@@ -239,7 +247,7 @@ async function inTransaction<T>(
   isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
-  // A transaction with its own isolation reads everything, and sets its own limit.
+  // A transaction that names its isolation reads much data, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
     health.track(() => rowsOf<Row>(client, statement, timeoutMs), limits ? undefined : true);
@@ -265,8 +273,7 @@ async function inTransaction<T>(
 }
 
 /**
- * Whether the server gave no answer. It would not answer the next statement on the same connection
- * either.
+ * Whether the server gave no answer. It would not answer the next statement on the same connection either.
  */
 function isSilent(error: unknown): error is Error {
   return (

@@ -4,16 +4,16 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * The role of the service. It cannot change the schema, and writes vouchers and journal only through
- * the functions of sql/.
+ * The role of the service. It cannot change the schema, and writes vouchers and the journal only through the
+ * functions of sql/.
  */
 export const SERVICE_ROLE = 'scrip_service';
 
 /**
- * The settings of every session of the service. An account that has them by `alter role … set` (behind
- * a pooler) needs no statement for them. `pg_temp` is last in the path, so that no temporary table
- * hides a table of the books. Pages of long lists are read along an index: in a young table the planner
- * would sort the rest of the list for each page.
+ * The settings of every session of the service. If the account has them by `alter role … set` (behind a
+ * pooler), no statement is needed. `pg_temp` is last in the path, so that no temporary table hides a table of
+ * the books. Long lists must be read along an index: without statistics of a new table, the planner would
+ * sort the rest of the list for each page.
  */
 export const SESSION: Readonly<Record<string, string>> = {
   role: SERVICE_ROLE,
@@ -26,8 +26,8 @@ export const SESSION: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sets what differs. A member of a role by inheritance is not that role, so the current user is
- * compared.
+ * Sets only settings that differ. It compares the current user, because an account that inherits from the
+ * role is still a different user.
  */
 const CONFIGURE = `
 select set_config(s.name, s.value, false) from unnest($1::text[], $2::text[]) as s (name, value)
@@ -41,7 +41,7 @@ export async function configure(
   await client.query(CONFIGURE, [Object.keys(session), Object.values(session)]);
 }
 
-/** @throws StartError while a process of the service works on the database */
+/** Checks that no process of the service uses the database. @throws StartError if one does */
 export async function requireStopped(owner: Queries): Promise<void> {
   const [sessions] = await owner.query<{ count: number }>(sql`
     select count(*)::int as count from pg_stat_activity

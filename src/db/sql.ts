@@ -3,7 +3,7 @@ import pg from 'pg';
 /** A statement and its parameters. */
 export type Sql = { readonly text: string; readonly values: readonly unknown[] };
 
-/** The tag of every statement. Interpolated values become parameters, never text. */
+/** Builds a statement from a template. Interpolated values become parameters, never text. */
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
   let text = strings[0] ?? '';
   for (let index = 1; index < strings.length; index++) text += `$${index}${strings[index]}`;
@@ -11,20 +11,20 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 }
 
 /**
- * A statement of the hot path: prepared once for each connection, with arrays as parameters.
- * `background`: no till waits for it. Background work waits for tills, not for other background work.
+ * A statement of the hot path: prepared once for each connection, with arrays as parameters. `background`: no
+ * till waits for it. Background work waits for tills, but not for other background work.
  */
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
 /**
- * An empty statement. It shows that the pool of the tills has a free connection, and that the server
+ * An empty statement. It checks that the pool of the tills has a free connection, and that the server
  * answers.
  */
 export const PING: HotStatement = { name: 'ping', text: 'select 1', background: true };
 
 /**
- * An array parameter of numbers, bigints or uuids. None of them needs quoting, which makes the driver's
- * own writer slow.
+ * Returns an array parameter of numbers, bigints or uuids. They need no quoting, which makes the driver's own
+ * writer slow.
  */
 export function plainArray(values: readonly (string | number | bigint | null)[]): string {
   let text = '{';
@@ -35,7 +35,7 @@ export function plainArray(values: readonly (string | number | bigint | null)[])
   return `${text}}`;
 }
 
-/** An array parameter of texts, quoted. */
+/** Returns an array parameter of texts, quoted. */
 export function textArray(values: readonly (string | null)[]): string {
   let text = '{';
   for (let index = 0; index < values.length; index++) {
@@ -46,7 +46,7 @@ export function textArray(values: readonly (string | null)[]): string {
   return `${text}}`;
 }
 
-/** An array parameter of byte strings. */
+/** Returns an array parameter of byte strings. */
 export function bytesArray(values: readonly Buffer[]): string {
   return `{${values.map((value) => `"\\\\x${value.toString('hex')}"`).join(',')}}`;
 }
@@ -57,14 +57,14 @@ const TIMESTAMPTZ = 1184;
 const parseAny = pg.types.getTypeParser(TIMESTAMPTZ, 'text') as (text: string) => Date | number | null;
 
 /**
- * How PostgreSQL writes a time in UTC. Not years with more than four digits, years before Christ, or
- * infinity.
+ * Matches a time in UTC as PostgreSQL writes it, except years with more than four digits, years before
+ * Christ, and infinity.
  */
 const UTC = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/;
 
 let last = { text: '', ms: Number.NaN };
 
-/** A time. All rows of a booking have the same one, and the driver's parser takes 1.7 µs for each. */
+/** Reads a time. All rows of a booking have the same one, and the driver's parser takes 1.7 µs for each. */
 export function parseTimestamp(text: string): Date | number | null {
   if (text !== last.text) {
     if (!UTC.test(text)) return parseAny(text);
@@ -73,7 +73,7 @@ export function parseTimestamp(text: string): Date | number | null {
   return new Date(last.ms);
 }
 
-/** How values of the database are read. */
+/** The parsers of values from the database. */
 export const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === INT8) return BigInt; // money and serial numbers stay exact
@@ -82,12 +82,12 @@ export const types = {
 };
 
 /**
- * What may hold a semicolon that ends no statement: a comment, a quoted text or name, a body between
- * dollar signs.
+ * Matches text that may contain a semicolon without ending a statement: a comment, a quoted text or name, a
+ * body between dollar signs.
  */
 const WHOLE = /--[^\n]*|'(?:[^']|'')*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|;|[^;'"$-]+|./g;
 
-/** The statements of an SQL file, without empty ones. */
+/** Splits an SQL file into its statements, without empty ones. */
 export function splitStatements(text: string): string[] {
   const statements: string[] = [];
   let current = '';

@@ -5,13 +5,13 @@ import { StartError } from './errors.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
-/** A bucket of a distributed database: its shards of all tables lie together, and move together. */
+/** A bucket of a distributed database. Its shards of all tables are on one worker, and move together. */
 type BucketStatus = {
   readonly bucket: number;
-  /** Of its shard of `buckets`: what `citus_move_shard_placement` takes. */
+  /** The shard of the table `buckets`, as `citus_move_shard_placement` expects it. */
   readonly shardId: bigint;
   readonly worker: string;
-  /** Null where the workers cannot be asked. */
+  /** Null if the workers cannot be asked. */
   readonly bytes: bigint | null;
 };
 
@@ -21,16 +21,16 @@ export type DatabaseStatus = {
   readonly citusVersion: string | null;
   /** The name of the newest migration. */
   readonly schema: string;
-  /** Of the server, or of the coordinator. */
+  /** The size on the server, or on the coordinator. */
   readonly bytes: bigint;
-  /** None on one server. */
+  /** Empty on a single server. */
   readonly buckets: readonly BucketStatus[];
 };
 
 type ServerRow = { version: string; citus: string | null; schema: string; bytes: bigint };
 type BucketRow = { bucket: number; shard_id: bigint; worker: string };
 
-/** Which kind of database it is, its versions and its sizes. */
+/** Reads the kind, the versions and the sizes of the database. */
 export async function readStatus(db: Queries): Promise<DatabaseStatus> {
   const [server] = await db.query<ServerRow>(sql`
 select current_setting('server_version') as version, (select extversion from pg_extension
@@ -54,7 +54,9 @@ order by worker, b.bucket`);
   return { kind: 'citus', ...common, buckets };
 }
 
-/** By the shard of `buckets`. Undefined while a worker is away: the sizes are asked of all of them. */
+/**
+ * Reads the size of each bucket by its shard of `buckets`. Undefined while a worker is down: all are asked.
+ */
 async function readSizes(db: Queries): Promise<Map<bigint, bigint> | undefined> {
   const rows = await db
     .query<{ shard_id: bigint; bytes: bigint }>(sql`
@@ -73,9 +75,9 @@ select name from pg_settings
 where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name`;
 
 /**
- * Refuses a server that acknowledges a commit before it is on a disk.
- * @throws StartError where fsync, full_page_writes or synchronous_commit is off, by the server or for this
- *   account or database
+ * Refuses a server that acknowledges commits before they are on disk.
+ * @throws StartError if fsync, full_page_writes or synchronous_commit is off, for the server, this account or
+ *   this database
  */
 export async function checkDurability(db: Queries): Promise<void> {
   const off = (await db.query<{ name: string }>(OFF)).map(({ name }) => name);
@@ -86,17 +88,17 @@ export async function checkDurability(db: Queries): Promise<void> {
 }
 
 /**
- * Refuses a pooler that lends the sessions of the server from one client to another: the role, prepared
- * statements and locks of Scrip are those of a session.
+ * Refuses a pooler that gives a client different sessions of the server over time: the role, prepared
+ * statements and locks of Scrip belong to a session.
  * @param first a connection; another one is opened, and holds a transaction meanwhile
- * @throws StartError where the two shared a session
+ * @throws StartError if the two shared a session
  */
 export async function requireSession(first: Queries, url: string): Promise<void> {
   const pid = await pidOf(first);
   const other = await openOwner(url);
   try {
     await other.query({ text: 'begin', values: [] });
-    // A pooler that lent this session to the other connection gives the first one another session.
+    // A pooler that gave this session to the other connection gives the first one a different session.
     if ((await pidOf(first)) === pid) return;
   } finally {
     await other.close();
@@ -111,7 +113,7 @@ async function pidOf(connection: Queries): Promise<number | undefined> {
   return row?.pid;
 }
 
-/** The note of the last backup in the data folder, for `scrip doctor` and the metrics. */
+/** The record of the last backup in the data folder, for `scrip doctor` and the metrics. */
 
 export type LastBackup = { readonly endedAt: string; readonly path: string; readonly bytes: number };
 
@@ -123,7 +125,7 @@ export async function noteBackup(dataDir: string, backup: LastBackup): Promise<v
   await rename(`${file}.new`, file);
 }
 
-/** @returns undefined where no backup was made from this folder */
+/** Reads the record. @returns undefined if no backup was made from this folder */
 export async function readLastBackup(dataDir: string): Promise<LastBackup | undefined> {
   try {
     return JSON.parse(await readFile(join(dataDir, NAME), 'utf8')) as LastBackup;

@@ -1,21 +1,21 @@
 import type { Database } from './pool.ts';
 
 export type TurnsOptions = {
-  /** How much work runs at once while no till is busy. While tills are, one piece runs at a time. */
+  /** How many pieces of work run at once while no till is busy. While tills are busy, one runs at a time. */
   readonly atOnce: number;
   /**
-   * Whether a piece of work rests afterwards, for as long as it took, while tills are busy: so the cores
-   * of service and database are free for tills half of the time.
+   * Whether each piece of work is followed by a rest of the same length while tills are busy. The cores of
+   * the service and the database are then free for tills half of the time.
    */
   readonly rests?: boolean;
 };
 
-/** The shortest rest: an answer costs the service time after its work in the database. */
+/** The shortest rest: the service also spends time on an answer after the work in the database. */
 const REST_MIN_MS = 10;
-/** The longest rest: a long piece of work is not followed by a long silence. */
+/** The longest rest: a long piece of work is not followed by a long pause. */
 const REST_MAX_MS = 1_000;
 
-/** Lets work into the database in the order of its requests, and less of it while tills are busy. */
+/** Admits work to the database in the order of its requests, and less of it while tills are busy. */
 export class Turns {
   readonly #db: Pick<Database, 'isBusy'>;
   readonly #options: TurnsOptions;
@@ -27,7 +27,7 @@ export class Turns {
     this.#options = options;
   }
 
-  /** How much work runs, rests or waits. */
+  /** The number of pieces of work that run, rest or wait. */
   get size(): number {
     return this.#inside + this.#waiting.length;
   }

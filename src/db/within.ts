@@ -2,9 +2,9 @@ import { sqlState } from './errors.ts';
 import type { Database, Queries } from './pool.ts';
 
 /**
- * A database inside a transaction: statements on it belong to the transaction and are rolled back with
- * it. A failure is final: a retry inside gets the first error, so that the whole transaction is run
- * again.
+ * Returns a database inside a transaction: its statements belong to the transaction and are rolled back with
+ * it. A failure is final: a retry inside gets the first error, so that the caller repeats the whole
+ * transaction.
  */
 export function within(db: Database, tx: Queries): Database {
   let failure: unknown;

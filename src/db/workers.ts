@@ -5,26 +5,26 @@ import { type Database, openDatabase } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
 /**
- * The workers of a Citus cluster. Calls of the hot path go straight to the worker of their bucket,
- * through pools of its own. A worker that is away fails the calls of its buckets and no others. All
- * other statements go to the coordinator.
+ * The workers of a Citus cluster. Calls of the hot path go directly to the worker of their bucket, through a
+ * pool for each worker. A worker that is down fails only the calls of its buckets. All other statements go to
+ * the coordinator.
  *
- * A moved bucket is noticed a moment later. Until then its calls reach the old worker, which forwards
- * the statements: slower, and as safe.
+ * A moved bucket is noticed after a moment. Until then its calls reach the old worker, which forwards the
+ * statements: more slowly, but just as safely.
  */
 
-/** How old the list of places may be. Shards are moved by hand, rarely. */
+/** The longest time for which the list of places is valid. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
 
 type Place = {
   readonly bucket: number;
   readonly host: string;
   readonly port: number;
-  /** Another one after each move. */
+  /** The id of the placement. It changes with each move. */
   readonly placement: bigint;
 };
 
-/** Where each bucket is. */
+/** Lists the worker of each bucket. */
 function listPlaces(): Sql {
   return sql`
 select b.bucket, n.nodename as host, n.nodeport as port, p.placementid as placement
@@ -34,14 +34,14 @@ join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
 order by b.bucket`;
 }
 
-/** A bucket has moved while it was read. The same again sees all of it (`retrying`). */
+/** A bucket moved while it was read. Repeating the read sees all of it (`retrying`). */
 class BucketMoved extends Error {
   readonly code = '40001';
 }
 
 /**
  * Finds out whether a database is distributed.
- * @param db of the one server, or of the coordinator
+ * @param db the only server, or the coordinator
  * @returns the same database, with its workers if there are any; closing it closes them
  */
 export async function withWorkers(db: Database, name?: string): Promise<Database> {
@@ -61,7 +61,8 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
     },
     async transaction(run, isolation) {
       if (isolation !== 'repeatable read') return db.transaction(run, isolation);
-      // The snapshot of a worker is older than what a move has brought there: a bucket would seem empty.
+      // A worker's snapshot is older than the rows that a move has brought there, so the bucket would seem
+      // empty.
       const before = await workers.placements();
       const result = await db.transaction(run, isolation);
       if ((await workers.placements()) === before) return result;
@@ -77,7 +78,7 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
 class Workers {
   readonly #coordinator: Database;
   readonly #name: string | undefined;
-  /** By host and port. A worker without buckets stays: buckets come back. */
+  /** The workers by host and port. A worker without buckets is kept, since buckets may move back. */
   readonly #open = new Map<string, Database>();
   #byBucket = new Map<number, Database>();
   #readAt = Number.NEGATIVE_INFINITY;
@@ -92,7 +93,7 @@ class Workers {
     return [...this.#open.values()];
   }
 
-  /** The known worker of a bucket. */
+  /** Returns the known worker of a bucket. */
   of(bucket: number): Database | undefined {
     // While the coordinator is away, the last known places are used.
     if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
@@ -104,7 +105,7 @@ class Workers {
     return places.map(({ placement }) => placement).join();
   }
 
-  /** The places may have changed: the next call reads them again. */
+  /** Makes the next call read the places again, since they may have changed. */
   expire(): void {
     this.#readAt = Math.min(this.#readAt, performance.now() - PLACES_MS);
   }
