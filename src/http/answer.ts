@@ -18,11 +18,11 @@ import { bodyTooLarge, notJson, prefersGzip, TransportRefusal } from './wire.ts'
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The largest batch that is sent in one piece, with its length. */
+/** The largest batch that is sent in one piece, with a Content-Length. */
 const WHOLE_VOUCHERS_MAX = 10;
-/** The most of a download that is held in memory for a slow client. */
+/** The most bytes of a download that are held in memory for a slow client. */
 const STREAM_BUFFER_BYTES = 64 * 1024;
-/** Codes are random digits: a higher level takes three times the work for the last tenth. */
+/** Codes are random digits: a higher level takes three times as long to save the last tenth. */
 const GZIP_LEVEL = 1;
 /** Seconds after which a client may try again when the service is full, or has no database. */
 const RETRY_AFTER_SECONDS = 1;
@@ -30,8 +30,8 @@ const RETRY_AFTER_SECONDS = 1;
 type Row = Record<string, unknown>;
 
 /**
- * How refusals are reported: with a dialect's statuses and the fields of an endpoint, or outside of every
- * dialect.
+ * How refusals are reported: with the statuses of a dialect and the fields of an endpoint, or, for an unknown
+ * path, without either.
  */
 type Manner = {
   readonly statuses?: Dialect['statuses'];
@@ -39,7 +39,7 @@ type Manner = {
   readonly fields?: readonly string[];
 };
 
-/** Sends the result of an endpoint, serialized by its schema. */
+/** Sends the result of an endpoint, serialized according to its schema. */
 export async function sendAnswer(
   service: Service,
   request: FastifyRequest,
@@ -59,16 +59,15 @@ export async function sendAnswer(
   const serializeVoucher = reply.compileSerializationSchema(BatchVoucher as unknown as Row);
   const parts = voucherParts(serialize(body), serializeVoucher, vouchers.pages);
   if (vouchers.quantity <= WHOLE_VOUCHERS_MAX) return reply.send((await Array.fromAsync(parts)).join(''));
-  // The first part is read before the status is sent, so that a database that is down is still answered with
-  // 503.
+  // The first part is read before the status is sent, so that 503 is still possible if the database is down.
   const first = await parts.next();
   if (request.method === 'HEAD') await parts.return(undefined);
   return reply.send(stream(service, request, reply, first.value ?? '', parts));
 }
 
 /**
- * The id under which the journal has what was done. For an update that is its reversal, which names the
- * original.
+ * Returns the transaction id of an answer, for the access log. For an update it is the id of the reversal,
+ * which refers to the original.
  */
 function transactionIdOf(data: unknown): string | undefined {
   const { transactionId, cancellationTransaction } = (data ?? {}) as {
@@ -78,13 +77,13 @@ function transactionIdOf(data: unknown): string | undefined {
   return transactionId ?? cancellationTransaction?.transactionId;
 }
 
-/** The text of a batch with its vouchers: what stands before them, a part for each page, and the end. */
+/** Yields the text of a batch with its vouchers: the beginning, a part for each page, and the end. */
 async function* voucherParts(
   head: string,
   serialize: (voucher: Row) => string,
   pages: AsyncGenerator<Row[]>,
 ): AsyncGenerator<string, undefined> {
-  // `{…,"data":{…}}` is opened again to take the list in; `vouchers` is the last property of its schema.
+  // `{…,"data":{…}}` is reopened to insert the list; `vouchers` is the last property of its schema.
   let before = `${head.slice(0, -2)},"vouchers":[`;
   for await (const page of pages) {
     if (page.length === 0) continue;
@@ -95,8 +94,8 @@ async function* voucherParts(
 }
 
 /**
- * Sends parts as fast as the client takes them, compressed where the client asks for that. An error in the
- * middle breaks the connection off, and is logged.
+ * Sends parts as fast as the client reads them, compressed if the client asks for it. An error in the middle
+ * breaks the connection, and is logged.
  */
 function stream(
   service: Service,
@@ -111,27 +110,27 @@ function stream(
   }
   const readable = Readable.from(all(), { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES });
   readable.once('error', (error: NodeJS.ErrnoException) => {
-    // A client that goes away is no fault of the service. Behind a compressor it looks like one.
+    // A client that disconnects is not a fault of the service. With a compressor it looks like one.
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     service.log.error({ requestId: request.id, err: error }, 'a download broke off');
   });
   reply.raw.once('close', () => {
-    // A generator that was never entered would not stop its source by itself.
+    // A generator that was never started would not stop its source by itself.
     parts.return(undefined).catch(() => {});
   });
   reply.header('vary', 'accept-encoding');
   if (!prefersGzip(request.headers['accept-encoding'])) return readable;
   reply.header('content-encoding', 'gzip');
-  // An error destroys the compressor before it has written its end: the client sees that the document is not
-  // complete.
+  // An error destroys the compressor before it has written its end, so the client sees that the document is
+  // incomplete.
   return pipeline(readable, createGzip({ level: GZIP_LEVEL }), () => {});
 }
 
 /**
- * Answers with the refusal behind whatever was thrown. A bug is logged and answered with `96`.
+ * Answers with the refusal that caused an error. A bug is logged and answered with `96`.
  *
- * A client that is still sending its body is answered once it has stopped: a connection that is closed while
- * data arrives on it is reset, and the answer lost.
+ * A client that is still sending its body is answered after it has stopped. If a connection is closed while
+ * data arrives, it is reset, and the answer is lost.
  */
 export function sendRefusal(
   service: Service,
@@ -148,7 +147,8 @@ export function sendRefusal(
   // A download that failed before its first bytes were sent is answered uncompressed.
   reply.removeHeader('content-encoding');
   if (refusal) setRefusalHeaders(request, reply, refusal);
-  // Only `58` carries data: the first update's result, rendered by the endpoint and serialized by its schema.
+  // Only `58` has data: the result of the first update, rendered by the endpoint and serialized by its
+  // schema.
   const text =
     refusal?.data === undefined
       ? bodyText(
@@ -167,7 +167,7 @@ export function sendRefusal(
   });
 }
 
-/** What Fastify itself refuses, by its error codes. */
+/** The errors of Fastify itself, by their codes. */
 const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => bodyTooLarge(),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new TransportRefusal('98', 415),
@@ -177,8 +177,8 @@ const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
 };
 
 /**
- * The refusal behind anything that was thrown while a request was served, or undefined for a bug.
- * @param isConnected whether the request did not break off: a client that went away is no bug
+ * Returns the refusal that caused an error while a request was served, or undefined for a bug.
+ * @param isConnected whether the client is still connected: if it is not, the error is no bug
  */
 export function toRefusal(error: unknown, isConnected: boolean): Refusal | undefined {
   if (error instanceof Refusal) return error;
@@ -197,7 +197,7 @@ function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'
 }
 
 function setRefusalHeaders({ headers }: FastifyRequest, reply: FastifyReply, refusal: Refusal): void {
-  // A browser would open its own sign-in box for a request of a page's script.
+  // For a request from a page's script, a browser would open its own sign-in dialog.
   if (refusal.code === '01' && headers['sec-fetch-dest'] !== 'empty')
     reply.header('www-authenticate', 'Basic');
   if (refusal instanceof TransportRefusal && refusal.allow) reply.header('allow', refusal.allow);
@@ -206,12 +206,12 @@ function setRefusalHeaders({ headers }: FastifyRequest, reply: FastifyReply, ref
   if (waitSeconds !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(waitSeconds))));
 }
 
-/** The most that is discarded of an unwanted body before its client is answered anyway. */
+/** The most bytes of an unwanted body that are discarded before its client is answered. */
 const DRAIN_MAX_BYTES = 1024 * 1024;
-/** A client that has sent nothing for this long is waiting for its answer. */
+/** A client that has sent nothing for this long is assumed to wait for its answer. */
 const DRAIN_IDLE_MS = 200;
 
-/** Discards the rest of a body. Calls back at its end, or when it is too long or stops arriving. */
+/** Discards the rest of a body. Calls back when it ends, is too long or stops arriving. */
 function drainBody(request: IncomingMessage, done: () => void): void {
   let leftBytes = DRAIN_MAX_BYTES;
   const timer = setTimeout(finish, DRAIN_IDLE_MS);
@@ -228,9 +228,9 @@ function drainBody(request: IncomingMessage, done: () => void): void {
   request.on('data', onData).once('end', finish).once('close', finish).resume();
 }
 
-/** Renders results of the core as data of an answer, where both variants show the same. */
+/** Renders results of the core as the data of answers that both variants share. */
 
-/** A batch. Where it is complete its vouchers follow page by page. */
+/** Renders a batch. If it is complete, its vouchers follow page by page. */
 export function renderBatch({ service }: Context, batch: Batch, replayed: boolean): Answer<typeof BatchData> {
   const data = batchData(batch);
   if (batch.status !== 'COMPLETED') return { data, replayed };
@@ -247,8 +247,8 @@ async function* renderPages(
 }
 
 /**
- * A balance.
- * @param voucherCode as it was sent
+ * Renders a balance.
+ * @param voucherCode as the client sent it
  */
 export function renderBalance(found: VoucherBalance, voucherCode: string) {
   return {

@@ -8,10 +8,10 @@ import { sendRefusal } from './answer.ts';
 import { PORTAL_PREFIX } from './operator/routes.ts';
 import { TransportRefusal } from './wire.ts';
 
-/** What `npm run build -w @scrip/console` makes, which `npm ci` runs. */
+/** The output of `npm run build -w @scrip/console`, which `npm ci` runs. */
 const FOLDER = new URL('../../console/dist/', import.meta.url);
 
-/** The pages: an address below the prefix is an address within the page. */
+/** The pages. Any address below the prefix is an address within the page. */
 const PAGES = [
   { prefix: '/console', file: 'index.html' },
   { prefix: '/portal', file: 'portal.html' },
@@ -20,8 +20,8 @@ const PAGES = [
 const NONCE = '__NONCE__';
 
 /**
- * Nothing is loaded from elsewhere, nothing is sent elsewhere, and only styles with the nonce of this
- * answer are added.
+ * Returns a Content-Security-Policy that permits no other origin, neither to load from nor to send to, and
+ * only the styles with the nonce of this answer.
  */
 function policyFor(nonce: string): string {
   return [
@@ -38,8 +38,8 @@ function policyFor(nonce: string): string {
 }
 
 /**
- * Serves the console under /console/ and the portal under /portal/. Without a build, both say how to make
- * one.
+ * Serves the console under /console/ and the portal under /portal/. If they were not built, both explain how
+ * to build them.
  */
 export function serveConsole(app: FastifyInstance, service: Service): void {
   app.register(async (scope) => {
@@ -66,7 +66,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
             preCompressed: true,
             index: false,
             cacheControl: false,
-            // Their names hold a digest of what they contain.
+            // The file names contain a digest of the content.
             setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
           });
         },
@@ -77,7 +77,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));
       for (const path of [`${prefix}/`, `${prefix}/*`])
         scope.get(path, (request, reply) => {
-          // No page: an unknown path of the API below the same prefix.
+          // Not a page, but an unknown path of the API with the same prefix.
           if (request.url.startsWith(`${PORTAL_PREFIX}/`)) throw new TransportRefusal('98', 404);
           return sendPage(reply, html);
         });

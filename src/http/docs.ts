@@ -8,13 +8,13 @@ import { serveGuides } from './guides.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
 import { prefersGzip } from './wire.ts';
 
-/** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
+/** The page of the documentation loads nothing from other origins and sends nothing to them. */
 const POLICY = {
   useDefaults: false,
   directives: {
     defaultSrc: ["'none'"],
     scriptSrc: ["'self'"],
-    // The program of the page writes style elements of its own.
+    // The page's program adds style elements.
     styleSrc: ["'self'", "'unsafe-inline'"],
     imgSrc: ["'self'", 'data:', 'blob:'],
     fontSrc: ["'self'", 'data:'],
@@ -25,10 +25,7 @@ const POLICY = {
   },
 };
 
-/**
- * Files of the folder of the reference that are served as they are. `npm run docs:generate` makes most of
- * them.
- */
+/** Files of the reference folder that are served unchanged. `npm run docs:generate` creates most of them. */
 const FOLDER = new URL('../../docs/reference/', import.meta.url);
 const TYPES: Readonly<Record<string, string>> = {
   json: 'application/json; charset=utf-8',
@@ -38,14 +35,14 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const FILES = ['postman.json', 'llms.txt', 'interface.md', 'status-codes.md'];
 
-/** Browsers ask for it on their own. */
+/** Browsers request it unasked. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="4" width="14" height="8" ' +
   'rx="1"/></svg>';
 
 /**
- * Serves the documentation: the guides, a page under /docs/, the OpenAPI document of each dialect and of each
- * table of operations, and the files beside them.
+ * Serves the documentation: the guides, a page under /docs/, the OpenAPI document of each dialect and each
+ * table of operations, and the files of the reference.
  */
 export function serveDocs(
   app: FastifyInstance,
@@ -91,7 +88,7 @@ export function serveDocs(
   });
 }
 
-/** Serves a text that does not change. The console waits for its document, which is half of what it loads. */
+/** Serves a constant text. The console waits for its OpenAPI document, which is half of what it loads. */
 function serveText(scope: FastifyInstance, path: string, type: string, text: string): void {
   let packed: Buffer | undefined;
   scope.get(path, (request, reply) => {
@@ -103,8 +100,8 @@ function serveText(scope: FastifyInstance, path: string, type: string, text: str
 }
 
 /**
- * The page where the API can be tried, as a server that does not listen. It is made when somebody first asks
- * for it: its program has four megabytes, and loading it would make every start slower.
+ * Builds the page for trying out the API, as a server that does not listen. It is built on the first request:
+ * its program has four megabytes, and would slow down every start.
  */
 async function openReference(documents: readonly Documented[]): Promise<FastifyInstance> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
@@ -121,7 +118,7 @@ function configurationFor(documents: readonly Documented[]) {
     sources: documents.map(({ name, title }, index) => ({
       title,
       slug: name,
-      // Relative, so that the page also works behind a proxy that serves it below a path of its own.
+      // Relative, so that the page also works behind a proxy that adds a path prefix.
       url: `${name}/openapi.json`,
       default: index === 0,
     })),

@@ -3,69 +3,67 @@ import type { Context } from '../context.ts';
 import { type FieldError, REFUSALS, type Refusal, type RefusalCode } from '../refusal.ts';
 import type { BatchVoucher } from './fields.ts';
 
-/** The answer of an endpoint to a request that succeeded. */
+/** The answer of an endpoint to a successful request. */
 export type Answer<Data extends TSchema> = {
   readonly data: Static<Data> | null;
-  /** Whether an earlier copy of the request had the effect. */
+  /** Whether an earlier copy of the request was booked. */
   readonly replayed?: boolean;
   /** An outcome other than `00` that is not a refusal. */
   readonly outcome?: { readonly statusCode: string; readonly message: string };
-  /** The vouchers of a batch, which follow in `data.vouchers` page by page. */
+  /** The vouchers of a batch, which are sent in `data.vouchers` page by page. */
   readonly vouchers?: {
     readonly quantity: number;
     readonly pages: AsyncGenerator<Static<typeof BatchVoucher>[]>;
   };
 };
 
-/** One endpoint of a dialect: what it takes and gives, how it is documented, and what it does. */
+/** One endpoint of a dialect: its input and output, its documentation, and its work. */
 export type Endpoint<Body extends TSchema = TSchema, Data extends TSchema = TSchema> = {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
   readonly method: 'GET' | 'POST';
-  /** Below the prefix; a parameter is always `:reference`. */
+  /** The path below the prefix. Its only possible parameter is `:reference`. */
   readonly path: string;
   readonly body?: Body;
-  /** Media types beside application/json. */
+  /** Media types that it accepts in addition to application/json. */
   readonly otherMediaTypes?: readonly string[];
   /**
-   * Finds what the schema of the body cannot: errors that concern several fields at once. Gets any valid
-   * JSON.
+   * Finds errors that the schema of the body cannot express, because they concern several fields. Its input
+   * is any valid JSON.
    */
   readonly check?: (body: unknown) => FieldError[];
   readonly data: Data;
-  /** Whether a request carries a PIN. Such a call of a key that keeps guessing is refused (`97`). */
+  /** Whether a request contains a PIN. Such a call is refused (`97`) if its key keeps guessing. */
   readonly carriesPin?: boolean;
-  /** The message of `60` here. */
+  /** The message of `60` for this endpoint. */
   readonly notFound?: string;
-  /**
-   * The refusals that this endpoint can give, beside those that every endpoint can; for the documentation.
-   */
+  /** The refusals of this endpoint, in addition to those of every endpoint, for the documentation. */
   readonly refusals: readonly RefusalCode[];
   run(context: Context, body: Static<Body>, reference: string): Promise<Answer<Data>>;
 };
 
-/** The endpoints below one prefix, with their own way of reporting refusals. */
+/** The endpoints below one prefix, with their own format of refusals. */
 export type Dialect = {
-  /** In lower case, for URLs. */
+  /** The name in lower case, for URLs. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly prefix: string;
-  /** The HTTP status of each refusal. It cannot leave one out. */
+  /** The HTTP status of each refusal. The type requires all of them. */
   readonly statuses: Readonly<Record<RefusalCode, number>>;
   readonly endpoints: readonly Endpoint[];
 };
 
-/** Defines an endpoint with its types inferred, in the form in which a dialect lists it. */
+/** Defines an endpoint with inferred types, in the form that a dialect lists. */
 export function endpoint<Body extends TSchema, Data extends TSchema>(
   definition: Endpoint<Body, Data>,
 ): Endpoint {
-  // A list of endpoints loses which body is whose. The schema checks each body before `run` gets it.
+  // A list of endpoints loses the type of each body. The schema checks each body before `run` receives it.
   return definition as unknown as Endpoint;
 }
 
-/** The form of every answer: `statusCode`, `message`, `data`, and `errors` where fields are wrong. */
+/** The format of every answer: `statusCode`, `message`, `data`, and `errors` if fields are wrong. */
 
 const StatusCode = Type.String({
   pattern: '^[0-9]{2}$',
@@ -75,7 +73,7 @@ const StatusCode = Type.String({
 
 const Message = Type.String({ description: 'The outcome in words, for people.' });
 
-/** The body of a success. */
+/** Returns the schema of a successful answer's body. */
 export function Envelope<Data extends TSchema>(data: Data) {
   return Type.Object({ statusCode: StatusCode, message: Message, data });
 }
@@ -86,7 +84,7 @@ const FieldErrorSchema = Type.Object({
   message: Type.String({ description: 'What is wrong, for people. It never holds the value that was sent.' }),
 });
 
-/** The body of a refusal. */
+/** The schema of a refusal's body. */
 export const RefusalBody = Type.Object({
   statusCode: StatusCode,
   message: Message,
@@ -100,16 +98,16 @@ export const RefusalBody = Type.Object({
   ),
 });
 
-/** What a client reads of anything that is not a refusal of the list: a bug. */
+/** The answer to any error that is not a refusal of the list: a bug. */
 const BUG = { statusCode: '96', message: 'Internal error' } as const;
 
-/** The text of a body without data. Only words of the closed list and of the schemas can be in it. */
+/** Returns the text of a body without data. It contains only text of the closed list and of the schemas. */
 export function bodyText(statusCode: string, message: string, errors?: readonly FieldError[]): string {
   return JSON.stringify({ statusCode, message, data: null, ...(errors && { errors }) });
 }
 
 /**
- * The code and the message that a refusal is answered with; undefined stands for a bug.
+ * Returns the code and the message of a refusal; undefined for a bug.
  * @param notFound the endpoint's own message for `60`
  */
 export function outcomeOf(

@@ -2,9 +2,9 @@ import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError, RefusalCode } from '../refusal.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** The errors of an answer, for the fields of a request that are wrong. */
+/** Describes the invalid fields of a request, for the `errors` of an answer. */
 
-/** What fields with a form of their own must look like, in words. */
+/** The required form of fields, in words. */
 const FORMS: Readonly<Record<string, string>> = {
   code: 'must be 12 digits',
   pin: 'must be 4 digits',
@@ -21,9 +21,9 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns the findings of the schema into the errors of an answer: the field, the rule, and what is wrong.
- * A field with a wrong form has one error, however many rules of its form it breaks. Names and words come
- * from the schema alone, never from the request.
+ * Turns the errors of the schema into the errors of an answer: the field, the rule, and a description. A
+ * field with a wrong form has one error, even if it breaks several rules. Names and words come only from the
+ * schema, never from the request.
  */
 export function fieldErrors(found: readonly FastifySchemaValidationError[]): FieldError[] {
   const errors = new Map<string, FieldError>();
@@ -50,8 +50,8 @@ const ABOVE_ZERO = 'must be above 0, with at most the decimals of the currency';
 type ValueErrors = { readonly rule: string; readonly messages: Readonly<Record<string, string>> };
 
 /**
- * Refusals of one value that has the right form: the rule that it breaks, and the fields in which it may
- * stand.
+ * Refusals of a single value that has the right form: the rule that it breaks, and the fields that can
+ * contain it.
  */
 const VALUES: Readonly<Partial<Record<RefusalCode, ValueErrors>>> = {
   '18': {
@@ -82,16 +82,16 @@ const VALUES: Readonly<Partial<Record<RefusalCode, ValueErrors>>> = {
   '17': { rule: 'minimum', messages: { expiryDate: 'must be at least one day from now' } },
 };
 
-/** The fields that an endpoint takes. Without a body that is the reference in its path. */
+/** Returns the fields of an endpoint. Without a body, the only one is the reference in its path. */
 export function fieldsOf({ body }: Pick<Endpoint, 'body'>): readonly string[] {
   return body ? Object.keys((body as { properties?: object }).properties ?? {}) : ['reference'];
 }
 
 /**
- * The errors of an answer that refuses one value of the request; undefined where the refusal is about none of
- * them.
- * @param fields that the endpoint takes
- * @param limit that the value breaks, where it is known
+ * Returns the errors of an answer that refuses one value of the request; undefined if the refusal concerns no
+ * single value.
+ * @param fields of the endpoint
+ * @param limit that the value exceeds, if it is known
  */
 export function valueErrors(
   code: RefusalCode,

@@ -1,12 +1,11 @@
 import Type, { type TSchema } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 
-/** Fields that requests and answers of both variants share. */
+/** Fields that the requests and answers of both variants share. */
 
 /**
- * Limits of a field that the core checks and the documentation states. In the schema itself a breach would be
- * `30`; each of these has a code of its own (`18`, `16`, `13`, `15`). A symbol, so that no validator takes it
- * for a keyword.
+ * Limits of a field that the core checks and the documentation states. The schema would refuse them as `30`,
+ * but each has its own code (`18`, `16`, `13`, `15`). A symbol, so that no validator takes it for a keyword.
  */
 export const LIMITS: unique symbol = Symbol('limits');
 
@@ -14,9 +13,9 @@ function withLimits<Schema extends TSchema>(schema: Schema, limits: object): Sch
   return Object.assign(schema, { [LIMITS]: limits });
 }
 
-/** The largest whole amount in a call for a voucher, whatever its currency. */
+/** The largest amount in whole major units in a call for a voucher, in any currency. */
 const AMOUNT_MAX = 90_071_992_547_409;
-/** The most that a product can be set to. */
+/** The highest limit of a product. */
 const QUANTITY_MAX = 5_000_000;
 const REFERENCE_LENGTH = { minLength: 1, maxLength: 100 };
 const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f-\\u009f]+$';
@@ -64,20 +63,20 @@ export const RedeemedReference = referenceField(
   'The reference of the redemption, or its `transactionId` if it had no reference.',
 );
 
-/** The parameter of a path. `CANCEL-x` and `NEW-x` are well-formed there, and find nothing. */
+/** The parameter of a path. `CANCEL-x` and `NEW-x` are well-formed here, but are never found. */
 export const PathReference = withLimits(
   Type.String({ description: 'The reference of the request, percent-encoded.', examples: ['order-10071'] }),
   { ...REFERENCE_LENGTH, pattern: `^${NO_CONTROLS}` },
 );
 
-/** The schema asks for a number and no more: an amount that is refused is `13`. */
+/** The schema only requires a number: a refused amount is `13`. */
 const AMOUNT_RULES =
   'in major units, above 0, with at most the decimals of the currency (`13` otherwise: an amount is never ' +
   'rounded)';
 
 /**
- * An amount above 0.
- * @param description with `%` in the place of the rules that hold for every amount
+ * Returns the schema of an amount above 0.
+ * @param description with `%` in the place of the rules for every amount
  */
 export function Amount(description: string, example: number) {
   const schema = Type.Number({ description: description.replace('%', AMOUNT_RULES), examples: [example] });
@@ -167,11 +166,11 @@ export const balanceFields = {
   ),
 };
 
-/** A voucher of a batch, as its merchant gets it. */
+/** A voucher of a batch, as its merchant receives it. */
 export const BatchVoucher = Type.Object({ serialNumber: SerialNumber, code: Code, pin: Pin });
 
 /**
- * A batch, as generation and download answer with it. `vouchers` must stay last: they are streamed behind the
+ * A batch, as returned by generation and download. `vouchers` must stay last: they are streamed after the
  * rest.
  */
 export const BatchData = Type.Object({

@@ -3,11 +3,11 @@ import helmet from '@fastify/helmet';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/** What `npm run docs:build` makes, which `npm ci` runs. */
+/** The output of `npm run docs:build`, which `npm ci` runs. */
 const FOLDER = new URL('../../docs/site/dist/', import.meta.url);
 const PREFIX = '/docs/guides';
 
-/** Nothing is loaded from elsewhere, and no script stands in a page. */
+/** The pages load nothing from other origins, and contain no inline scripts. */
 const POLICY = {
   useDefaults: false,
   directives: {
@@ -22,7 +22,7 @@ const POLICY = {
   },
 };
 
-/** Serves the guides, the site of the documentation, under /docs/guides/. */
+/** Serves the guides (the documentation site) under /docs/guides/. */
 export function serveGuides(app: FastifyInstance): void {
   const say = (reply: FastifyReply, status: number, text: string) =>
     reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`);

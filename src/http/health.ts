@@ -12,15 +12,15 @@ const ALIVE = bodyText('00', 'Success');
 const NOT_READY = bodyText('91', 'Service unavailable');
 
 /**
- * A till call that has to wait longer for the database is not served well. Load balancers have limits of
- * their own.
+ * The time limit of the check. Calls that wait longer for the database are not served well. Load balancers
+ * have their own limits.
  */
 const READY_TIMEOUT_MS = 1_000;
 
 /**
- * Serves /healthz, which answers 200 while the process lives, and /readyz, which does so only while a call of
- * a till could be served: the database answers on the pool of the till calls, and the server is not closing.
- * Both are open to anyone, and show nothing else.
+ * Serves /healthz and /readyz. /healthz answers 200 while the process is alive. /readyz answers 200 only
+ * while calls of tills can be served: the database answers on their pool, and the server is not closing. Both
+ * are open to anyone, and reveal nothing else.
  */
 export function serveHealth(app: FastifyInstance, service: Service, isDraining: () => boolean): void {
   const answer = (reply: FastifyReply, route: string, isReady: boolean) => {
@@ -44,27 +44,27 @@ async function canServeTills({ db }: Service): Promise<boolean> {
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }
 
-/** Requests that were accepted have this long to end once the server closes. */
+/** How long accepted requests may take after the server begins to close. */
 const CLOSE_TIMEOUT_MS = 30_000;
-/** How often the server looks whether a connection is left. */
+/** How often the server checks for remaining connections. */
 const LOOK_MS = 20;
-/** Requests that are on their way when the server stops listening arrive within this time. */
+/** Requests that were sent before the server stopped listening arrive within this time. */
 const HOLD_MS = 50;
 
 /**
- * Makes a server close gracefully: what it accepted is answered, and each connection ends behind an answer.
+ * Makes a server close gracefully: accepted requests are answered, and each connection ends after an answer.
  *
  * The server first drains. It still accepts connections, so that load balancers and clients with idle
  * connections notice, and answers each connection once more, with `Connection: close`. A client that does not
- * wait for answers may have sent more requests behind that one. They are not accepted, since their answers
+ * wait for answers may have sent more requests after that one. They are not accepted, since their answers
  * could not be sent.
  *
- * Answers are held while the server stops listening: a client that is waiting for one does not connect, and
- * the system resets connections that are opened in that moment. Connections on which nothing was ever sent,
- * as browsers open them in advance, are closed then.
+ * Answers are held back while the server stops listening. A client that waits for an answer does not connect,
+ * and the system resets connections that are opened at that moment. Connections without any data, which
+ * browsers open in advance, are then closed.
  *
- * To be called before any other hook is added: a request that is not accepted must reach none of them.
- * @param graceMs how long the server drains; it stops earlier where no connection is left
+ * Call this before any other hook is added: requests that are not accepted must not reach other hooks.
+ * @param graceMs how long the server drains; it stops earlier if no connection is left
  * @returns whether the server has begun to drain
  */
 export function closeGracefully(app: FastifyInstance, graceMs: number): () => boolean {
@@ -73,7 +73,7 @@ export function closeGracefully(app: FastifyInstance, graceMs: number): () => bo
   let deadline: NodeJS.Timeout | undefined;
   const newest = new WeakMap<Socket, IncomingMessage>();
   const ended = new WeakSet<Socket>();
-  /** Connections without a request so far. Node takes them for busy. */
+  /** Connections without a request so far. Node considers them busy. */
   const unused = new Set<Socket>();
   app.server.on('connection', (socket) => {
     unused.add(socket);
@@ -119,7 +119,7 @@ export function closeGracefully(app: FastifyInstance, graceMs: number): () => bo
   return () => draining;
 }
 
-/** Waits until no connection is left, but no longer than `withinMs`; returns whether there still is one. */
+/** Waits until no connection is left, at most `withinMs`. Returns whether one is left. */
 async function hasConnections({ server }: FastifyInstance, withinMs: number): Promise<boolean> {
   const count = promisify(server.getConnections.bind(server));
   const until = performance.now() + withinMs;

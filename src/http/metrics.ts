@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartError } from '../db/errors.ts';
 
-/** Serves the metrics on a port of their own, which the clients of the API need not reach. */
+/** Serves the metrics on a separate port, which clients of the API do not need to reach. */
 
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** A scrape reads a few small tables. */
@@ -11,8 +11,9 @@ const TIMEOUT_MS = 10_000;
 export type MetricsServer = { readonly port: number; close(): Promise<void> };
 
 /**
- * @param read makes the text of all metrics
- * @throws StartError where the port cannot be used
+ * Serves the metrics until it is closed.
+ * @param read returns the text of all metrics
+ * @throws StartError if the port cannot be used
  */
 export async function serveMetrics(
   { host, port }: { readonly host: string; readonly port: number },

@@ -4,21 +4,23 @@ import type { Merchant } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 
 /**
- * Requests that are worked on at the same time. A thousand copies of one request at one moment are all
- * answered, and as many as the database takes from one operation may wait for it (src/db/batcher.ts).
+ * The maximum of requests in progress. A thousand simultaneous copies of one request are all answered. As
+ * many requests as the database takes from one operation may wait for it (src/db/batcher.ts).
  */
 const CONCURRENT_MAX = 1_024;
-/** Authorization headers whose merchant is remembered. A process is called by fewer keys than that. */
+/**
+ * The number of Authorization headers whose merchant is remembered. Fewer keys than this call one process.
+ */
 const REMEMBERED_MAX = 10_000;
 
 const RETRY_AFTER_SECONDS = 1;
 
 type MerchantId = Merchant['id'];
 
-/** Requests that are not authenticated yet share one place in turn. */
+/** Requests that are not yet authenticated share one place in turn. */
 const UNKNOWN = 'unknown';
 
-/** The client whose share a request takes while it is worked on. */
+/** The client to which a request in progress is attributed. */
 type Client = MerchantId | typeof UNKNOWN;
 
 declare module 'fastify' {
@@ -29,29 +31,28 @@ declare module 'fastify' {
 }
 
 /**
- * Admission control: bounds the requests that are worked on at the same time, with a fair share for each
- * merchant.
+ * Admission control: limits the requests in progress, with a fair share for each merchant.
  *
- * Below the bound, every request is admitted. At the bound only clients are admitted that have less than an
- * equal share of it inside, so a merchant that floods the service keeps no other out. All others are refused
- * at once (`91`).
+ * Below the limit, every request is admitted. At the limit, a client is admitted only if it has less than an
+ * equal share of the requests in progress, so a merchant that floods the service does not exclude others. All
+ * other requests are refused at once (`91`).
  *
- * The decision comes before authentication, which costs a query for an unknown key. A merchant is recognized
- * by the hash of an Authorization header that has been authenticated before. The key id alone would not do:
- * anyone who knows it could use up the merchant's share.
+ * The decision is made before authentication, which costs a query for an unknown key. A merchant is
+ * recognized by the hash of an Authorization header that was authenticated before. The key id alone would not
+ * be enough: anyone who knows it could use up the merchant's share.
  */
 export class AdmissionControl {
   #total = 0;
-  /** Requests inside, by client; a client without any has no entry. */
+  /** Requests in progress, by client. A client without any has no entry. */
   readonly #inside = new Map<Client, number>();
-  /** By hash of the Authorization header, the oldest first. */
+  /** Merchants by the hash of the Authorization header, oldest first. */
   readonly #merchants = new Map<string, MerchantId>();
-  /** What the key cache returned last for each key: its header need not be hashed again. */
+  /** The key cache's last result for each key, whose header need not be hashed again. */
   readonly #remembered = new WeakSet<Merchant>();
 
   /**
-   * Counts a request from here until `leave`.
-   * @throws Refusal `91` where the service is full and the client has its share
+   * Counts a request until `leave` is called.
+   * @throws Refusal `91` if the service is full and the client has its share
    */
   enter(request: FastifyRequest): void {
     const client = this.#total < CONCURRENT_MAX ? UNKNOWN : this.#admitToFull(request);
@@ -59,7 +60,7 @@ export class AdmissionControl {
     this.#count(request, client);
   }
 
-  /** Counts an admitted request for its merchant once it has been authenticated. */
+  /** Attributes an admitted request to its merchant after authentication. */
   recognize(request: FastifyRequest, merchant: Merchant): void {
     if (!this.#remembered.has(merchant)) this.#remember(request, merchant);
     if (request.countedFor === undefined || request.countedFor === merchant.id) return;
@@ -67,12 +68,12 @@ export class AdmissionControl {
     this.#count(request, merchant.id);
   }
 
-  /** Forgets a header whose credentials have been refused. */
+  /** Forgets a header with refused credentials. */
   forget({ headers }: FastifyRequest): void {
     if (this.#merchants.size > 0) this.#merchants.delete(nameOf(headers.authorization));
   }
 
-  /** Ends the count of a request. To be called once its work is done; a second call has no effect. */
+  /** Ends the count of a request after its work is done. A second call has no effect. */
   leave(request: FastifyRequest): void {
     if (request.countedFor === undefined) return;
     this.#discount(request.countedFor);
@@ -84,7 +85,7 @@ export class AdmissionControl {
     const client = this.#merchants.get(nameOf(headers.authorization)) ?? UNKNOWN;
     const inside = this.#inside.get(client) ?? 0;
     const clients = inside > 0 ? this.#inside.size : this.#inside.size + 1;
-    // The n-th client is admitted up to 1/n of the bound, so the total stays below the bound times (1 + ln
+    // The n-th client is admitted up to 1/n of the limit, so the total stays below the limit times (1 + ln
     // n).
     if (inside >= CONCURRENT_MAX / clients)
       throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
@@ -112,7 +113,7 @@ export class AdmissionControl {
   }
 }
 
-/** A header is remembered by its hash: no list of secrets lies in memory. */
+/** Returns the hash by which a header is remembered, so that memory contains no list of secrets. */
 function nameOf(authorization = ''): string {
   return hash('sha256', authorization, 'binary');
 }

@@ -23,8 +23,8 @@ export function serveDialect(app: FastifyInstance, serving: Serving): void {
 }
 
 /**
- * A request passes its gates in the order of precedence: route, media type and length (98), the caller and
- * whether it may call (01, 97, 04), the body (30), and then the endpoint itself.
+ * Adds the route of an endpoint. A request is checked in the order of precedence: route, media type and
+ * length (98), the caller and its permission (01, 97, 04), the body (30), and then by the endpoint itself.
  */
 function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoint): void {
   const { service, admission, dialect } = serving;
@@ -67,7 +67,7 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
     errorHandler(error, request, reply) {
       sendRefusal(service, request, reply, error, manner);
     },
-    // The work is done. A download that streams for an hour does not count.
+    // The request's work is done. A download that streams for an hour does not count.
     onSend(request, _reply, payload, done) {
       admission.leave(request);
       done(null, payload);
@@ -75,7 +75,7 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
   });
 }
 
-/** What a trace holds of a request. The header of a client counts only where a proxy of ours passed it on. */
+/** Returns the data of a request for its trace. The traceparent counts only from one of our proxies. */
 function incoming(request: FastifyRequest, route: string) {
   const { traceparent } = request.headers;
   return {
@@ -87,10 +87,10 @@ function incoming(request: FastifyRequest, route: string) {
 }
 
 /**
- * Admits a request whose body has been read, authenticates it, and parses the body: `91`; `01`, `97`, `04`;
- * `30`.
+ * Admits a request whose body was read (`91`), authenticates it (`01`, `97`, `04`), and parses the body
+ * (`30`).
  *
- * Works by callback: a key in use is known at once, and a promise in each hook was a twentieth of a balance
+ * It uses callbacks: a known key needs no waiting, and a promise in each hook took a twentieth of a balance
  * enquiry.
  */
 function authenticate(
@@ -101,7 +101,7 @@ function authenticate(
   done: HookHandlerDoneFunction,
 ): void {
   const accept = (caller: Caller) => {
-    // From here on the access log names the caller, also where it is not admitted.
+    // The access log names the caller from here on, even if the call is refused.
     request.trace.context = caller.context;
     if (caller.allowance) setLimitHeaders(reply, caller.allowance);
     admit(caller, carriesPin);
@@ -110,9 +110,9 @@ function authenticate(
   };
   const fail = (error: unknown) => {
     if (error instanceof Refusal && error.code === '01') admission.forget(request);
-    // In the next turn. With more than 1,024 busy sockets the event loop reads up to 48 times as many
-    // requests before it does anything else, and clients that are refused at once send their next request
-    // into that.
+    // In the next turn: with more than 1,024 busy sockets, the event loop reads up to 48 times as many
+    // requests before it does anything else, and clients that are refused at once would add their next
+    // requests to them.
     setImmediate(() => done(error as Error));
   };
   try {
@@ -131,8 +131,8 @@ function authenticate(
 }
 
 /**
- * The fields of draft-ietf-httpapi-ratelimit-headers-11: the quota and its window, what is left, and when it
- * is whole.
+ * Sets the headers of draft-ietf-httpapi-ratelimit-headers-11: the quota and its window, the remaining calls,
+ * and the seconds until the quota is full again.
  */
 function setLimitHeaders(reply: FastifyReply, { limit, remaining, resetSeconds }: Allowance): void {
   const windowSeconds = Math.ceil(limit.burst / limit.perSecond);

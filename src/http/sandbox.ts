@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 
 /**
- * What a sandbox adds to the interface: amounts that bring about each refusal, delays and outages, and a
- * page that lists them with the vouchers. It exists only where `scrip serve --sandbox` made it.
+ * Adds to the interface of a sandbox: amounts that cause each refusal, delays and outages, and a page that
+ * lists them with the vouchers. It exists only after `scrip serve --sandbox`.
  */
 
-/** A voucher of the sandbox, and the answer to a redemption of it. */
+/** A voucher of the sandbox, and the answer to its redemption. */
 export type SandboxVoucher = {
   readonly state: string;
   readonly code: string;
@@ -19,14 +19,14 @@ export type SandboxVoucher = {
 export type SandboxSet = {
   readonly keyId: string;
   readonly secret: string;
-  /** The reference of a redemption that was updated already. */
+  /** The reference of a redemption that was already updated. */
   readonly updatedReference: string;
   readonly vouchers: readonly SandboxVoucher[];
 };
 
 export type Sandbox = {
   set(): SandboxSet;
-  /** Makes new vouchers in every state. */
+  /** Creates new vouchers in every state. */
   renew(): Promise<void>;
 };
 
@@ -42,7 +42,7 @@ const HTML = 'text/html; charset=utf-8';
 const HUNDRED = 100;
 const MS = 1_000;
 
-/** These follow from the form of a request, not from its content. */
+/** Refusals that follow from the form of a request, not from its content. */
 const NOT_BY_AMOUNT: ReadonlySet<RefusalCode> = new Set(['98', '58']);
 
 const OUTAGES = [
@@ -51,20 +51,18 @@ const OUTAGES = [
   ['9997.03', 'internal error (96)'],
 ] as const;
 
-/** The amount of a request in hundredths, under any of its names. */
+/** Returns the amount of a request in hundredths, from any of its field names. */
 function hundredthsOf(body: unknown): number | undefined {
   const { amount, value } = (body ?? {}) as { amount?: unknown; value?: unknown };
   const given = amount ?? value;
   return typeof given === 'number' ? Math.round(given * HUNDRED) : undefined;
 }
 
-/**
- * The end that the amount of a request asks for: its answer is lost before or after the work is done.
- */
+/** The failure that the amount of a request causes: its answer is lost before or after the work is done. */
 export type Rehearsal = 'lost-before' | 'lost-after' | undefined;
 
 /**
- * Brings about what the amount of a request stands for: waits, or throws.
+ * Causes the effect that the amount of a request stands for: it waits, or throws.
  * @throws Refusal, or Error for an internal error
  */
 export async function rehearse(body: unknown): Promise<Rehearsal> {
@@ -83,7 +81,7 @@ export async function rehearse(body: unknown): Promise<Rehearsal> {
   return undefined;
 }
 
-/** Breaks the connection of a request off. */
+/** Breaks the connection of a request. */
 export function breakOff(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.hijack();
   request.raw.socket.destroy();
@@ -92,7 +90,7 @@ export function breakOff(request: FastifyRequest, reply: FastifyReply): FastifyR
 
 const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code));
 
-/** Serves the page of the sandbox under /sandbox, and the same as JSON. */
+/** Serves the page of the sandbox under /sandbox, also as JSON. */
 export function serveSandbox(app: FastifyInstance, sandbox: Sandbox): void {
   app.get('/sandbox', (request, reply) => {
     request.trace.route = '/sandbox';

@@ -38,51 +38,51 @@ import {
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
-/** What the server serves, to be printed at its start: a title and the path of each. */
+/** The parts of the server that are printed at its start, each with its title and path. */
 export const SERVED: readonly { readonly title: string; readonly prefix: string }[] = DIALECTS;
 
-/** A whole request has to arrive within this time, head and body, */
+/** The time limit for receiving a whole request, head and body, */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** which is checked this often. Node's default, half a minute, would make it up to sixty seconds. */
+/** and the interval of its check. Node's default, half a minute, would extend the limit to sixty seconds. */
 const REQUEST_CHECK_MS = 1_000;
 /**
- * Longer than load balancers keep an idle connection (60 s): they close it, and never send a request into its
- * end.
+ * Longer than load balancers keep an idle connection (60 s). They close it first, and never send a request
+ * into a connection that is being closed.
  */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-/** A connection on which nothing moves: a client that has stopped reading its download. */
+/** The time limit of a connection without traffic: its client has stopped reading a download. */
 const SOCKET_TIMEOUT_MS = 120_000;
 /** Far more than a process can serve at once; a bound on memory. */
 const CONNECTIONS_MAX = 10_000;
 /**
- * A reference in a path. Node ends a longer request line by itself, and the core refuses what is no
- * reference.
+ * The maximum length of a reference in a path. Node itself refuses a longer request line, and the core
+ * refuses text that is not a reference.
  */
 const PARAMETER_LENGTH_MAX = 16 * 1024;
 
 /** How clients reach the server. */
 export type Reach = {
-  /** Networks of proxies whose X-Forwarded-For is believed. */
+  /** Networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies?: readonly string[];
-  /** How long the server still accepts connections once it is asked to close; left out: not at all. */
+  /** How long the server still accepts connections after a request to close; by default not at all. */
   readonly graceMs?: number;
-  /** Where browsers reach the service; left out where that is the Host that they name. */
+  /** The address of the service for browsers; by default the Host of each request. */
   readonly publicUrl?: string | undefined;
-  /** The identity provider of the operator's people; needs `publicUrl`. */
+  /** The identity provider of the operator's users; requires `publicUrl`. */
   readonly oidc?: OidcSettings | undefined;
   /** Set if this is a sandbox. */
   readonly sandbox?: Sandbox | undefined;
 };
 
-/** Collected while a request is served, for its line in the access log. */
+/** The data of a request for its line in the access log. */
 type Trace = {
   readonly startedAt: number;
-  /** The pattern of the route, never the path: that holds references. */
+  /** The pattern of the route, never the path, which contains references. */
   route: string | undefined;
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
-  /** Counts the call; undefined if the route is not an operation, or no metrics are wanted. */
+  /** Counts the call; undefined if the route is not an operation, or metrics are off. */
   observe: ObserveCall | undefined;
   spans: RequestTrace | undefined;
 };
@@ -95,7 +95,7 @@ declare module 'fastify' {
 
 /**
  * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen
- * yet. Closing it finishes what was accepted (health.ts).
+ * yet. Closing it completes accepted requests (health.ts).
  */
 export function buildServer(
   service: Service,
@@ -103,7 +103,7 @@ export function buildServer(
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
-    // Fastify's own log lines hold URLs, and with them references.
+    // Fastify's own log lines contain URLs, and therefore references.
     logger: false,
     genReqId: nextId,
     requestIdHeader: false,
@@ -114,9 +114,9 @@ export function buildServer(
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionTimeout: SOCKET_TIMEOUT_MS,
     http: {
-      // Node would answer without a body. `checkHost` does it in JSON.
+      // Node would answer without a body. `checkHost` answers in JSON.
       requireHostHeader: false,
-      // Node takes the lower one of the two for the head, and its default for the head is a minute.
+      // Node applies the lower of the two limits to the head. The default for the head is a minute.
       headersTimeout: REQUEST_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: REQUEST_CHECK_MS,
@@ -129,7 +129,7 @@ export function buildServer(
         useDefaults: false,
         removeAdditional: false,
         allowUnionTypes: true,
-        // 1e999 is a number: the core refuses it as an amount.
+        // 1e999 is a number. The core refuses it as an amount.
         strictNumbers: false,
       },
       onCreate(ajv) {
@@ -140,7 +140,7 @@ export function buildServer(
     clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
   });
   app.server.maxConnections = CONNECTIONS_MAX;
-  // Expectations other than 100-continue are ignored, and this server does not know the method CONNECT.
+  // Expectations other than 100-continue are ignored. The method CONNECT is unknown.
   app.server.on('checkExpectation', (request, response) => app.routing(request, response));
   app.server.on('connect', (_request, socket: Socket) => {
     writeRaw(socket, 405, nextId(), 'Allow: GET, HEAD, POST\r\n');
@@ -168,9 +168,7 @@ export function buildServer(
   return app;
 }
 
-/**
- * Leads a browser from `/` to the console. To anything else `/` is an unknown path.
- */
+/** Redirects a browser from `/` to the console. For other clients `/` is an unknown path. */
 function serveEntrance(app: FastifyInstance): void {
   app.get('/', (request, reply) => {
     request.trace.route = '/';
@@ -179,7 +177,7 @@ function serveEntrance(app: FastifyInstance): void {
   });
 }
 
-/** Gives every request a trace and a line in the log, and refuses requests that no route matches. */
+/** Gives every request a trace and a log line, and refuses requests that match no route. */
 function followRequests(app: FastifyInstance, service: Service): void {
   const routes: { method: string; url: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -188,7 +186,7 @@ function followRequests(app: FastifyInstance, service: Service): void {
   const log = accessLog(service.log);
   app.addHook('onRequest', (request, reply, done) => {
     beginTrace(log, request, reply);
-    // Before the body is read: a body that no route takes is not waited for.
+    // Before the body is read: the server does not wait for the body of an unknown path.
     done(
       checkHost(request.raw) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined),
     );
@@ -199,14 +197,17 @@ function followRequests(app: FastifyInstance, service: Service): void {
   });
 }
 
-/** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
+/**
+ * Whether errors of a path are problem documents: below the prefix of the operator API, even for unknown
+ * paths.
+ */
 function isOperatorPath(url = ''): boolean {
   return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
 }
 
 /**
- * Makes the ids of requests: a random part for the process, and a number. A client's own X-Request-Id is not
- * taken over: it could hold anything, and would end up in the log.
+ * Returns a generator of request ids: a random part for the process, and a number. A client's X-Request-Id is
+ * not used: it could contain anything, and would appear in the log.
  */
 function requestIds(): () => string {
   const process = randomBytes(8).toString('hex');
@@ -215,8 +216,8 @@ function requestIds(): () => string {
 }
 
 /**
- * Begins to follow a request: sets the headers that every answer has, and writes the request's line in the
- * access log when it is over, whether it was answered or its client went away.
+ * Starts the trace of a request: sets the headers of every answer, and writes the request's line to the
+ * access log when it ends, whether it was answered or its client disconnected.
  */
 function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, reply: FastifyReply): void {
   request.trace = {
@@ -236,7 +237,7 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
     const durationMs = performance.now() - startedAt;
     observe?.(statusCode ?? 'aborted', durationMs);
     spans?.end({ httpStatus: reply.raw.statusCode, statusCode, merchantId, transactionId });
-    // No path, no header, no body, no reference.
+    // The line contains no path, header, body or reference.
     log({
       requestId: request.id,
       method: request.method,
@@ -252,7 +253,7 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
   });
 }
 
-/** Answers a path that cannot even be decoded; Fastify runs no hooks for it. */
+/** Answers a path that cannot be decoded. Fastify runs no hooks for it. */
 function answerUndecoded(
   service: Service,
   error: FastifyError,

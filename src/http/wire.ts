@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { parseDecimal } from '../money.ts';
 import { type FieldError, Refusal, type RefusalCode } from '../refusal.ts';
 
-/** What a request must look like as HTTP and as JSON, before anything of its content is looked at. */
+/** Checks the form of a request, as HTTP and as JSON, before its content is used. */
 
 /** The largest body that is read. The largest valid request is far below a kilobyte. */
 export const BODY_LIMIT_BYTES = 64 * 1024;
 
-/** A request that is not valid at transport level. Its HTTP status is the same in every dialect. */
+/** A request that is invalid at transport level. Its HTTP status is the same in every dialect. */
 export class TransportRefusal extends Refusal {
   readonly httpStatus: number;
   /** The methods of the path, for a wrong method (405). */
@@ -28,13 +28,13 @@ function refuseField(code: RefusalCode, httpStatus: number, field: string, rule:
   return new TransportRefusal(code, httpStatus, { errors: [{ field, rule, message }] });
 }
 
-/** HTTP 415: the body has none of the media types that the endpoint takes. */
+/** HTTP 415: the body has none of the media types that the endpoint accepts. */
 export const wrongMediaType = (mediaTypes: readonly string[]) =>
   refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
 
 /**
- * HTTP 400: a request of HTTP/1.1 without `Host`, or with two of them, of which a proxy may have read the
- * other one (RFC 9112, 3.2). HTTP/1.0 does not know it.
+ * HTTP 400: a request of HTTP/1.1 without `Host`, or with two of them, since a proxy may have read the other
+ * one (RFC 9112, 3.2). HTTP/1.0 does not require it.
  */
 export function checkHost({ httpVersion, headers, rawHeaders }: IncomingMessage) {
   if (headers.host === undefined)
@@ -57,9 +57,9 @@ export const bodyTooLarge = (maxBytes = BODY_LIMIT_BYTES) =>
 export const notJson = () => refuseField('30', 400, 'body', 'json', 'must be JSON in UTF-8');
 
 /**
- * Checks the head of a request with a body, before anything of the body is read.
- * @param mediaTypes that the endpoint takes, in lower case
- * @param maxBytes the largest body that it takes
+ * Checks the head of a request with a body, before the body is read.
+ * @param mediaTypes that the endpoint accepts, in lower case
+ * @param maxBytes the largest body that it accepts
  * @returns a refusal `98` (415 or 413), or undefined
  */
 export function checkHead(
@@ -71,14 +71,15 @@ export function checkHead(
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     return refuseField('98', 415, 'Content-Encoding', 'identity', 'is not supported: send the body as it is');
   }
-  // A request without a body needs no media type: it is refused later, as not being JSON.
+  // A request without a body needs no media type. It is refused later, because it is not JSON.
   const isEmpty = headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
   if (type === undefined ? !isEmpty : !isOneOf(mediaTypes, type)) return wrongMediaType(mediaTypes);
   return Number(length) > maxBytes ? bodyTooLarge(maxBytes) : undefined;
 }
 
 /**
- * Whether a media type is one of the list. Its only parameter that matters is a charset, which must be UTF-8.
+ * Whether the list contains a media type. The only parameter that matters is the charset, which must be
+ * UTF-8.
  */
 function isOneOf(mediaTypes: readonly string[], type: string): boolean {
   const [name = '', ...parameters] = type.toLowerCase().split(';');
@@ -89,14 +90,14 @@ function isOneOf(mediaTypes: readonly string[], type: string): boolean {
   });
 }
 
-/** The path of a request target, without origin and query. */
+/** Returns the path of a request target, without origin and query. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z]+:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
 }
 
 /**
- * The refusal of a request that no route matches: an unknown path (404), or a method that the path does not
- * have (405).
+ * Returns the refusal of a request that matches no route: an unknown path (404), or a method that the path
+ * does not have (405).
  * @param routes every route of the server, with `:name` for a parameter
  */
 export function refuseUnrouted(
@@ -115,14 +116,14 @@ export function refuseUnrouted(
     : new TransportRefusal('98', 404);
 }
 
-/** Refuses invalid UTF-8 and leaves out a byte order mark. */
+/** Refuses invalid UTF-8 and removes a byte order mark. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Finds a number whose double may differ from its text: sixteen digits or more, or an exponent of three
- * digits. All shorter decimal numbers have a double of their own, so almost every body is parsed only once. A
- * match inside a string costs a second parse and nothing else. A run right behind a quote (a code with its
- * PIN) does not even match.
+ * Finds numbers whose double may differ from their text: sixteen digits or more, or an exponent of three
+ * digits. All shorter decimal numbers have distinct doubles, so almost every body is parsed only once. A
+ * match inside a string only costs a second parse. Digits directly after a quote (a code with its PIN) do not
+ * match.
  */
 const PERHAPS_INEXACT = /[^"\d.][\d.]{16}|[eE][+-]?\d{3}/;
 
@@ -132,13 +133,12 @@ const KEY = /"[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)/g;
 /**
  * Parses the body of a request.
  *
- * A number that a double cannot carry exactly (`100.00000000000000001`, `9007199254740993`, `1e-400`)
- * becomes Infinity, which no amount, quantity or serial number may be: it is refused, never rounded. A
- * key `__proto__` is a key like any other, since only the declared fields of a body are ever read.
- * @param body the bytes as received, undefined where there were none
- * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, what is not JSON, and an
- *   object in
- *   which a key stands twice in any spelling: a proxy or a log may have read the other value
+ * A number that a double cannot represent exactly (`100.00000000000000001`, `9007199254740993`, `1e-400`)
+ * becomes Infinity, which is no valid amount, quantity or serial number: it is refused, never rounded. A key
+ * `__proto__` is an ordinary key, since only the declared fields of a body are read.
+ * @param body the bytes as received, undefined if there were none
+ * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, text that is not JSON, and an
+ *   object with a duplicate key in any spelling: a proxy or a log may have read the other value
  */
 export function parseJson(body: Uint8Array | undefined): unknown {
   let text: string;
@@ -156,19 +156,18 @@ export function parseJson(body: Uint8Array | undefined): unknown {
 }
 
 /**
- * Spells each key in one way, without escapes where it needs none.
+ * Spells equal keys equally, without needless escapes.
  *
- * JSON.parse of Node 24 may take an escaped key for another one (nodejs/node issue 63785). Once it has
- * parsed an object with the key `\\u0061moun`, which begins with a backslash, it reads `\u0061mountUsed`
- * in the same place as that key: the body of one client could make a field of another client's body
- * disappear.
+ * JSON.parse of Node 24 may take an escaped key for another one (nodejs/node issue 63785). Once it has parsed
+ * an object with the key `\\u0061moun`, which begins with a backslash, it reads `\u0061mountUsed` in the same
+ * place as that key: the body of one client could make a field of another client's body disappear.
  */
 function spellKeysPlainly(text: string): string {
   if (!text.includes('\\')) return text;
   return text.replace(KEY, (key) => (key.includes('\\') ? JSON.stringify(JSON.parse(key)) : key));
 }
 
-/** Whether an object holds a key twice, in a text that is known to be JSON and spells each key in one way. */
+/** Whether an object contains a key twice. The text must be JSON in which equal keys are spelled equally. */
 function hasKeyTwice(text: string): boolean {
   const open: Set<string>[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -191,7 +190,7 @@ function hasKeyTwice(text: string): boolean {
 
 type Reviver = (key: string, value: unknown) => unknown;
 
-/** Keeps a value as it is, unless it is a number that differs from its source. */
+/** Returns a value unchanged, unless it is a number that differs from its source. */
 function exact(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context.source === undefined) return value;
   const written = parseDecimal(context.source);
@@ -211,9 +210,9 @@ const DATE_TIME = new RegExp(`^${DATE}[Tt ]${TIME}${OFFSET}$`);
 const YEAR_MAX = 9_999;
 
 /**
- * Reads an ISO 8601 date and time. Seconds may be left out. So may the offset: then the time is UTC, as in
- * every answer of the service. A date alone is not taken, since it is no point in time.
- * @returns undefined for anything else, and for days that do not exist
+ * Reads an ISO 8601 date and time. Seconds may be omitted. Without an offset the time is UTC, as in every
+ * answer of the service. A date alone is refused, since it is not a point in time.
+ * @returns undefined for any other text, and for days that do not exist
  */
 export function parseDateTime(text: string): Date | undefined {
   const parts = DATE_TIME.exec(text);
@@ -226,14 +225,14 @@ export function parseDateTime(text: string): Date | undefined {
     .replace(' ', 'T')
     .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
   const date = new Date(offset ? instant : `${instant}Z`);
-  // An offset may move it out of the years with four digits, which every date-time of an answer has.
+  // An offset may move the time out of the years with four digits, which every date-time of an answer has.
   const utcYear = date.getUTCFullYear();
   return utcYear >= 0 && utcYear <= YEAR_MAX ? date : undefined;
 }
 
 /**
- * Whether to compress an answer by gzip: if the request accepts gzip (RFC 9110, 12.5.3), by its
- * name or by `*`, and does not prefer the plain answer. Without the header it is not.
+ * Whether to compress an answer by gzip. The request must accept gzip (RFC 9110, 12.5.3), by its name or by
+ * `*`, and must not prefer the plain answer. Without the header, the answer is not compressed.
  */
 export function prefersGzip(acceptEncoding: string | undefined): boolean {
   const weights = new Map<string, number>();
@@ -247,7 +246,7 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
 }
 
-/** Whether a request asks for a page, as browsers do: text/html stands in its Accept header. */
+/** Whether a request asks for a page, as browsers do, by text/html in its Accept header. */
 export function prefersHtml(accept: string | undefined): boolean {
   return (accept ?? '').split(',').some((each) => /^\s*text\/html\s*(;|$)/i.test(each));
 }

@@ -12,10 +12,10 @@ import { sendProblem } from './problems.ts';
 const HEADER_LENGTH_MAX = 200;
 
 /**
- * Who sent a request: a machine by its bearer token, or a person by the cookie of a session, from a page of
- * ours only.
- * @param publicUrl where browsers reach the service; undefined where that is the Host that they name
- * @throws Problem `unauthorized`, the same whatever is wrong with the token or the session; `forbidden` for a
+ * Identifies the sender of a request: a machine by its bearer token, or a person by a session's cookie, which
+ * is accepted only from our own pages.
+ * @param publicUrl the address of the service for browsers; undefined: the Host of the request
+ * @throws Problem `unauthorized`, the same for every fault of the token or the session; `forbidden` for a
  *   page of another site
  */
 export async function identifyPrincipal(
@@ -78,12 +78,12 @@ async function identifyPerson(
   );
 }
 
-/** The routes of single sign-on: the browser goes to the identity provider, and comes back. */
+/** The routes of single sign-on: the browser goes to the identity provider, and returns. */
 
 const PATH = '/operator/v1/session/oidc';
 const CONSOLE = '/console/';
 
-/** Serves single sign-on; without an identity provider, only the answer that there is none. */
+/** Serves single sign-on. Without an identity provider, the only answer is that there is none. */
 export function serveOidc(
   app: FastifyInstance,
   service: Service,
@@ -105,7 +105,7 @@ export function serveOidc(
     setCookie(reply, 'oidc', 'operator', token);
     return reply.redirect(url.href);
   });
-  // The provider's page sends the browser here: the cookie and the state prove that it began here.
+  // The provider's page sends the browser here. The cookie and the state prove that it started here.
   get(app, service, `${PATH}/callback`, async (request, reply) => {
     try {
       const token = readCookie(request, 'oidc', 'operator');
@@ -126,8 +126,8 @@ export function serveOidc(
 }
 
 /**
- * A page of our own that leads on: a redirect would still count as coming from the provider's site, and the
- * browser would not send the cookie of the session.
+ * Sends a page of our own that redirects. An HTTP redirect would still count as coming from the provider's
+ * site, and the browser would not send the session's cookie.
  */
 function sendPage(reply: FastifyReply, next: string | undefined, text: string): FastifyReply {
   const lead = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;

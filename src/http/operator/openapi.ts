@@ -5,8 +5,8 @@ import type { AnyOperation } from '../../operator/operations.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
 /**
- * The OpenAPI 3.1 document of a table of operations, made when the service starts: it cannot be older
- * than the routes.
+ * Builds the OpenAPI 3.1 document of a table of operations when the service starts, so that it always matches
+ * the routes.
  */
 
 type Json = { readonly [name: string]: unknown };
@@ -40,7 +40,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '503': 'The service is overloaded, or has no database.',
 };
 
-/** Every status that a problem can have. */
+/** Every possible status of a problem. */
 export const PROBLEM_RESPONSES = [
   ...new Set([...Object.values(PROBLEM_STATUSES), ...Object.values(REFUSAL_STATUSES)]),
 ].map(String);
@@ -181,7 +181,7 @@ function descriptionOf(operation: AnyOperation): string {
   ].join('\n\n');
 }
 
-/** A body that the schema takes: the required fields with their examples, and a reason. */
+/** Returns a body that fits the schema: the required fields with their examples, and a reason. */
 export function exampleOf({ input, path }: AnyOperation): Record<string, unknown> {
   const inPath = parametersOf(path);
   const required = (input as { required?: readonly string[] }).required ?? [];

@@ -20,9 +20,9 @@ import { checkHead, parseJson } from '../wire.ts';
 import { sendProblem } from './problems.ts';
 
 /**
- * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from
- * http://localhost too, where nobody can listen. Scripts cannot read it, and no other site can
- * make a browser send it.
+ * The cookies of people. The prefix `__Host-` binds a cookie to this host and to https. Browsers also accept
+ * it from http://localhost, where nobody else can listen. Scripts cannot read the cookie, and no other site
+ * can make a browser send it.
  */
 
 const NAMES = {
@@ -30,25 +30,24 @@ const NAMES = {
   /** A sign-in that waits for its second factor. */
   begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
   /**
-   * A browser that was sent to the identity provider: it comes back from another site, so that this
-   * cookie is `lax`.
+   * A browser that was sent to the identity provider. It returns from another site, so this cookie is `lax`.
    */
   oidc: { operator: '__Host-scrip_console_oidc', portal: '__Host-scrip_portal_oidc' },
 } as const;
 
 const ATTRIBUTES = { path: '/', secure: true, httpOnly: true } as const;
-/** 256 bits in base64url. */
+/** The form of a token: 256 bits in base64url. */
 const FORM = /^[A-Za-z0-9_-]{43}$/;
 
 type Kind = keyof typeof NAMES;
 
-/** The token in a cookie; undefined if there is none, or it does not have the form of a token. */
+/** Returns the token in a cookie; undefined if there is none, or if it does not have the form of a token. */
 export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
   const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
   return token !== undefined && FORM.test(token) ? token : undefined;
 }
 
-/** Sets a cookie, until the browser is closed; without a token it is taken back. */
+/** Sets a cookie until the browser is closed; without a token it deletes the cookie. */
 export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
   const sameSite = kind === 'oidc' ? 'lax' : 'strict';
   const attributes = { ...ATTRIBUTES, sameSite, ...(token === undefined && { maxAge: 0 }) } as const;
@@ -58,17 +57,16 @@ export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: st
   );
 }
 
-/** A header that no form can send, and no script of another site without a permission that is never given. */
+/** A header that no form can send. A script of another site would need a permission, which is never given. */
 const OWN_HEADER = 'x-scrip-request';
 
 const SAFE = new Set(['GET', 'HEAD']);
 
 /**
- * Refuses requests that a page of another site made a browser send (CSRF). A request that carries a cookie,
- * or sets one, must come from a page of this origin, by a script of ours; a read may also be typed into the
- * address bar.
- * @param publicUrl where browsers reach the service; undefined where that is the Host that they name
- * @throws Problem `forbidden` that names what is missing
+ * Refuses requests that a page of another site made a browser send (CSRF). A request that has a cookie, or
+ * sets one, must come from a script on a page of this origin. A read may also be typed into the address bar.
+ * @param publicUrl the address of the service for browsers; undefined: the Host of the request
+ * @throws Problem `forbidden` that names the missing part
  */
 export function requireSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | undefined): void {
   const site = headers['sec-fetch-site'];
@@ -92,12 +90,12 @@ function isOwn(origin: string | undefined, host: string | undefined, publicUrl: 
   return origin === `https://${host.toLowerCase()}` || origin === `http://${host.toLowerCase()}`;
 }
 
-/** Routes that answer people in browsers: of this origin only, by the cookies that it set. */
+/** Routes for people in browsers: only from this origin, with the cookies that it set. */
 
 const PREFIXES = { operator: '/operator/v1', portal: '/portal/v1' } as const;
 
 export type SessionReach = {
-  /** Where browsers reach the service; undefined where that is the Host that they name. */
+  /** The address of the service for browsers; undefined: the Host of each request. */
   readonly publicUrl?: string | undefined;
 };
 
@@ -114,17 +112,17 @@ export type Asked<Body> = {
 export const Text = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
 export const Nothing = Type.Object({}, { additionalProperties: false });
 
-/** The token of a sign-in that has begun in this browser. @throws Problem `unauthorized` */
+/** Returns the token of this browser's sign-in in progress. @throws Problem `unauthorized` */
 export function requireBegun({ door }: Serving, request: FastifyRequest): string {
   const begun = readCookie(request, 'begun', door);
   if (!begun) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
   return begun;
 }
 
-/** The origin of the page that asks. A request from a page of another origin was refused before. */
+/** Returns the origin of the requesting page. Requests from pages of another origin were refused before. */
 export const originOfPage = ({ headers }: FastifyRequest) => String(headers.origin);
 
-/** The session of a request, and its token. @throws Problem `unauthorized` */
+/** Returns the session of a request, and its token. @throws Problem `unauthorized` */
 export async function requireSession({ service, door }: Serving, request: FastifyRequest) {
   const token = readCookie(request, 'session', door);
   const session = token === undefined ? undefined : await findSession(service, token, door);
@@ -132,14 +130,14 @@ export async function requireSession({ service, door }: Serving, request: Fastif
   return { session, token };
 }
 
-/** Where a request comes from. */
+/** Returns the origin of a request. */
 export const originOf = ({ ip, headers, id }: FastifyRequest): Origin => ({
   address: ip,
   agent: headers['user-agent'] ?? 'unknown',
   requestId: id,
 });
 
-/** Adds a route. What it returns is answered as JSON; undefined as 204. */
+/** Adds a route. Its result is sent as JSON; undefined as 204. */
 export function route<Body extends TObject>(
   app: FastifyInstance,
   { service, door, reach }: Serving,
@@ -174,7 +172,7 @@ export function route<Body extends TObject>(
   });
 }
 
-/** Changes of people to their own account, and the questions of browsers to devices. */
+/** Changes of people to their own accounts, and challenges for their devices. */
 
 const Password = Type.Object(
   { password: Text(1_000), newPassword: Text(1_000) },

@@ -5,7 +5,7 @@ import { type FieldError, REFUSALS, Refusal, type RefusalCode } from '../../refu
 import { toRefusal } from '../answer.ts';
 import { bodyTooLarge, TransportRefusal } from '../wire.ts';
 
-/** Errors as RFC 9457 defines them: `application/problem+json` with `code` and `requestId`. */
+/** Errors in the format of RFC 9457: `application/problem+json` with `code` and `requestId`. */
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -24,7 +24,7 @@ export const PROBLEM_STATUSES: Readonly<Record<ProblemCode, number>> = {
   'too-many-requests': 429,
 };
 
-/** The refusals of the core; those of a transport have a status of their own. */
+/** The statuses of the core's refusals. Transport refusals have their own status. */
 export const REFUSAL_STATUSES: Readonly<Record<RefusalCode, number>> = {
   '98': 404,
   '01': 401,
@@ -77,7 +77,7 @@ function describe(error: unknown): Described {
   return { status: 500, code: '96', title: 'Internal error' };
 }
 
-/** The error itself, or the refusal behind it. */
+/** Returns the error itself, or the refusal that caused it. */
 function known({ raw, routeOptions }: FastifyRequest, thrown: unknown): unknown {
   if (thrown instanceof Problem) return thrown;
   if ((thrown as { code?: unknown }).code === 'FST_ERR_CTP_BODY_TOO_LARGE')
@@ -85,7 +85,7 @@ function known({ raw, routeOptions }: FastifyRequest, thrown: unknown): unknown 
   return toRefusal(thrown, raw.errored === null) ?? thrown;
 }
 
-/** Answers with the problem behind whatever was thrown. A bug is logged. */
+/** Answers with the problem that caused an error. A bug is logged. */
 export function sendProblem(
   service: Service,
   request: FastifyRequest,

@@ -18,10 +18,10 @@ import { identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 
-/** The progress of a job as events. */
+/** The progress of a job as server-sent events. */
 
 const POLL_MS = 500;
-/** A proxy that sees nothing for a minute closes the connection. */
+/** The interval of heartbeats: a proxy closes a connection after a minute without data. */
 const HEARTBEAT_MS = 15_000;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
@@ -55,8 +55,8 @@ function serveProgress(app: FastifyInstance, service: Service, prefix: string, i
 }
 
 /**
- * An event for each change of a job, until it has ended. Rights are looked up again for each: one that is
- * taken away ends it.
+ * Yields an event for each change of a job, until it has ended. The rights are checked again for each event;
+ * if they were removed, the stream ends.
  */
 async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal): AsyncGenerator<string> {
   let sent = '';
@@ -78,7 +78,7 @@ async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal
 export const OPERATOR_PREFIX = '/operator/v1';
 export const PORTAL_PREFIX = '/portal/v1';
 
-/** The parts that the documentation describes. */
+/** The APIs that the documentation describes. */
 export const OPERATOR_APIS: readonly { readonly name: string; readonly api: DescribedApi }[] = [
   {
     name: 'operator',
@@ -101,7 +101,7 @@ export const OPERATOR_APIS: readonly { readonly name: string; readonly api: Desc
   },
 ];
 
-/** The sender of a request, known once its head was read. */
+/** The sender of each request, known after its head was read. */
 const callers = new WeakMap<FastifyRequest, Principal>();
 
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
@@ -131,7 +131,7 @@ function serveOperation(
     method,
     url,
     ...(bodyMaxBytes !== undefined && { bodyLimit: bodyMaxBytes }),
-    // Nothing of a body is read for a client that may not send one.
+    // Before the body is read, in case the client may not send one.
     async onRequest(request) {
       request.trace.route = url;
       const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
@@ -165,7 +165,9 @@ function send(
     .send(JSON.stringify(output));
 }
 
-/** Answers with a file. Its first piece is made before: what goes wrong by then is a problem document. */
+/**
+ * Answers with a file. Its first piece is produced first, so that an error until then is a problem document.
+ */
 async function sendFile(reply: FastifyReply, { name, mediaType, content }: File): Promise<FastifyReply> {
   const body = typeof content === 'string' || Buffer.isBuffer(content) ? content : await begun(content);
   return reply
@@ -176,8 +178,8 @@ async function sendFile(reply: FastifyReply, { name, mediaType, content }: File)
 }
 
 /**
- * A stream whose first piece is made. No generator: one that is not read before its client is gone never
- * starts, and would leave the pieces open.
+ * Returns a stream whose first piece has been produced. It is not a generator: if the client disconnected
+ * before the first read, a generator would never start, and would leave its source open.
  */
 export async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
   const pieces = content[Symbol.asyncIterator]();
@@ -192,7 +194,7 @@ export async function begun(content: AsyncIterable<string | Buffer>): Promise<Re
   return Readable.from({ [Symbol.asyncIterator]: () => ({ next, return: end }) });
 }
 
-/** The input of an operation: the parameters of the path, and the fields of the body or the query. */
+/** Returns the input of an operation: the parameters of the path, and the fields of the body or the query. */
 function inputOf(operation: AnyOperation, request: FastifyRequest, hasBody: boolean): unknown {
   const parameters = request.params as Record<string, string>;
   const given = hasBody
@@ -211,8 +213,8 @@ function bodyOf({ body }: FastifyRequest): unknown {
 }
 
 /**
- * The fields of a query, as the schema types them. What does not fit is left as text, for the schema to
- * refuse.
+ * Returns the fields of a query, with the types of the schema. Values that do not fit remain text, which the
+ * schema refuses.
  */
 function queryOf({ input }: AnyOperation, query: Record<string, string | string[]>): Record<string, unknown> {
   return Object.fromEntries(
@@ -228,7 +230,7 @@ function queryOf({ input }: AnyOperation, query: Record<string, string | string[
   );
 }
 
-/** @throws Problem for a key of a wrong form; a read takes none */
+/** Returns the Idempotency-Key. @throws Problem for a malformed key; reads take none */
 function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined || effect === 'read') return undefined;
@@ -238,20 +240,20 @@ function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | 
 }
 
 /**
- * The connections that operators' requests share: no list or report of theirs takes one from a till. Few,
- * since what they read at once takes the cores of the database from tills. Reports take one of them in turns
- * (src/operator/perform.ts), so that what is quick does not wait for them.
+ * The connections that operators' requests share, so that no list or report takes one from a till. They are
+ * few, since simultaneous reads take the cores of the database from tills. Reports take turns on one of them
+ * (src/operator/perform.ts), so that quick requests do not wait for them.
  */
 const POOL_SIZE = 3;
 
 /**
- * The service as operators' requests use it: on connections of its own. Nothing connects before the first
+ * Returns the service for operators' requests, with separate connections. Nothing connects before the first
  * statement.
  */
 export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
   const db = {
     ...openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE }),
-    // The tills of the whole process: operators' requests rest while they are busy.
+    // The tills of the whole process: operators' requests rest while these are busy.
     isBusy: () => service.db.isBusy(),
   };
   const readDb =

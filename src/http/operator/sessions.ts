@@ -28,14 +28,14 @@ import {
 } from './person.ts';
 
 /**
- * Where people sign in: the routes of sessions below /operator/v1 and /portal/v1. They answer browsers, not
+ * The routes of sessions below /operator/v1 and /portal/v1, where people sign in. They accept browsers, not
  * tokens.
  */
 
-/** The answer of a device, sent by a browser. */
+/** The answer of a device to a passkey challenge, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
-/** One of the ways to sign in, or the step that follows. */
+/** One of the ways to sign in, or the second step of one. */
 const SignIn = Type.Object(
   {
     email: Type.Optional(Text()),
@@ -121,7 +121,7 @@ function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
   });
 }
 
-/** Takes a password, a second factor for a sign-in that has begun, or a link. */
+/** Accepts a password, a second factor for a sign-in in progress, or a link. */
 async function signInStep(serving: Serving, { body, request, reply, origin }: Asked<Static<typeof SignIn>>) {
   const { service, door } = serving;
   const { email, password, totp, recoveryCode, link, passkey } = body;
@@ -148,7 +148,7 @@ async function signInStep(serving: Serving, { body, request, reply, origin }: As
   return signedIn(serving, reply, token);
 }
 
-/** Sets the cookie of a session, and shows it. */
+/** Sets the cookie of a session, and returns the session. */
 async function signedIn({ service, door }: Serving, reply: FastifyReply, token: string) {
   const session = await findSession(service, token, door);
   if (!session) throw new Problem('unauthorized', 'the session has ended: sign in again');

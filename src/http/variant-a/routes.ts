@@ -125,15 +125,15 @@ const redeemVoucher = endpoint({
 });
 
 /**
- * The names of fields as people write them. Anything else may be a secret in the wrong place, and is not
+ * Matches names of fields as people write them. Other text may be a secret in the wrong place, and is not
  * repeated.
  */
 const FIELD_NAME = /^[A-Za-z_]{1,40}$/;
 const UNKNOWN_FIELDS_MAX = 10;
 
 /**
- * Refuses fields that the update does not know where `amountUsed` is left out: a misspelled `amountUsed`
- * would reverse the redemption in full, and an update cannot be repeated.
+ * Refuses unknown fields in an update without `amountUsed`. A misspelled `amountUsed` would reverse the
+ * redemption in full, and an update cannot be repeated.
  */
 function checkUnknownFields(body: unknown): FieldError[] {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || 'amountUsed' in body) return [];

@@ -1,6 +1,6 @@
 import type { Dialect } from '../endpoint.ts';
 
-/** Variant A reports failures by the HTTP status as well. */
+/** Variant A also reports failures by the HTTP status. */
 export const STATUSES: Dialect['statuses'] = {
   '98': 404,
   '01': 401,

@@ -25,7 +25,9 @@ import {
 } from './schemas.ts';
 import { NO_TRANSACTION, STATUSES } from './status.ts';
 
-/** Checks that code and PIN come apart or in one, which a schema of single fields cannot. */
+/**
+ * Checks that code and PIN are sent either separately or together, which a schema of single fields cannot.
+ */
 function checkVoucherCode(body: unknown): FieldError[] {
   const { voucherCode, pin } = (body ?? {}) as { voucherCode?: unknown; pin?: unknown };
   const length = typeof voucherCode === 'string' && /^\d+$/.test(voucherCode) ? voucherCode.length : 0;
@@ -43,12 +45,12 @@ function checkVoucherCode(body: unknown): FieldError[] {
 
 type VoucherCode = { readonly voucherCode: string; readonly pin?: string | null };
 
-/** The code and the PIN of a checked request, whether they came apart or in one. */
+/** Returns the code and the PIN of a checked request, whether they were sent separately or together. */
 function codeAndPin({ voucherCode, pin }: VoucherCode): { code: string; pin: string } {
   return { code: voucherCode.slice(0, 12), pin: pin ?? voucherCode.slice(12) };
 }
 
-/** Variant B has activations and redemptions only, and the core gives its list and its look-up no others. */
+/** Renders a transaction. Variant B has only activations and redemptions; the core returns no others here. */
 function renderTransaction(transaction: LedgerTransaction) {
   const transactionType = transaction.type === 'ACTIVATION' ? 'ACTIVATION' : 'REDEMPTION';
   return { ...transactionData(transaction), transactionType } as const;

@@ -35,5 +35,5 @@ export const STATUSES: Dialect['statuses'] = {
   '91': 503,
 };
 
-/** Variant B's answer to a look-up that finds nothing. It is no refusal, and only this call has it. */
+/** Variant B's answer to a look-up that finds nothing. It is not a refusal, and only this call uses it. */
 export const NO_TRANSACTION = { statusCode: '99', message: 'Transaction not found' } as const;
