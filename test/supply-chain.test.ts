@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 const ROOT = new URL('../', import.meta.url);
@@ -37,6 +37,10 @@ async function readPackages(): Promise<Package[]> {
   const folders = [...(root.workspaces ?? []), 'mutation'];
   return [root, ...(await Promise.all(folders.map((folder) => readJson(`${folder}/package.json`))))];
 }
+
+/** A package that an import names, statically or not; types alone are not there when the program runs. */
+const IMPORTED =
+  /^(?!import type ).*?\b(?:from|import\() ?'(?!node:)((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*)(?:\/[^']*)?'/gm;
 
 const namesOf = ({ dependencies, devDependencies }: Package) => [
   ...Object.keys(dependencies ?? {}),
@@ -85,6 +89,23 @@ test('a production install holds nothing that only builds the console or tests',
   assert.ok(kept.includes('node_modules/fastify'));
   for (const name of ['vite', 'rolldown', 'lightningcss', 'react', '@mantine/core', '@biomejs/biome'])
     assert.ok(!kept.includes(`node_modules/${name}`), `${name} is installed in production`);
+});
+
+test('what runs in production imports only dependencies of production', async () => {
+  const imported = new Map<string, string>();
+  for (const [folder, manifest] of [
+    ['src', 'package.json'],
+    ['embedded', 'embedded/package.json'],
+    ['print', 'print/package.json'],
+  ] as const) {
+    const { dependencies = {} } = (await readJson(manifest)) as Package;
+    for await (const path of glob(`${folder}/**/*.ts`, { cwd: ROOT }))
+      for (const [, name = ''] of (await read(path)).matchAll(IMPORTED)) {
+        imported.set(name, path);
+        assert.ok(Object.hasOwn(dependencies, name), `${path} imports ${name}`);
+      }
+  }
+  assert.ok(imported.has('fastify') && imported.has('@aws-sdk/client-kms'));
 });
 
 test('only the listed packages run an install script', async () => {
