@@ -17,14 +17,14 @@ import {
 export type Change = {
   /** The action, such as `merchant.suspend`. */
   readonly action: string;
-  /** Its subject, such as `merchant 5`. */
+  /** The subject of the change, such as `merchant 5`. */
   readonly subject: string;
   /** The values before and after, without secrets; undefined if there are none. */
   readonly before?: Details | undefined;
   readonly after?: Details | undefined;
 };
 
-/** The action of the entry that is added when the chain does not end with the sealed entry. */
+/** The action of the entry that is added if the chain does not end with the sealed entry. */
 export const BROKEN = 'audit.broken';
 const GUARD: Actor = {
   kind: 'service',
@@ -37,9 +37,9 @@ const GUARD: Actor = {
 };
 
 /**
- * Adds a change to the audit, in the transaction of the change: both exist, or neither. Call it last in
- * the transaction: until the transaction ends, no other process can append, and waiting for a row lock
- * after it could deadlock.
+ * Adds a change to the audit in the transaction of the change, so that both exist or neither. Call it last in
+ * the transaction. Until the transaction ends no other process can append, and waiting for a row lock after
+ * this call could deadlock.
  * @param tx the transaction of the change; never the database itself
  * @param operator the author; its clock gives the time
  */
@@ -66,7 +66,7 @@ export async function audit(
 }
 
 /**
- * Whether this process can append. Without the key ring of the database it cannot seal the end of the
+ * Returns whether this process can append. Without the key ring of the database it cannot seal the end of the
  * chain.
  * @throws errors of the database
  */
@@ -121,7 +121,7 @@ export type AuditEntry = {
 };
 
 /**
- * The end of the chain. Once it is published, it proves that nothing before it was changed or cut off.
+ * The end of the chain. If it is published, it proves later that nothing before it was changed or removed.
  */
 export type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
 
@@ -141,7 +141,10 @@ type Row = {
   hash: Buffer;
 };
 
-/** The newest entries, newest first; of one subject (`merchant 5`) if it is given. */
+/**
+ * Lists the newest entries, newest first; with a subject (such as `merchant 5`), only the entries of that
+ * subject.
+ */
 export function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
   return pageOfAudit(db, { ...ANY, subject }, null, count);
 }
@@ -155,7 +158,7 @@ const ANY: AuditFilter = {
   until: null,
 };
 
-/** A page of entries, newest first, before a sequence number. */
+/** Returns a page of entries before a sequence number, newest first. */
 export async function pageOfAudit(
   db: Queries,
   filter: AuditFilter,
@@ -165,7 +168,7 @@ export async function pageOfAudit(
   return (await db.query<Row>(listEntries(filter, before, count))).map(toEntry);
 }
 
-/** What accounts of the machine did alone since a time, though it takes two people; newest first. */
+/** Lists operations that need two people but that an account of the machine performed alone, newest first. */
 export async function pageOfBreakGlass(db: Queries, since: Date, count: number): Promise<AuditEntry[]> {
   return (await db.query<Row>(listBreakGlass(since, count))).map(toEntry);
 }
@@ -183,7 +186,7 @@ function toEntry({ occurred_at, actor_kind, actor_id, request_id, before, after,
   };
 }
 
-/** @returns undefined if there is no entry yet */
+/** Returns the end of the chain, or undefined if there is no entry yet. */
 export async function auditHead(db: Queries): Promise<Head | undefined> {
   const [row] = await db.query<{ sequence: bigint; hash: Buffer; occurred_at: Date }>(findHead());
   return row && { sequence: row.sequence, hash: row.hash.toString('hex'), occurredAt: row.occurred_at };

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 /** The columns of an entry, without its hash. */
 export type Link = {
   readonly sequence: bigint;
-  /** UTC with microseconds, as the database returns it. */
+  /** The time in UTC with microseconds, as the database returns it. */
   readonly occurredAt: string;
   readonly actorKind: string;
   readonly actorId: string | null;
@@ -22,8 +22,8 @@ export type Link = {
 export const GENESIS = Buffer.alloc(32);
 
 /**
- * The hash of an entry: SHA-256 over the hash before it and its columns, written as one JSON array in a
- * fixed order. No two different entries are written alike.
+ * Returns the hash of an entry: SHA-256 over the hash before it and its columns, written as one JSON array in
+ * a fixed order. Different entries always have different arrays.
  */
 export function hashOf(link: Link): Buffer {
   const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
@@ -36,11 +36,11 @@ export function hashOf(link: Link): Buffer {
   );
 }
 
-/** Values before or after a change. */
+/** The values before or after a change. */
 export type Details = { readonly [name: string]: Detail };
 type Detail = string | number | bigint | boolean | null | Date | readonly Detail[] | Details;
 
-/** Writes details as JSON in one way only: names in order, times in ISO 8601, large numbers as text. */
+/** Writes details as canonical JSON: names in order, times in ISO 8601, large numbers as text. */
 export function writeDetails(details: Details): string {
   return JSON.stringify(sorted(details));
 }

@@ -3,9 +3,8 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { findSealedHead, setSealedHead } from './queries.ts';
 
 /**
- * The end of the chain, sealed under the key ring in the transaction that appends. Without the key
- * ring, an attacker with write access to the database can cut or rewrite the chain, but not seal its
- * end.
+ * The end of the chain is sealed under the key ring, in the transaction that appends. An attacker who can
+ * write to the database but lacks the key ring can cut or rewrite the chain, but cannot seal its end.
  */
 
 /** The end of a chain: the newest entry, or the hash before the first one. */
@@ -18,19 +17,19 @@ export async function sealEnd(tx: Queries, keys: KeyRing, end: End): Promise<voi
   await tx.query(setSealedHead(keys.sealText(OWNER, textOf(end))));
 }
 
-/** The sealed end in the database; undefined if nothing was ever appended, or it was removed. */
+/** Returns the sealed end in the database; undefined if nothing was ever appended, or if it was removed. */
 export async function readSealed(db: Queries): Promise<Buffer | undefined> {
   const [row] = await db.query<{ sealed: Buffer }>(findSealedHead());
   return row?.sealed;
 }
 
-/** Whether an end is the sealed one. A chain without entries has none. */
+/** Returns whether an end is the sealed one. A chain without entries has none. */
 export function isSealed(keys: KeyRing, sealed: Buffer | undefined, end: End): boolean {
   if (!sealed) return end.sequence === 0n;
   try {
     return keys.openText(OWNER, sealed) === textOf(end);
   } catch {
-    // Changed, or sealed under a key that the key ring lacks.
+    // The seal was changed, or made under a key that the key ring lacks.
     return false;
   }
 }

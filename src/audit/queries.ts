@@ -1,7 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 import type { Link } from './chain.ts';
 
-/** One transaction appends at a time, until it ends. No other lock has this number. */
+/** Lets one transaction at a time append, until it ends. No other lock has this number. */
 export function lockChain(): Sql {
   return sql`select pg_advisory_xact_lock(7311990002)`;
 }
@@ -31,7 +31,9 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
     ${hash})`;
 }
 
-/** A page of the chain after a number. The time is read as text, since a Date would lose microseconds. */
+/**
+ * Lists a page of the chain after a number. The time is read as text, since a Date would lose microseconds.
+ */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
@@ -40,7 +42,7 @@ select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:S
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }
 
-/** Which entries are listed; null: any. */
+/** Selects the entries that are listed. Null selects all. */
 export type AuditFilter = {
   readonly subject: string | null;
   readonly actor: string | null;
@@ -50,7 +52,7 @@ export type AuditFilter = {
   readonly until: Date | null;
 };
 
-/** Entries, newest first, before a sequence number; each filter has an index (sql/019-operator.sql). */
+/** Lists entries before a sequence number, newest first. Each filter has an index (sql/019-operator.sql). */
 export function listEntries(filter: AuditFilter, before: bigint | null, count: number): Sql {
   const values: unknown[] = [count];
   const conditions = ['true'];
@@ -62,7 +64,8 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
   add((value) => `actor = ${value}::text`, filter.actor);
   add((value) => `action = ${value}::text`, filter.action);
   add((value) => `actor_kind = ${value}::text`, filter.kind);
-  // Entries are nearly in the order of their times: those around a time are where a list begins and ends.
+  // Entries are almost in the order of their times, so the entries around a time show where a list begins and
+  // ends.
   add(
     (value) => `occurred_at < ${value}::timestamptz and sequence <= coalesce((
       select max(e.sequence) from (
@@ -88,7 +91,7 @@ from audit where ${conditions.join(' and ')} order by sequence desc limit $1`,
   };
 }
 
-/** What accounts of the machine did alone since a time, though it takes two people; newest first. */
+/** Lists operations that need two people but that an account of the machine performed alone, newest first. */
 export function listBreakGlass(since: Date, count: number): Sql {
   return sql`
 select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason,

@@ -6,11 +6,11 @@ import { listLinks } from './queries.ts';
 
 export type Verification = {
   readonly ok: boolean;
-  /** Entries that were checked and are right. */
+  /** The number of entries that were checked and are correct. */
   readonly entries: number;
   /** The hash of the last of them; null for an empty chain. */
   readonly head: string | null;
-  /** The first thing that is wrong. Nothing after it is proven. */
+  /** The first error. Nothing after it is proven. */
   readonly broken: { readonly sequence: bigint | null; readonly problem: string } | null;
 };
 
@@ -31,15 +31,15 @@ type Row = {
   hash: Buffer;
 };
 
-/** Entries read at a time. */
+/** The number of entries that are read at a time. */
 const PAGE = 1_000;
 
 /**
  * Reads the whole chain and finds the first entry that was changed, deleted, moved or inserted. Then it
  * compares the end with the one that was sealed under the key ring.
- * @param published the hash (hex) of a head that was published earlier: it must be one of the entries.
- *   Without it, nothing can show that somebody with the key ring rewrote the chain, or restored an
- *   older database.
+ * @param published the hash (hex) of an end of the chain that was published earlier, which must be the hash
+ * of an entry. Without it, a chain that somebody with the key ring rewrote, or an older database that was
+ * restored, cannot be detected.
  */
 export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
   let last: End = { sequence: 0n, hash: GENESIS };

@@ -27,12 +27,12 @@ export type BankFile = {
   readonly account: string;
   readonly bytes: Buffer;
   readonly format: 'camt053' | 'csv';
-  /** Of a CSV: the name of a saved mapping. */
+  /** The name of a saved mapping, for a CSV. */
   readonly mapping?: string | undefined;
 };
 
 export type BankReport = {
-  /** `refused`: nothing was imported. */
+  /** `refused` means that nothing was imported. */
   readonly state: 'checked' | 'refused' | 'imported';
   readonly currency: string;
   readonly decimals: number;
@@ -41,12 +41,12 @@ export type BankReport = {
   readonly closing: Statement['closing'];
 };
 
-/** Rows of one statement. */
+/** The number of rows that one statement inserts. */
 const INSERTED = 1_000;
 
 /**
- * Imports a statement of a bank, as a whole or not at all. Anything wrong refuses it, by line and field:
- * a field that cannot be read, an entry that stands twice, one that was imported before.
+ * Imports a bank statement, completely or not at all. Any error refuses the file and is reported by line and
+ * field: a field that cannot be read, an entry that appears twice, or an entry that was imported before.
  * @param dryRun only shows what would be imported
  * @throws Refusal `60` for an unknown account or mapping; `94` for a file that was imported before
  */
@@ -113,7 +113,7 @@ async function read(
   return readBankCsv(bytes, row.mapping, account);
 }
 
-/** @throws Refusal `60` */
+/** Returns a bank account. @throws Refusal `60` */
 async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
   const [account] = await db.query<AccountRow>(findBankAccount(name));
   if (!account)
@@ -124,8 +124,8 @@ async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
 }
 
 /**
- * Makes a bank account, or changes what of it is the operator's own. @throws Refusal `94` for another
- * currency
+ * Makes a bank account, or changes how much of its money is the operator's own.
+ * @throws Refusal `94` for another currency
  */
 export async function setBankAccount(
   operator: Operator,

@@ -14,7 +14,7 @@ export type StatementRow = {
   readonly imported_at: Date;
 };
 
-/** Files that were imported, newest first: those before an id, of one account or of all. */
+/** Lists imported files before an id, newest first, of one account or of all. */
 export function listStatements(account: string | null, before: number | null, count: number): Sql {
   return sql`
 select f.id, f.account, a.currency, a.decimals, f.format, f.entries, f.closing_minor, f.closing_on::text,
@@ -30,16 +30,16 @@ export type ListedEntry = EntryRow & {
   readonly movements: readonly { transactionId: string; kind: string; reference: string | null }[];
 };
 
-/** Rows looked through for one page of what is open: a page may hold fewer than its limit. */
+/** The most rows that are read for one page of open rows. Such a page may hold fewer rows than its limit. */
 const SCAN_MAX = 5_000;
 
-/** A row of a page; without an item, with an id of null, where nothing was found. */
+/** A row of a page. If no item was found, the only row has an id of null. */
 export type Scanned<Row extends { readonly id: unknown }> = (Row | { readonly id: null }) & {
-  /** The last id that was looked at; null: all were. */
+  /** The last id that was read; null if all rows were read. */
   readonly scanned_to: string | null;
 };
 
-/** The items of a page, and the position behind what was looked at. */
+/** Returns the items of a page, and the position after the rows that were read. */
 export function itemsOf<Row extends { readonly id: unknown }>(rows: readonly Scanned<Row>[]) {
   const scannedTo = rows[0]?.scanned_to;
   return {
@@ -48,10 +48,7 @@ export function itemsOf<Row extends { readonly id: unknown }>(rows: readonly Sca
   };
 }
 
-/**
- * A page of `scanned`: of the rows that are open, where asked. Parameters: $1 whether only those, $2 the
- * limit.
- */
+/** A page of `scanned`. Parameters: $1 whether only open rows are returned, $2 the limit. */
 const PAGE = `
 select s.scanned_to, f.* from (
   select case when count(*) = ${SCAN_MAX} then (select o.id::text from scanned o order by o.id limit 1) end
@@ -63,10 +60,10 @@ left join lateral (
   order by c.id desc limit $2
 ) f on true`;
 
-/** How many rows are looked at: a page, or as many as a page of what is open may read. */
+/** Returns the number of rows to read: one page, or SCAN_MAX if only open rows are returned. */
 const scanned = (open: boolean) => (open ? String(SCAN_MAX) : '$2');
 
-/** Entries, newest first, each with the movements that it is matched with. */
+/** Lists entries, newest first, each with the movements that it is matched with. */
 export function listBankEntries(
   { account, open }: { readonly account: string | null; readonly open: boolean },
   before: number | null,
@@ -96,7 +93,10 @@ order by p.id desc`,
 
 const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
 
-/** Movements of the funding accounts, newest first. Cash may have been paid out by a merchant. */
+/**
+ * Lists movements of the funding accounts, newest first. Cash that a merchant paid out is left out, since it
+ * does not move these accounts.
+ */
 export function listBankMovements(open: boolean, before: string | null, count: number): Sql {
   const values: unknown[] = [open, count];
   const earlier = before === null ? '' : `and r.id < $${values.push(before)}::uuid`;

@@ -14,23 +14,23 @@ import {
   type MovementRow,
 } from './queries.ts';
 
-/** Matches entries of the bank with movements of the books: the same money on both sides. */
+/** The matching of bank entries with movements of the books. Both sides show the same money. */
 
 export type Pair = { readonly entry: EntryRow; readonly movement: MovementRow };
 export type Matched = { readonly exact: readonly Pair[]; readonly suggested: readonly Pair[] };
 
-/** A suggestion lies within so many days. */
+/** The most days between the two sides of a suggestion. */
 const DAYS_APART = 3;
-/** Movements are looked for from so long before the oldest open entry. */
+/** The number of days before the oldest open entry from which movements are searched. */
 const LOOK_BACK_DAYS = 31;
 const DAY_MS = 86_400_000;
-/** A shorter reference stands in too many texts. */
+/** The shortest reference that is searched for. A shorter one appears in too many texts by chance. */
 const REFERENCE_MIN = 4;
 
 /**
- * Matches what is exact: an entry that names the reference of one movement (or the number of its
- * settlement), of the same amount. Suggests what has the same amount within three days, where that is
- * true of one entry and one movement only.
+ * Matches an entry with a movement of the same amount if the entry names the movement's reference or the
+ * number of its settlement. Suggests pairs of the same amount within three days. A pair counts only if
+ * neither side fits another entry or movement.
  * @param accept whether suggestions are matched too
  */
 export async function matchBank(operator: Operator, accept: boolean): Promise<Matched> {
@@ -63,7 +63,7 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
   });
 }
 
-/** The pairs of equal amount and currency that fit, of which neither side fits another one. */
+/** Returns the pairs of equal amount and currency that fit, if neither side fits another one. */
 function pair(
   entries: readonly EntryRow[],
   movements: readonly MovementRow[],
@@ -87,7 +87,7 @@ function pair(
   return found.filter(({ entry, movement }) => ofEntry.get(entry) === 1 && ofMovement.get(movement) === 1);
 }
 
-/** Whether an entry names a movement: as a word of its own. */
+/** Returns whether an entry names a movement, as a separate word of its text. */
 function names(
   { description, entry_reference }: EntryRow,
   { reference, bank_reference, number }: MovementRow,
@@ -105,9 +105,10 @@ function isNear({ booked_on }: EntryRow, { occurred_on }: MovementRow): boolean 
 }
 
 /**
- * Matches by hand: one entry with one or several movements, or several entries with one movement. What is
- * left of both sides must be equal.
- * @throws Refusal `60` for what does not exist; `13` where the sums differ; `30` for several on both sides
+ * Matches by hand: one entry with one or several movements, or several entries with one movement. The
+ * unmatched amounts of both sides must be equal.
+ * @throws Refusal `60` if an entry or a movement does not exist; `13` if the sums differ; `30` for several on
+ * both sides
  */
 export async function matchByHand(
   operator: Operator,
@@ -153,7 +154,7 @@ async function getBoth(tx: Queries, entryIds: readonly number[], movementIds: re
   return { entries, movements };
 }
 
-/** Undoes what an entry was matched with. @throws Refusal `60` where it is not matched */
+/** Removes the match of an entry. @throws Refusal `60` if the entry is not matched */
 export async function unmatch(operator: Operator, entryId: number): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
     await tx.query(lockMatching);

@@ -9,7 +9,7 @@ export function findBankAccount(name: string): Sql {
 export const listBankAccounts = sql`
 select name, currency, decimals, own_minor from bank_accounts order by currency, name limit 1000`;
 
-/** Makes an account, or changes what of it is the operator's own. Its currency stays. */
+/** Makes an account, or changes how much of its money is the operator's own. The currency does not change. */
 export function upsertBankAccount(name: string, currency: string, decimals: number, ownMinor: bigint): Sql {
   return sql`
 insert into bank_accounts (name, currency, decimals, own_minor)
@@ -35,7 +35,7 @@ export function findFile(digest: Buffer): Sql {
   return sql`select id, imported_at from bank_files where digest = ${digest}`;
 }
 
-/** Which of these references an account has entries of. */
+/** Returns those of some references under which an account already has entries. */
 export function listKnownReferences(account: string, references: readonly string[]): Sql {
   return sql`
 select entry_reference from bank_entries where account = ${account}
@@ -59,7 +59,7 @@ values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closing
   returning id`;
 }
 
-/** The arrays stand side by side. */
+/** Inserts entries. The arrays have the same order. */
 export function insertEntries(
   fileId: number,
   account: string,
@@ -84,7 +84,7 @@ export type EntryRow = {
   matched_minor: bigint;
 };
 
-/** Entries of a table, or of what was picked from it, with what they are matched with. */
+/** Returns the query of the entries of a source (a table or subquery), with their matched amounts. */
 export const entriesOf = (source: string) => `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id),
@@ -93,7 +93,7 @@ from ${source} e join bank_accounts a on a.name = e.account`;
 
 const ENTRIES = entriesOf('bank_entries');
 
-/** Entries that are not matched as a whole, oldest first. */
+/** Lists entries that are not completely matched, oldest first. */
 export function listOpenEntries(): Sql {
   return {
     text: `
@@ -107,7 +107,7 @@ export function listEntries(ids: readonly number[]): Sql {
   return { text: `${ENTRIES} where e.id = any ($1::int[]) order by e.id`, values: [ids] };
 }
 
-/** Entries before a day, with what they are matched with. */
+/** Lists the entries of an interval of days, with the movements that they are matched with. */
 export function listEntriesBetween(from: string, to: string): Sql {
   return {
     text: `
@@ -124,22 +124,26 @@ export type MovementRow = {
   kind: string;
   currency: string;
   occurred_on: string;
-  /** Positive: received. */
+  /** Positive for received money. */
   amount_minor: bigint;
   reference: string | null;
-  /** Of a payout: the bank's reference, and the number of its settlement. */
+  /** The bank's reference and the number of the settlement, for a payout. */
   bank_reference: string | null;
   number: string | null;
   matched_minor: bigint;
 };
 
-/** The kinds of movements that the operator's bank is to show; the index journal_of_funding has them. */
+/**
+ * The kinds of movements that should appear on the operator's bank statement. The index journal_of_funding
+ * covers them.
+ */
 export const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
   'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER')`;
 
 /**
- * Movements on the funding accounts, of the journal or of what was picked from it: what the operator's bank
- * is to show. Each voucher of an import is one, so those are left out.
+ * Returns the query of the movements on the funding accounts of a source (the journal or a subquery): those
+ * that should appear on the operator's bank statement. Imports of vouchers are left out, since they book one
+ * movement for each voucher.
  */
 export const movementsOf = (source: string) => `
 select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC',
@@ -158,7 +162,7 @@ where j.kind in ${FUNDING_KINDS}`;
 
 const MOVEMENTS = movementsOf('journal');
 
-/** Movements since a time that are not matched as a whole. */
+/** Lists movements since a time that are not completely matched. */
 export function listOpenMovements(since: Date): Sql {
   return {
     text: `
@@ -190,12 +194,12 @@ export function deleteMatches(entryId: number): Sql {
   return sql`delete from bank_matches where entry_id = ${entryId} returning movement_id`;
 }
 
-/** One matching at a time. */
+/** Allows one matching at a time. */
 export const lockMatching = sql`select pg_advisory_xact_lock(7311990017)`;
 
 /**
- * By currency, before a day and its end: what the bank says, what the books say, and what is under way:
- * entries whose movement is not booked then, and movements whose entry is not there then.
+ * Returns, by currency, the balance at the bank, the balance of the books, and the unmatched items: entries
+ * before a day whose movement is not booked by its end, and movements whose entry is not there by then.
  */
 export function summarizeBank(before: string, endsAt: Date): Sql {
   return sql`

@@ -4,20 +4,20 @@ import { XMLParser } from 'fast-xml-parser';
 import { parseDecimal } from '../money.ts';
 
 /**
- * Reads statements of a bank: camt.053, or CSV by a saved mapping of its columns. Statements are small:
- * they are read as a whole.
+ * Readers of bank statements: camt.053, or CSV by a saved mapping of its columns. Statements are small, so
+ * they are read into memory as a whole.
  */
 
-/** How the columns of a bank's CSV are read. */
+/** The mapping of the columns of a bank's CSV. */
 export type Mapping = {
   readonly date: string;
   readonly dateFormat: 'YYYY-MM-DD' | 'DD.MM.YYYY' | 'DD/MM/YYYY' | 'MM/DD/YYYY';
   readonly amount: string;
-  /** The decimal sign; the other one of point and comma may separate thousands. */
+  /** The decimal separator. Of point and comma, the other one may separate thousands. */
   readonly decimal: '.' | ',';
-  /** What is looked for references in. */
+  /** The columns that are searched for references. */
   readonly texts: readonly string[];
-  /** The bank's own reference of an entry; null: it follows from the row. */
+  /** The column with the bank's reference of an entry; null if the reference is derived from the row. */
   readonly entryReference: string | null;
   readonly delimiter: ',' | ';' | '\t';
   readonly encoding: 'utf-8' | 'windows-1252';
@@ -27,7 +27,7 @@ export type BankEntry = {
   readonly line: number;
   readonly reference: string;
   readonly day: string;
-  /** Positive: received. */
+  /** Positive for received money. */
   readonly amountMinor: bigint;
   readonly description: string;
 };
@@ -37,7 +37,7 @@ export type BankError = { readonly line: number; readonly field: string; readonl
 export type Statement = {
   readonly entries: readonly BankEntry[];
   readonly errors: readonly BankError[];
-  /** What the bank says the account held at the end of a day; null where it does not say. */
+  /** The balance at the end of a day, as the bank states it; null if the file does not state one. */
   readonly closing: { readonly minor: bigint; readonly day: string } | null;
 };
 
@@ -60,7 +60,7 @@ class Collected {
     return { ...this, closing: null };
   }
 
-  /** Adds an entry. One whose reference stands in the file before is refused. */
+  /** Adds an entry. An entry whose reference is already in the file is refused. */
   add(entry: BankEntry): void {
     const first = this.#lines.get(entry.reference);
     if (first !== undefined) this.wrong(entry.line, 'reference', `stands in line ${first} as well`);
@@ -69,13 +69,13 @@ class Collected {
   }
 }
 
-/** By its byte order mark, or by a first character that has a NUL byte. */
+/** Recognizes UTF-16 by its byte order mark, or by a NUL byte in the first character. */
 const isUtf16 = (bytes: Buffer) =>
   ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2)) || bytes.subarray(0, 2).includes(0);
 
 const lineAt = (bytes: Buffer, at: number) => bytes.toString('latin1', 0, at).split('\n').length;
 
-/** @returns what is wrong by line and column, beside what could be read */
+/** Reads a bank's CSV. @returns the entries that could be read, and the errors by line and column */
 export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimals }: Currency): Statement {
   const collected = new Collected();
   const columns = [
@@ -84,7 +84,7 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     ...mapping.texts,
     ...(mapping.entryReference ? [mapping.entryReference] : []),
   ];
-  // Windows-1252 has a character for every byte: it would read any file.
+  // Windows-1252 has a character for every byte, so it would read any file.
   const nul = bytes.indexOf(0);
   if (isUtf16(bytes)) return collected.refused(1, `the file is in UTF-16: save it in ${mapping.encoding}`);
   if (nul !== -1) return collected.refused(lineAt(bytes, nul), 'there is a NUL byte: this is no CSV file');
@@ -142,7 +142,7 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
   return { ...collected, closing: null };
 }
 
-/** For a bank that gives none: two rows of a day that are alike are told apart by their order. */
+/** Derives a reference if the bank gives none. Equal rows of a day are distinguished by their order. */
 function referenceOf(day: string, minor: bigint, description: string, repeated: Map<string, number>): string {
   const key = `${day} ${minor} ${description}`;
   const count = (repeated.get(key) ?? 0) + 1;
@@ -197,7 +197,7 @@ const PARSER = new XMLParser({
 });
 
 /**
- * A statement in camt.053, of any version. Entries that are not booked are left out. `line` counts the
+ * Reads a camt.053 statement of any version. Entries that are not booked are left out. `line` counts the
  * entries.
  */
 export function readCamt(bytes: Buffer, { currency, decimals }: Currency): Statement {

@@ -5,15 +5,15 @@ import { addJob } from './queries.ts';
 export type Task = 'fill-batch' | 'void-batch';
 
 /**
- * Adds a job to the queue, in the transaction of its cause: both exist, or neither. One job for a task
- * and batch waits at a time. The payload is the number of the batch.
+ * Adds a job to the queue in the transaction of its cause, so that both exist or neither. At most one job for
+ * a task and batch waits at a time. The payload is the number of the batch.
  */
 export async function enqueue(tx: Queries, task: Task, batchId: number): Promise<void> {
   await tx.query(addJob(task, batchId, 'replace'));
 }
 
 /**
- * Adds a job whose worker may be gone. A waiting job keeps its place; otherwise it would move to the
+ * Adds a job again if its worker may have died. A waiting job keeps its place; otherwise it would move to the
  * end again and again.
  */
 export async function keepQueued(tx: Queries, task: Task, batchId: number): Promise<void> {

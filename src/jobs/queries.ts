@@ -1,8 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /**
- * Attempts before a job is given up. The delays grow exponentially: the last attempt comes after some
- * days.
+ * The number of attempts before a job is given up. The delays grow exponentially, so the last attempt is made
+ * after some days.
  */
 const ATTEMPTS_MAX = 25;
 

@@ -11,10 +11,10 @@ import {
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
-/** A task. `stopping` becomes true when the worker is asked to stop, so that long work can end early. */
+/** The work of a task. `stopping` becomes true when the worker has to stop: long work can end early. */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
 
-/** What is done by the clock: `match` as in a crontab, in UTC. One process does it, whichever is free. */
+/** Work that runs on a schedule. `match` is a crontab pattern in UTC. One free process runs it each time. */
 export type Scheduled = {
   readonly match: string;
   readonly run: (service: Service, stopping: () => boolean) => Promise<void>;
@@ -22,23 +22,20 @@ export type Scheduled = {
 
 export type Worker = { stop(): Promise<void> };
 
-/** Batches produced at the same time. Each takes a core for its codes, so more would only be slower. */
+/** The number of batches produced at the same time. Each takes a core, so more would only be slower. */
 const CONCURRENCY = 4;
 /** The longest delay of a job whose notification was lost. */
 const POLL_MS = 1_000;
 /** The interval of the search for work that a dead worker left. */
 const SWEEP_MS = 2_000;
-/**
- * A queue that gives up waits for its jobs and the database, perhaps for ever. After this time it is
- * abandoned.
- */
+/** The time after which a queue that gives up is abandoned. Its jobs or the database may never answer. */
 const GIVE_UP_MS = 5_000;
 /** The delay before a stopped queue is started again. */
 const RESTART_MS = 500;
 
 /**
- * Starts the background work of this process: the tasks of the queue, and a periodic search for work
- * that a dead worker left.
+ * Starts the background work of this process: the tasks of the queue, and a periodic search for work that a
+ * dead worker left.
  */
 export async function startWorker(
   service: Service,
@@ -51,7 +48,7 @@ export async function startWorker(
   const taskList = taskListOf(service, tasks, schedule, () => stopping);
   const parsedCronItems = cronItemsOf(schedule);
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
-  // The delay of 0 makes the queue collect the ends of jobs, and try again when that fails. Otherwise
+  // With a delay of 0, the queue collects the results of jobs and retries if storing them fails. Otherwise
   // nothing handles the failure, and the process ends.
   const start = async (): Promise<Queue> => {
     const events: WorkerEvents = new EventEmitter();
@@ -75,8 +72,8 @@ export async function startWorker(
   let queue = await start();
   const asked = new AbortController();
   const working = (async () => {
-    // The queue gives up when it loses the database in the middle of a job. The process continues: the
-    // job stays in the queue, and the next worker takes it.
+    // The queue gives up if it loses the database in the middle of a job. The process continues: the job
+    // stays in the queue, and the next worker takes it.
     while (!stopping) {
       await ended(queue);
       if (stopping) break;
@@ -135,7 +132,7 @@ type Queue = { readonly runner: Runner; readonly givesUp: Promise<unknown> };
 const pause = () => sleep(GIVE_UP_MS, undefined, { ref: false });
 
 /**
- * Until a queue has ended, or has given up and does not end. Its running jobs continue; two workers on
+ * Waits until a queue has ended, or has given up without ending. Its running jobs continue. Two workers on
  * one batch are safe.
  */
 async function ended({ runner, givesUp }: Queue): Promise<void> {
@@ -144,7 +141,7 @@ async function ended({ runner, givesUp }: Queue): Promise<void> {
   await Promise.race([end, pause()]);
 }
 
-/** Asks a queue to stop. One that has given up before may never confirm it. */
+/** Asks a queue to stop. A queue that has already given up may never confirm it. */
 async function stopped({ runner, givesUp }: Queue): Promise<void> {
   const gaveUp = await Promise.race([givesUp.then(() => true), Promise.resolve(false)]);
   const stop = runner.stop().catch(() => {});

@@ -25,9 +25,9 @@ import { getSettlement, linesOf, numberText, type Settlement } from './settlemen
 import { termsOn } from './terms.ts';
 
 /**
- * Approves a draft: it gets its number, and its documents are frozen. Nothing of it changes any more. An
- * approved settlement is returned as it is.
- * @throws Refusal `60`; `58` where the draft has to be made again
+ * Approves a draft: gives it a number, and freezes its documents. Nothing in an approved settlement changes
+ * any more. A settlement that is already approved is returned unchanged.
+ * @throws Refusal `60`; `58` if the draft has to be made again
  */
 export async function approve(
   operator: Operator,
@@ -89,7 +89,7 @@ export async function approve(
   });
 }
 
-/** A settlement as webhooks show it. */
+/** Returns a settlement as webhooks show it. */
 function settlementData({ id, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement) {
   return {
     settlementId: String(id),
@@ -105,26 +105,25 @@ function settlementData({ id, number, state, currency, firstDay, lastDay, payabl
 
 type Wanted = {
   readonly settlementId: number;
-  /** The operator's, under which a repetition books once. */
+  /** The operator's reference. A repetition under it books once. */
   readonly reference: string;
-  /** As the bank's statement shows it. */
+  /** The reference on the bank statement. */
   readonly bankReference: string;
   readonly valueDate: string;
 };
 
 /**
- * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. One that
- * was returned can be paid again.
- * @throws Refusal `18`, `94`, `60`; `58` where it is no settlement to be paid; `51` where the account
- *   holds less
+ * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. A settlement
+ * whose payment was returned can be paid again.
+ * @throws Refusal `18`, `94`, `60`; `58` if the settlement is not to be paid; `51` if the account holds less
  */
 export function pay(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
   return move(operator, wanted, 'PAYOUT');
 }
 
 /**
- * Books that a payout came back: PAYOUT_RETURN, from funding to the settlement account.
- * @throws Refusal `18`, `94`, `60`; `58` where it is not paid
+ * Books that a payout was returned: PAYOUT_RETURN, from funding to the settlement account.
+ * @throws Refusal `18`, `94`, `60`; `58` if the settlement is not paid
  */
 export function giveBack(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
   return move(operator, wanted, 'PAYOUT_RETURN');
@@ -192,8 +191,8 @@ async function lastPayout(tx: Queries, settlementId: number): Promise<string> {
 }
 
 /**
- * Writes down a merchant's doubt about a settlement. It changes no number.
- * @param line what it is about; null: the settlement as a whole
+ * Records a merchant's dispute about a settlement. It changes no amount.
+ * @param line the disputed line; null: the whole settlement
  * @returns the id of the dispute
  * @throws Refusal `60`; `58` for a draft, which the merchant has not seen
  */
@@ -216,7 +215,7 @@ export async function dispute(
   });
 }
 
-/** Answers a dispute, once. @throws Refusal `60` */
+/** Answers a dispute. A dispute is answered once. @throws Refusal `60` */
 export async function answer(operator: Operator, id: number, text: string): Promise<void> {
   const { service, actor } = operator;
   await service.db.transaction(async (tx) => {

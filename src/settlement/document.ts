@@ -4,8 +4,8 @@ import { type Money, toText } from '../money.ts';
 import type { Line, Settlement } from './settlements.ts';
 
 /**
- * The documents of a settlement: CSV, whose hash names its content, and PDF. The same settlement has the
- * same bytes.
+ * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
+ * always gives the same bytes.
  */
 
 type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
@@ -26,8 +26,8 @@ const HEADER = [
 ];
 
 /**
- * The statement as CSV: what was carried over, a row for each product and kind of movement, and what is
- * left to pay.
+ * Returns the statement as CSV: the amount carried over, a row for each product and kind of movement, and the
+ * amount to pay.
  */
 export function writeStatement(settlement: Approved, lines: readonly Line[]): string {
   const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
@@ -45,7 +45,7 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
   return csvText([HEADER, ...rows], 'standard');
 }
 
-/** The names of movements on a statement; those that are not here are shown under their kind. */
+/** The names of movements on a statement. Other movements are shown under their kind. */
 const GROUPS = [
   ['Redemptions', ['REDEMPTION']],
   ['Reversals', ['REDEMPTION_REVERSAL']],
@@ -57,14 +57,14 @@ const GROUPS = [
 const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
 const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
 
-/** The statement as PDF. */
+/** Draws the statement as PDF. */
 export async function drawStatement(
   settlement: Approved & { readonly contentHash: string },
   lines: readonly Line[],
 ): Promise<Buffer> {
   const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash, contentHash } =
     settlement;
-  // Loaded here: fonts and all that draws them would make every start slower.
+  // The import is here because loading the fonts and the PDF library would slow down every start.
   const { drawStatement: draw } = await import('@scrip/print');
   const { decimals } = settlement.payable;
   const text = (minor: bigint) => toText({ minor, decimals });

@@ -23,11 +23,11 @@ const DAY_MS = 86_400_000;
 type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
 
 /**
- * Drafts the settlement of a merchant in each currency: from the day after its last approved settlement
- * to `lastDay`. An existing draft is made again.
- * @param lastDay the last day; left out: the end of the last period of the merchant's terms that is closed
- * @returns the drafts; none where nothing is due
- * @throws Refusal `17` where a day is not closed
+ * Drafts the settlement of a merchant in each currency, from the day after its last approved settlement to
+ * `lastDay`. An existing draft is made again.
+ * @param lastDay the last day; by default the end of the last closed period of the merchant's terms
+ * @returns the drafts; none if nothing is due
+ * @throws Refusal `17` if a day is not closed
  */
 export async function draftSettlements(
   operator: Operator,
@@ -85,9 +85,8 @@ async function computeAll(tx: Queries, merchantId: number, lastDay: string | und
 }
 
 /**
- * What a settlement is: sums of movements of closed days. Nothing is calculated but these sums, and what
- * is left to pay.
- * @returns undefined where no day is due
+ * Computes a settlement: the sums of the movements of closed days, and the amount to pay.
+ * @returns undefined if no day is due
  */
 async function compute(
   tx: Queries,
@@ -114,7 +113,10 @@ async function compute(
 
 type Interval = Pick<NewSettlement, 'merchantId' | 'currency' | 'decimals' | 'firstDay' | 'lastDay'>;
 
-/** The same settlement computed once more gives the same, unless an earlier one was paid meanwhile. */
+/**
+ * Computes the settlement of an interval. A second computation gives the same result, unless an earlier
+ * settlement has been paid meanwhile.
+ */
 export async function computeInterval(
   tx: Queries,
   { merchantId, currency, decimals, firstDay, lastDay }: Interval,
@@ -131,7 +133,7 @@ export async function computeInterval(
   const closingMinor = await balanceAt(lastDay);
   const lines = await tx.query<LineRow>(listLines(merchantId, currency, firstDay, lastDay));
   const movedMinor = lines.reduce((sum, line) => sum + line.amount_minor, 0n);
-  // The statement must prove itself: nothing else may have moved the account.
+  // The lines of a statement must add up to the change of the account's balance.
   if (carriedMinor + movedMinor !== closingMinor)
     throw new Error(
       `the settlement account of merchant ${merchantId} in ${currency} does not add up from ${firstDay} to ${lastDay}`,
@@ -167,19 +169,21 @@ function notClosed(day: string): Refusal {
   });
 }
 
-/** A day so many days later. */
+/** Returns the day that is a number of days after another. */
 function shift(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The least payout in minor units. Terms give it in major units, which fit every currency. */
+/** Returns the least payout in minor units. Terms give it in major units, which fit every currency. */
 function leastOf(terms: Terms | undefined, decimals: number): bigint {
   const [whole = '0', fraction = ''] = (terms?.leastPayout ?? '0').split('.');
   const minor = BigInt(whole + fraction.padEnd(decimals, '0').slice(0, decimals));
   return fraction.length > decimals ? minor + 1n : minor;
 }
 
-/** The last end of a period at or before a day: the day itself, a Sunday, or the last day of a month. */
+/**
+ * Returns the last end of a period on or before a day: the day itself, a Sunday, or the last day of a month.
+ */
 function endOfPeriod(day: string, terms: Terms | undefined): string {
   if (terms?.period === 'week') return shift(day, -(new Date(`${day}T00:00:00Z`).getUTCDay() % 7));
   if (terms?.period !== 'month') return day;

@@ -8,8 +8,8 @@ import type { Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
 /**
- * Files of payouts for the operator's bank: pain.001.001.09 or CSV. Account numbers come from a file of
- * the operator's and are not kept; the last four characters must be those of the merchant's terms.
+ * Payout files for the operator's bank: pain.001.001.09 or CSV. The account numbers come from a file of the
+ * operator and are not stored. The last four characters must match the merchant's terms.
  */
 
 export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
@@ -18,7 +18,7 @@ export type Payer = PayeeAccount;
 const NAME_MAX = 70;
 const CHECK_MODULUS = 97;
 
-/** Whether a text is an IBAN with right check digits. */
+/** Returns whether a text is an IBAN with valid check digits. */
 export function isIban(iban: string): boolean {
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;
   const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((each) => Number.parseInt(each, 36)).join('');
@@ -26,8 +26,8 @@ export function isIban(iban: string): boolean {
 }
 
 /**
- * Reads the accounts of merchants: CSV with the columns merchantId, name, iban, bic.
- * @throws Refusal `30` that names the line and the field; never an account number
+ * Reads the bank accounts of merchants from a CSV with the columns merchantId, name, iban, bic.
+ * @throws Refusal `30` that names the line and the field, but never an account number
  */
 export function readAccounts(csv: string): Map<number, PayeeAccount> {
   const wrong = (line: number, message: string) =>
@@ -60,10 +60,10 @@ export function readAccounts(csv: string): Map<number, PayeeAccount> {
 type Paid = { readonly settlement: Settlement; readonly account: PayeeAccount };
 
 /**
- * A file that pays approved settlements, and those that were returned. It books nothing: `pay` does, once
- * the bank has paid.
- * @throws Refusal `30` where one cannot be paid, or its merchant has no account, or another one than its
- *   terms say
+ * Makes a file that pays settlements: approved ones, and those whose payment was returned. It books nothing.
+ * The operator books a payout with `pay` once the bank has paid.
+ * @throws Refusal `30` if a settlement cannot be paid, or if its merchant has no account or a different one
+ * than its terms say
  */
 export async function makePayoutFile(
   operator: Operator,
@@ -139,7 +139,7 @@ function writePain(paid: readonly Paid[], payer: Payer, now: Date): Xml {
   ].join('');
 }
 
-/** The payments of one currency and day. A day that has passed becomes today. */
+/** Returns the payments of one currency and day. A day in the past is replaced by today. */
 function payments(group: readonly Paid[], payer: Payer, id: string, today: string): Xml {
   const [{ settlement: first }] = group as [Paid];
   const sum = group.reduce((total, { settlement }) => total + settlement.payable.minor, 0n);

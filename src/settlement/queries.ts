@@ -40,7 +40,7 @@ export function findSettlement(id: number): Sql {
   };
 }
 
-/** Holds a settlement until the transaction ends. */
+/** Locks a settlement until the transaction ends. */
 export function lockSettlement(id: number): Sql {
   return sql`select id from settlements where id = ${id} for update`;
 }
@@ -50,13 +50,13 @@ export type SettlementFilter = {
   readonly states: readonly string[];
 };
 
-/** Newest first, before an id. */
+/** Lists settlements before an id, newest first. */
 export function listSettlementRows(
   { merchantId, states }: SettlementFilter,
   before: number | null,
   count: number,
 ): Sql {
-  // The index of those that are not paid is small.
+  // Unpaid settlements have an index of their own, which is small.
   const unpaid = states.includes('PAID') ? '' : `and s.state <> 'PAID'`;
   return {
     text: `
@@ -68,7 +68,7 @@ order by s.id desc limit $4`,
   };
 }
 
-/** What is to be paid by a day, oldest first. */
+/** Lists the settlements that have to be paid by a day, oldest first. */
 export function listDueRows(by: string): Sql {
   return {
     text: `
@@ -80,7 +80,8 @@ order by s.id limit 10000`,
 }
 
 /**
- * The closed days: the first, the last, and the last that a settlement of the merchant and currency took in.
+ * Returns the first and the last closed day, and the last day that an approved settlement of the merchant and
+ * currency covers.
  */
 export function findReach(merchantId: number, currency: string): Sql {
   return sql`
@@ -90,7 +91,7 @@ select min(day)::text as first, max(day)::text as last,
 from book_closings`;
 }
 
-/** The currencies in which a merchant has a settlement account that anything was moved on by a day. */
+/** Lists the currencies in which a merchant's settlement account has movements up to a day. */
 export function listCurrencies(merchantId: number, day: string): Sql {
   return sql`
 select a.currency, a.decimals from accounts a
@@ -101,23 +102,26 @@ where a.merchant_id = ${merchantId} and a.kind = 'SETTLEMENT' and exists (
 order by a.currency`;
 }
 
-/** The merchants with a settlement account. */
+/** Lists the merchants that have a settlement account. */
 export const listSettled = sql`
   select distinct merchant_id from accounts where kind = 'SETTLEMENT' order by merchant_id`;
 
-/** Holds the merchant's settlements: one at a time is drafted or approved. */
+/** Locks the settlements of a merchant, so that they are drafted and approved one at a time. */
 export function lockMerchantSettlements(merchantId: number): Sql {
   return sql`select id from merchants where id = ${merchantId} for no key update`;
 }
 
-/** The instants of an interval of closed days, and the hash of the last closing. */
+/** Returns the start and end times of an interval of closed days, and the hash of the last closing. */
 export function findInterval(from: string, to: string): Sql {
   return sql`
 select f.starts_at, t.ends_at, t.zone, t.hash
 from book_closings f, book_closings t where f.day = ${from}::date and t.day = ${to}::date`;
 }
 
-/** What a settlement account held at the end of a day, credit minus debit; 0 where it has no balance. */
+/**
+ * Returns the balance of a settlement account at the end of a day, credit minus debit; 0 if it has no
+ * balance.
+ */
 export function findBalance(merchantId: number, currency: string, day: string): Sql {
   return sql`
 select coalesce(sum(balance_minor), 0)::bigint as minor from book_balances
@@ -125,7 +129,7 @@ where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${mer
   and currency = ${currency}`;
 }
 
-/** What earlier settlements are still to be paid, as it was at an instant. */
+/** Returns the amount of earlier settlements that was unpaid at an instant. */
 export function findOutstanding(merchantId: number, currency: string, before: string, endsAt: Date): Sql {
   return sql`
 select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint as minor
@@ -157,10 +161,7 @@ export type NewSettlement = {
   readonly now: Date;
 };
 
-/**
- * Makes a draft, or makes the existing one again. Returns nothing where the settlement is no draft any
- * more.
- */
+/** Makes a draft, or makes an existing draft again. Returns no row if the settlement is no longer a draft. */
 export function upsertDraft(s: NewSettlement): Sql {
   return sql`
 insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at,
@@ -181,7 +182,7 @@ where s.state = 'DRAFT'
 returning s.id`;
 }
 
-/** The next number of a merchant in a year; the row is held, so no number is left out. */
+/** Takes the next settlement number of a merchant in a year. The row is locked, so no number is skipped. */
 export function takeNumber(merchantId: number, year: number): Sql {
   return sql`
 insert into settlement_numbers as n (merchant_id, year, last_number) values (${merchantId}, ${year}, 1)
@@ -254,7 +255,7 @@ insert into settlement_disputes (settlement_id, line, comment, made_by, made_at)
 values (${settlementId}, ${line}, ${comment}, ${by}, ${now}) returning id`;
 }
 
-/** Returns nothing where there is no such dispute, or it was answered before. */
+/** Returns no row if the dispute does not exist or has already been answered. */
 export function answerDispute(id: number, answer: string, by: string, now: Date): Sql {
   return sql`
 update settlement_disputes set answer = ${answer}, answered_by = ${by}, answered_at = ${now}
@@ -267,7 +268,7 @@ select id, line, comment, made_by, made_at, answer, answered_by, answered_at fro
 where settlement_id = ${settlementId} order by id limit 1000`;
 }
 
-/** Disputes, newest first, before an id. */
+/** Lists disputes before an id, newest first. */
 export function listAllDisputes(
   { merchantId, open }: { readonly merchantId: number | null; readonly open: boolean },
   before: number | null,

@@ -14,28 +14,28 @@ import {
 } from './queries.ts';
 import { listStoredLines } from './terms.queries.ts';
 
-/** What a merchant is owed for a time, and what became of it. Days are those of the books. */
+/** The debt to a merchant for an interval of days, and its payment. Days are those of the books. */
 export type Settlement = {
   readonly id: number;
   readonly merchantId: number;
   readonly merchant: string;
   readonly state: SettlementRow['state'];
-  /** `5-2026-0001`: merchant, year and number; null for a draft. */
+  /** Merchant, year and number, such as `5-2026-0001`; null for a draft. */
   readonly number: string | null;
   readonly currency: string;
-  /** Both belong to it. */
+  /** The interval includes both days. */
   readonly firstDay: string;
   readonly lastDay: string;
   readonly startsAt: Date;
   readonly endsAt: Date;
   readonly zone: string;
-  /** What the settlement account held before. */
+  /** The balance of the settlement account before the first day. */
   readonly carried: Money;
-  /** What it held at the end. */
+  /** The balance at the end of the last day. */
   readonly closing: Money;
-  /** What earlier settlements were still to be paid then. */
+  /** The unpaid amount of earlier settlements at that time. */
   readonly outstanding: Money;
-  /** What is to be paid: 0 where it is below the least payout, and is carried over. */
+  /** The amount to pay: 0 if it is below the least payout, and is therefore carried over. */
   readonly payable: Money;
   readonly dueOn: string;
   readonly closingHash: string;
@@ -46,12 +46,12 @@ export type Settlement = {
   readonly contentHash: string | null;
 };
 
-/** A sum of journal rows; positive: the merchant has more. */
+/** A sum of journal rows. A positive amount increases the debt to the merchant. */
 export type Line = {
-  /** Null: of no product. */
+  /** Null if the line belongs to no product. */
   readonly product: string | null;
   readonly productName: string | null;
-  /** Of the journal; `EARLIER_REVERSAL`: reversals of redemptions before the first day. */
+  /** The kind in the journal. `EARLIER_REVERSAL` means reversals of redemptions before the first day. */
   readonly kind: string;
   readonly rows: number;
   readonly amount: Money;
@@ -80,7 +80,7 @@ export type Dispute = {
 
 const NUMBER_DIGITS = 4;
 
-/** The number of a settlement as text. */
+/** Returns the number of a settlement as text. */
 export function numberText(merchantId: number, year: number, number: number): string {
   return `${merchantId}-${year}-${String(number).padStart(NUMBER_DIGITS, '0')}`;
 }
@@ -114,20 +114,23 @@ function toSettlement(row: SettlementRow): Settlement {
   };
 }
 
-/** @throws Refusal `60` */
+/** Returns a settlement. @throws Refusal `60` */
 export async function getSettlement(db: Queries, id: number): Promise<Settlement> {
   const [row] = await db.query<SettlementRow>(findSettlement(id));
   if (!row) throw new Refusal('60', { message: `Not found: there is no settlement ${id}` });
   return toSettlement(row);
 }
 
-/** A settlement that its merchant may see: no draft. */
+/** Returns a settlement that its merchant may see; undefined for a draft. */
 export async function findVisibleSettlement(db: Queries, id: number): Promise<Settlement | undefined> {
   const [row] = await db.query<SettlementRow>(findSettlement(id));
   return row && row.state !== 'DRAFT' ? toSettlement(row) : undefined;
 }
 
-/** A page of settlements, newest first. @param before the id before which it begins; null: the first page */
+/**
+ * Returns a page of settlements, newest first. @param before the page begins before this id; null: the first
+ * page
+ */
 export async function pageOfSettlements(
   db: Queries,
   filter: SettlementFilter,
@@ -137,7 +140,7 @@ export async function pageOfSettlements(
   return (await db.query<SettlementRow>(listSettlementRows(filter, before, count))).map(toSettlement);
 }
 
-/** The settlements that are to be paid by a day: approved, or returned by the bank. */
+/** Returns the settlements that have to be paid by a day: approved, or returned by the bank. */
 export async function dueSettlements(db: Queries, by: string): Promise<Settlement[]> {
   return (await db.query<SettlementRow>(listDueRows(by))).map(toSettlement);
 }
@@ -208,7 +211,10 @@ export async function disputesOf(db: Queries, { id }: Settlement): Promise<Dispu
   return (await db.query<DisputeRow>(listDisputes(id))).map(toDispute);
 }
 
-/** A page of disputes, newest first. @param before the id before which it begins; null: the first page */
+/**
+ * Returns a page of disputes, newest first. @param before the page begins before this id; null: the first
+ * page
+ */
 export async function pageOfDisputes(
   db: Queries,
   filter: { readonly merchantId: number | null; readonly open: boolean },
@@ -221,7 +227,7 @@ export async function pageOfDisputes(
   });
 }
 
-/** The documents of a settlement as they were frozen at its approval; undefined for a draft. */
+/** Returns the documents of a settlement as they were frozen at its approval; undefined for a draft. */
 export async function documentsOf(
   db: Queries,
   { id }: Settlement,

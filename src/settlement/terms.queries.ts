@@ -2,13 +2,13 @@ import { plainArray, type Sql, sql } from '../db/sql.ts';
 
 export type NewTerms = {
   readonly merchantId: number;
-  /** 0: all products without terms of their own. */
+  /** 0 means all products without terms of their own. */
   readonly productId: number;
   readonly validFrom: string;
   readonly commissionPpm: number;
   readonly vatPpm: number;
   readonly period: 'day' | 'week' | 'month' | null;
-  /** In major units, as text. */
+  /** The amount in major units, as text. */
   readonly leastPayout: string | null;
   readonly delayDays: number | null;
   readonly payee: string | null;
@@ -17,7 +17,7 @@ export type NewTerms = {
   readonly now: Date;
 };
 
-/** Returns nothing where there are terms from this day on already. */
+/** Returns no row if there are already terms from this day on. */
 export function insertTerms(terms: NewTerms): Sql {
   const { merchantId, productId, validFrom, commissionPpm, vatPpm, period, leastPayout, delayDays } = terms;
   return sql`
@@ -30,7 +30,10 @@ values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vat
 on conflict do nothing returning merchant_id`;
 }
 
-/** The last closed day, or null. Held until the transaction ends: no day is closed meanwhile. */
+/**
+ * Returns the last closed day, or null. The books are locked until the transaction ends, so no day is closed
+ * meanwhile.
+ */
 export const lockLastClosed = sql`
 select (select max(day)::text from book_closings) as day from books for share`;
 
@@ -58,7 +61,7 @@ from settlement_terms t left join products p on p.id = t.product_id
 where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10000`;
 }
 
-/** The merchant's own terms (not those of a product) on a day. */
+/** Returns the terms of the merchant (not of a product) on a day. */
 export function findMerchantTerms(merchantId: number, day: string): Sql {
   return sql`
 select t.merchant_id, t.product_id, null as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
@@ -82,9 +85,9 @@ export type NetRow = {
 };
 
 /**
- * What each merchant redeemed on a day, less what was reversed, by product, with the terms of the day:
- * those of the product, else those of the merchant, and the accounts to book on. Merchants without terms
- * are left out. Sealed slices are read from their sums, the rest of the day from the journal.
+ * Lists each merchant's redemptions of a day less reversals, by product, with the terms of that day and the
+ * accounts to book on. Terms of the product take precedence over terms of the merchant. Merchants without
+ * terms are left out. Sealed slices are read from their sums, the rest of the day from the journal.
  */
 export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
@@ -124,7 +127,7 @@ left join accounts v on v.kind = 'VAT' and v.merchant_id = 0 and v.currency = n.
 order by n.merchant_id, n.product_id, n.currency`;
 }
 
-/** The ids of the commission of a day. */
+/** Lists the ids of the commission rows of a day. */
 export function listFees(day: string): Sql {
   return sql`select fee_id, vat_id from settlement_fees where day = ${day}::date`;
 }
@@ -146,7 +149,7 @@ export type NewFee = {
   readonly vatId: string | null;
 };
 
-/** Notes what the commission of a day was computed from. */
+/** Records the figures from which the commission of a day was computed. */
 export function insertFees(day: string, fees: readonly NewFee[]): Sql {
   const column = (of: (fee: NewFee) => string | number | bigint | null) => plainArray(fees.map(of));
   return sql`
@@ -169,7 +172,7 @@ export type FeeMovement = {
   readonly merchantId: number;
 };
 
-/** Books commission and VAT (sql/015-booking.sql). Out: what was declined, and why. */
+/** Books commission and VAT (sql/015-booking.sql). Returns the declined movements with their outcomes. */
 export function bookFees(movements: readonly FeeMovement[], stamp: Date): Sql {
   const column = (of: (movement: FeeMovement) => string | number | bigint) => plainArray(movements.map(of));
   return sql`
@@ -188,8 +191,9 @@ select b.id, b.outcome from (
 /** The lines of settlements: sums of movements. */
 
 /**
- * Sums of the movements on a settlement account, positive where the merchant has more. Commission and
- * VAT: by the product that they are of. Reversals of redemptions before the interval: by themselves.
+ * Sums the movements on a settlement account. An amount is positive if it increases the debt to the merchant.
+ * Commission and VAT are listed by their product, and reversals of redemptions before the interval
+ * separately.
  */
 export function listLines(merchantId: number, currency: string, from: string, to: string): Sql {
   return sql`

@@ -22,14 +22,14 @@ import {
 } from './terms.queries.ts';
 
 export type Terms = Omit<NewTerms, 'now'> & {
-  /** Null: all products without terms of their own. */
+  /** Null for all products without terms of their own. */
   readonly product: string | null;
 };
 
 /**
- * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited:
- * newer ones take their place.
- * @throws Refusal `17` where the day is closed; `94` where there are terms from this day on already
+ * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited, but
+ * replaced by newer ones.
+ * @throws Refusal `17` if the day is closed; `94` if there are already terms from this day on
  */
 export async function makeTerms(
   operator: Operator,
@@ -52,12 +52,12 @@ export async function makeTerms(
   });
 }
 
-/** All terms of a merchant, those of the merchant first, by day. */
+/** Returns all terms of a merchant by day; those without a product come first. */
 export async function readTerms(db: Queries, merchantId: number): Promise<Terms[]> {
   return (await db.query<TermsRow>(listTerms(merchantId))).map(toTerms);
 }
 
-/** The merchant's own terms on a day: period, least payout and delay. */
+/** Returns the merchant's own terms on a day: period, least payout and delay. */
 export async function termsOn(db: Queries, merchantId: number, day: string): Promise<Terms | undefined> {
   const [row] = await db.query<TermsRow>(findMerchantTerms(merchantId, day));
   return row && toTerms(row);
@@ -83,8 +83,8 @@ function toTerms(row: TermsRow): Terms {
 const MILLION = 1_000_000n;
 
 /**
- * A share of an amount, in parts per million: rounded to whole minor units, half away from zero. The only
- * place where anything is rounded.
+ * Returns a share of an amount, in parts per million. It is rounded to whole minor units, half away from
+ * zero. Nothing else is rounded when money is booked.
  */
 export function shareOf(minor: bigint, ppm: number): bigint {
   const size = ((minor < 0n ? -minor : minor) * BigInt(ppm) + MILLION / 2n) / MILLION;
@@ -92,11 +92,10 @@ export function shareOf(minor: bigint, ppm: number): bigint {
 }
 
 /**
- * Books the commission of a day, and the VAT on it: one movement for each merchant, product and currency,
- * stamped into the last millisecond of the day. Reversals that exceed the redemptions of a day give
- * commission back.
- * Commission that is already booked is kept.
- * @param tx a transaction that holds the books; the day's last slice is not sealed yet
+ * Books the commission of a day and the VAT on it: one movement for each merchant, product and currency,
+ * stamped with the last millisecond of the day. If reversals exceed the redemptions of the day, commission is
+ * returned. Commission that is already booked is kept.
+ * @param tx a transaction that holds the lock on the books, before the day's last slice is sealed
  */
 const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   if (await isBooked(tx, day)) return;
@@ -125,7 +124,10 @@ const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   if (declined) throw new Error(`commission ${declined.id} of ${day} was declined: ${declined.outcome}`);
 };
 
-/** Whether a transaction before this one booked the commission of a day. @throws while it cannot be read */
+/**
+ * Returns whether an earlier transaction booked the commission of a day. @throws while its rows cannot be
+ * read yet
+ */
 async function isBooked(tx: Queries, day: string): Promise<boolean> {
   const fees = await tx.query<{ fee_id: string | null; vat_id: string | null }>(listFees(day));
   const ids = fees.flatMap(({ fee_id, vat_id }) => [fee_id, vat_id]).filter((id) => id !== null);
@@ -134,10 +136,10 @@ async function isBooked(tx: Queries, day: string): Promise<boolean> {
   return fees.length > 0;
 }
 
-/** What each close books. */
+/** The bookings that belong to the close of each day. */
 export const DAY_ENDS: readonly DayEnd[] = [bookDay];
 
-/** From the settlement account, or back to it where the amount is negative. */
+/** Returns the sides of a movement: from the settlement account, or back to it if the amount is negative. */
 function sidesOf(kind: 'FEE' | 'FEE_VAT', settlement: bigint, own: bigint, minor: bigint) {
   if (minor > 0n) return { kind, debit: settlement, credit: own, amountMinor: minor };
   return { kind: `${kind}_REVERSAL`, debit: own, credit: settlement, amountMinor: -minor } as const;
