@@ -14,11 +14,11 @@ import {
 } from './queries.ts';
 
 /**
- * References over shards (sql/008-claims.sql, docs/how-to/citus.md). On one server the functions that book a
- * request make its claim as well, and nothing here is used.
+ * Claims references on several shards (sql/008-claims.sql, docs/how-to/citus.md). On one server, the
+ * functions that book a request also make its claim, and this file is not used.
  */
 
-/** A voucher, as found before a claim is made. */
+/** A voucher as it was found before a claim. */
 export type FoundVoucher = {
   readonly serial_number: bigint;
   /** The merchant that generated it. */
@@ -50,8 +50,8 @@ const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | u
 };
 
 /**
- * A voucher of a completed batch, by the key of its code or by its serial number; undefined if there is
- * none.
+ * Finds a voucher of a completed batch by the key of its code or by its serial number. Returns undefined if
+ * there is none.
  */
 export function findVoucher(
   { batcher }: Service,
@@ -67,7 +67,7 @@ type ClaimRequest = {
   readonly merchantId: number;
   readonly operation: ClaimedOperation;
   readonly reference: string;
-  /** The id of the transaction; null to look without making a claim. */
+  /** The id of the transaction; null to read without making a claim. */
   readonly id: string | null;
   readonly serialNumber: bigint | null;
   readonly fingerprint: string;
@@ -75,7 +75,7 @@ type ClaimRequest = {
 
 type Claim = { readonly id: string; readonly serial_number: bigint | null; readonly fingerprint: string };
 
-/** One for each operation of a merchant, so that a call has one operation. */
+/** The claims of each merchant operation are batched separately, so that a call has one operation. */
 const claims = {
   activate: claimOperation('activate'),
   redeem: claimOperation('redeem'),
@@ -112,9 +112,8 @@ function claimOperation(
 export type Candidate = { readonly id: string; readonly bucket: number };
 
 /**
- * Over shards: the transactions that a reference may mean, in the order of these operations. A
- * transaction without a reference is found by its id. A claim whose transaction was never booked is
- * among them.
+ * On several shards: finds the transactions that a reference may mean, in the order of these operations. A
+ * transaction without a reference is found by its id. Claims whose transaction was never booked are included.
  */
 export async function findCandidates(
   { batcher, buckets, db }: Service,
@@ -144,9 +143,9 @@ export async function findCandidates(
 
 /**
  * Claims the reference of a request.
- * @param request.serialNumber of its voucher; null if that is unknown: then nothing is claimed
+ * @param request.serialNumber of its voucher; null if it is unknown: then nothing is claimed
  * @param request.id the id of its transaction, if the claim is new
- * @param voided the ids that were voided for this request, its own and those of others; more are added
+ * @param voided the ids that were voided for this request, both its own and those of others; more are added
  * @returns the id to continue with; `used` if another request has used the reference (`94`); undefined
  *   if the voucher is unknown and the reference is free
  */
@@ -175,19 +174,19 @@ export async function claimReference(
   }
 }
 
-/** A booking under a claim takes some tens of milliseconds. */
+/** The usual time of a booking under a claim is some tens of milliseconds. */
 const BOOKING_MS = 20;
 const WAIT_MAX_MS = 1_000;
 
 /**
- * Two requests that take the reference from each other would go on for ever: from the second time on
- * each waits, at random and ever longer, so that the other one can book.
+ * Waits so that another request can book. Two requests could otherwise take the reference from each other
+ * forever. From the second time on, each waits for a random and growing time.
  */
 async function letBook(times: number): Promise<void> {
   if (times > 0) await sleep(Math.random() * Math.min(BOOKING_MS * 2 ** times, WAIT_MAX_MS));
 }
 
-/** The money commands of the operator. The merchant of those that concern none is 0. */
+/** The money operations of the operator. Operations that concern no merchant use 0. */
 export type OperatorOperation =
   | 'top-up'
   | 'float-refund'
@@ -202,7 +201,7 @@ export type OperatorOperation =
 
 /**
  * Claims the reference of an operation without a voucher, in the transaction that books it.
- * @returns the claim: with the given id if it is new; else the caller compares its fingerprint
+ * @returns the claim: with the given id if it is new; otherwise the caller compares its fingerprint
  */
 export async function claimIn(
   tx: Queries,
@@ -249,22 +248,22 @@ async function reassign(
 const LONGEST = 100;
 
 /**
- * Refuses (`18`) what cannot be a merchant's reference: 1 to 100 characters, no control characters,
- * well-formed Unicode (two broken spellings would be stored as one), not beginning with `CANCEL-` or
- * `NEW-`.
+ * Refuses (`18`) text that cannot be a merchant's reference. A reference has 1 to 100 characters, no control
+ * characters, and well-formed Unicode (two broken spellings would be stored as one). It does not begin with
+ * `CANCEL-` or `NEW-`.
  */
 export function checkReference(reference: string): void {
   if (!isReference(reference) || /^(CANCEL|NEW)-/.test(reference)) throw new Refusal('18');
 }
 
-/** Like `checkReference`, for a lookup: `CANCEL-x` and `NEW-x` are well-formed, and find nothing. */
+/** Like `checkReference`, for a look-up: `CANCEL-x` and `NEW-x` are well-formed, but are never found. */
 export function checkLookupReference(reference: string): void {
   if (!isReference(reference)) throw new Refusal('18');
 }
 
 /** Whether a text has the form of a reference. */
 export function isReference(reference: string): boolean {
-  // A character has at most two units, so a text beyond twice the limit needs no counting.
+  // A character has at most two units, so text beyond twice the limit need not be counted.
   if (reference.length === 0 || reference.length > 2 * LONGEST || !reference.isWellFormed()) return false;
   return !/\p{Cc}/u.test(reference) && (reference.length <= LONGEST || [...reference].length <= LONGEST);
 }

@@ -13,20 +13,20 @@ import {
 } from './queries.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may be on different servers. The money moves from
- * the float to the transit account under the id of the activation, and from there to the voucher, or back
- * if the activation is declined. The sweep resolves holds that a crash has left: it ends a hold whose
+ * On several shards, a float and the voucher that it pays for may be on different servers. The money moves
+ * from the float to the transit account under the id of the activation. From there it moves to the voucher,
+ * or back if the activation is declined. The sweep resolves holds that a crash has left: it ends a hold whose
  * activation was booked, and releases the others.
  */
 
 type Hold = {
-  /** Of the activation. */
+  /** The id of the activation. */
   readonly id: string;
   readonly lowId: string;
   readonly merchantId: number;
   readonly currency: string;
   readonly amountMinor: bigint;
-  /** Of the voucher. */
+  /** The bucket of the voucher. */
   readonly bucket: number;
   readonly serialNumber: bigint;
 };
@@ -34,12 +34,12 @@ type Hold = {
 class Uncovered extends Error {}
 
 /**
- * Moves the amount of an activation out of the float, once for each id. @returns false if the float is
- * too low
+ * Moves the amount of an activation out of the float, once for each id. @returns false if the float is too
+ * low
  */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
-  // Accounts are written on all workers, so only if they are missing.
+  // Creating accounts writes to all workers, so it is done only if they are missing.
   if ((await accountOf(db, merchantId, currency, 'FLOAT')) === undefined)
     await ensureAccounts(db, merchantId, currency);
   const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
@@ -67,8 +67,8 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
 }
 
 /**
- * Releases a hold whose activation was declined. Its id is voided first: another copy of the request
- * may be on its way with the same id, and must not be booked any more.
+ * Releases a hold whose activation was declined. It first voids the id: another copy of the request may
+ * arrive with the same id, and must no longer be booked.
  */
 export async function releaseHold(
   service: Service,
@@ -82,7 +82,7 @@ export async function releaseHold(
   await endHold(service, id, !voided?.done);
 }
 
-/** Ends a hold: the activation was booked, or the money goes back to the float. */
+/** Ends a hold after its activation was booked, or returns the money to the float. */
 export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
   await retrying(() =>
     db.transaction(async (tx) => {
@@ -107,11 +107,13 @@ export async function endHold({ db, clock }: Service, id: string, isBooked: bool
   );
 }
 
-/** An activation takes milliseconds. One that has not ended by then was cut off. */
+/** The age at which a hold was cut off: an activation takes milliseconds. */
 const OLD_MS = 300_000;
 const PAGE = 100;
 
-/** Resolves what crashes have left. A hold whose bucket is away waits; the holds behind it do not. */
+/**
+ * Resolves holds that crashes have left. A hold whose bucket is down waits, but does not delay later ones.
+ */
 export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);

@@ -1,23 +1,25 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Random bytes are drawn for this number of ids: one call of the system's generator costs as much as
- * fifty ids.
+ * The number of ids for which random bytes are drawn at once: one call of the system's generator costs as
+ * much as fifty ids.
  */
 const POOL_IDS = 512;
 const RANDOM_BYTES = 8;
 
 let pool = Buffer.alloc(0);
 let offset = 0;
-/** Ids further ahead of the time than this came from a wrong clock. They are ignored. */
+/**
+ * The most that an id may be ahead of the time. Ids further ahead came from a wrong clock and are ignored.
+ */
 const AHEAD_MAX_MS = 600_000n;
-/** Milliseconds and counter of the last id, as one number of 60 bits. */
+/** The milliseconds and the counter of the last id, as one number of 60 bits. */
 let last = 0n;
 
 /**
- * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and strictly increasing within
- * this process. The twelve bits after the milliseconds count, and borrow from the next millisecond when
- * they overflow.
+ * Returns a new transaction id: a UUID of version 7 (RFC 9562), ordered by time and strictly increasing
+ * within this process. The twelve bits after the milliseconds are a counter. When it overflows, it uses the
+ * next millisecond.
  * @param now the time of the id
  */
 export function newId(now: Date): string {
@@ -35,14 +37,15 @@ export function newId(now: Date): string {
   return `${head.slice(0, 8)}-${head.slice(8, 12)}-7${head.slice(12)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 
-/** The lowest id of a time: all later ids are equal or higher. */
+/** Returns the lowest id of a time: later ids are equal or higher. */
 export function idFloor(time: Date): string {
   const head = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
   return `${head.slice(0, 8)}-${head.slice(8)}-7000-8000-000000000000`;
 }
 
 /**
- * The id of a row that is stamped into the past, such as commission: of that time, with the rest of a new id.
+ * Returns the id of a row that is stamped in the past, such as commission: that time, and the rest of a new
+ * id.
  */
 export function idAt(id: string, time: Date): string {
   return `${idFloor(time).slice(0, 13)}${id.slice(13)}`;

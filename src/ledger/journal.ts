@@ -19,7 +19,7 @@ import {
   type VoucherMovement,
 } from './queries.ts';
 
-/** The journal as the operator sees it: every movement of money, of all merchants. */
+/** The journal as operators see it: every movement of money, of all merchants. */
 
 export type JournalEntry = {
   readonly transactionId: string;
@@ -31,7 +31,7 @@ export type JournalEntry = {
   readonly merchantId: number | null;
   readonly reference: string | null;
   readonly serialNumber: bigint | null;
-  /** The full code of the voucher, which every door masks; null where no voucher is concerned. */
+  /** The full code of the voucher, which every door masks; null if the entry concerns no voucher. */
   readonly code: string | null;
   readonly originalTransactionId: string | null;
   readonly refundStatus: 'CANCELLED' | 'NEW' | null;
@@ -73,7 +73,7 @@ function toEntry(keys: KeyRing, row: Row): JournalEntry {
   };
 }
 
-/** A row of the journal. @returns undefined where there is none */
+/** Finds a row of the journal. @returns undefined if there is none */
 export async function findEntry({ readDb, keys }: Service, id: string): Promise<JournalEntry | undefined> {
   const [row] = await readDb.query<Row>(findJournalRow(id));
   return row && toEntry(keys, row);
@@ -86,12 +86,12 @@ export type EntryFilter = {
   readonly until: Date | null;
 };
 
-/** The last id there can be. */
+/** The highest possible id. */
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * A page of the journal, newest first, before an id. Of a merchant: its activations, redemptions and
- * reversals.
+ * Returns a page of the journal, newest first, before an id. For a merchant, it lists its activations,
+ * redemptions and reversals.
  */
 export async function pageOfJournal(
   { readDb, keys }: Service,
@@ -109,18 +109,17 @@ export async function pageOfJournal(
   return (await readDb.query<Row>(listJournalRows(filter, limit))).map((row) => toEntry(keys, row));
 }
 
-/** Accounts from this number on are the reserves of batches: this number plus the batch's. */
+/** The first account number of the reserves. A batch's reserve is this number plus the id of the batch. */
 const FIRST_RESERVE = 5_000_000_000n;
 
-/** The account of a batch's reserve. */
+/** Returns the account of a batch's reserve. */
 export function reserveOf(batchId: number): bigint {
   return FIRST_RESERVE + BigInt(batchId);
 }
 
 /**
- * Creates the accounts of a merchant in a currency (float and settlement), and the operator's own
- * (funding and transit), if they are missing. Safe to repeat, and at the same time in several
- * processes.
+ * Creates the missing accounts of a merchant in a currency (float and settlement) and those of the operator
+ * (funding and transit). It can be repeated, even by several processes at once.
  * @param currency an ISO 4217 code
  */
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
@@ -131,8 +130,8 @@ export async function ensureAccounts(db: Queries, merchantId: number, currency: 
 }
 
 /**
- * The number of an account; undefined if it does not exist yet.
- * @param merchantId 0 for the operator's own
+ * Returns the number of an account; undefined if it does not exist yet.
+ * @param merchantId 0 for the operator's accounts
  */
 export async function accountOf(
   db: Queries,
@@ -144,13 +143,13 @@ export async function accountOf(
   return row?.id;
 }
 
-/** Adds an amount to a float; the caller books where it comes from. */
+/** Adds an amount to a float. The caller books the source of the money. */
 export async function creditFloat(tx: Queries, accountId: bigint, amountMinor: bigint): Promise<void> {
   const credited = await tx.query(updateFloat(accountId, amountMinor));
   if (credited.length !== 1) throw new Error(`there is no float ${accountId}`);
 }
 
-/** The number of an account that is made if it is missing. @param merchantId 0 for the operator's own */
+/** Returns the number of an account, created if missing. @param merchantId 0 for the operator's accounts */
 export async function getAccount(
   tx: Queries,
   merchantId: number,
@@ -159,12 +158,13 @@ export async function getAccount(
 ): Promise<bigint> {
   const found = await accountOf(tx, merchantId, currency, kind);
   if (found !== undefined) return found;
-  // The operator's own accounts are made with those of a merchant; without one, no merchant is given any.
+  // The operator's accounts are created with those of a merchant. With merchant 0, only the operator's are
+  // created.
   await ensureAccounts(tx, merchantId, currency);
   return (await accountOf(tx, merchantId, currency, kind)) as bigint;
 }
 
-/** Why a movement was declined, in the words of the books. */
+/** The reasons for declined movements, in words of the books. */
 const DECLINED: Partial<Record<RefusalCode, string>> = {
   '50': 'Insufficient merchant balance: the float does not cover it',
   '51': 'Insufficient balance: the account does not cover it',
@@ -174,13 +174,13 @@ const DECLINED: Partial<Record<RefusalCode, string>> = {
   '58': 'This was corrected before: once is all',
 };
 
-/** Books a movement between two accounts. @throws Refusal for what the database declines */
+/** Books a movement between two accounts. @throws Refusal if the database declines it */
 export async function post(tx: Queries, movement: Omit<Movement, 'eventId'>): Promise<void> {
   const eventId = newId(movement.now);
   await checkBooked(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
 }
 
-/** Books a movement between a voucher and an account. @throws Refusal for what the database declines */
+/** Books a movement between a voucher and an account. @throws Refusal if the database declines it */
 export async function postVoucher(tx: Queries, movement: Omit<VoucherMovement, 'eventId'>): Promise<void> {
   const eventId = newId(movement.now);
   await checkBooked(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));

@@ -1,8 +1,8 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
 /**
- * A merchant's accounts in a currency, and the operator's own (merchant 0); those that exist stay as they
- * are.
+ * Inserts a merchant's accounts in a currency, and the operator's (merchant 0). Existing accounts do not
+ * change.
  */
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
@@ -33,7 +33,9 @@ export type AccountKind =
   | 'UNCLAIMED'
   | 'BREAKAGE';
 
-/** @param merchantId 0 for the operator's own */
+/**
+ * @param merchantId 0 for the operator's accounts
+ */
 export function findAccount(merchantId: number, currency: string, kind: AccountKind): Sql {
   return sql`
 select id from accounts
@@ -61,7 +63,7 @@ select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${m
   ${now})`;
 }
 
-/** Takes an amount from a float, for a hold; `done` is false if the float is too low. */
+/** Takes an amount from a float for a hold. `done` is false if the float is too low. */
 export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string, now: Date): Sql {
   return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
 }
@@ -79,12 +81,12 @@ export function findJournalRow(id: string): Sql {
 export type JournalFilter = {
   readonly merchantId: number | null;
   readonly serialNumber: bigint | null;
-  /** Ids from here on, and before here. */
+  /** Lists ids from this one on, and before the next one. */
   readonly from: string;
   readonly before: string;
 };
 
-/** Newest first. Each filter is answered along an index: of the merchant, of the voucher, or of the ids. */
+/** Lists rows, newest first. Each filter uses an index: on the merchant, on the voucher, or on the ids. */
 export function listJournalRows(
   { merchantId, serialNumber, from, before }: JournalFilter,
   limit: number,
@@ -111,7 +113,7 @@ order by j.id desc`,
   };
 }
 
-/** The redemptions and activations of a merchant's reference, by its claims. */
+/** Finds the redemptions and activations of a merchant's reference by its claims. */
 export function findClaimedTransactions(merchantId: number, reference: string): Sql {
   return sql`
 select id from claims
@@ -122,24 +124,24 @@ order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end`;
 
 /** The functions of sql/015-booking.sql. */
 
-/** A movement between two accounts, none of them a voucher or a reserve. */
+/** A movement between two accounts other than vouchers and reserves. */
 export type Movement = {
   readonly kind: string;
   readonly id: string;
   readonly debit: bigint;
   readonly credit: bigint;
   readonly amountMinor: bigint;
-  /** The owner of the float or settlement account; null where there is none. */
+  /** The owner of the float or settlement account; null if there is none. */
   readonly merchantId: number | null;
   /** The row that this one corrects. */
   readonly originalId?: string | null;
   readonly reference?: string | null;
-  /** The id of a `float.low` event to be. */
+  /** The id of a new `float.low` event. */
   readonly eventId: string;
   readonly now: Date;
 };
 
-/** `outcome`: `ok`, or the code of a refusal. */
+/** Books a movement. `outcome` is `ok`, or the code of a refusal. */
 export function book(movement: Movement): Sql {
   const { kind, id, debit, credit, amountMinor, merchantId, eventId, now } = movement;
   return sql`
@@ -162,7 +164,7 @@ export type VoucherMovement = {
   readonly now: Date;
 };
 
-/** `outcome`: `ok`, or the code of a refusal. */
+/** Books a movement of a voucher. `outcome` is `ok`, or the code of a refusal. */
 export function bookVoucher(movement: VoucherMovement): Sql {
   const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, eventId, now } = movement;
   return sql`
@@ -171,7 +173,7 @@ select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${ac
     ${now}) as outcome`;
 }
 
-/** A row of the journal, by its id, whichever bucket it lies in. */
+/** Finds a row of the journal by its id, in any bucket. */
 export function findEntry(id: string): Sql {
   return sql`
 select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
@@ -181,7 +183,7 @@ select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor
 from journal j where j.id = ${id}::uuid`;
 }
 
-/** What has expired of a voucher and was not given back, oldest first (sql/012-vouchers.sql). */
+/** Lists expired amounts of a voucher that were not given back, oldest first (sql/012-vouchers.sql). */
 export function listExpiries(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from list_expiries(${bucket}, ${serialNumber})`;
 }
@@ -204,7 +206,7 @@ export const REASSIGN_CLAIM: HotStatement = {
   text: 'select reassign_claim($1, $2, $3, $4, $5, $6, $7, $8) as done',
 };
 
-/** A merchant's transaction without a reference, by its id: every shard is asked. */
+/** Finds a merchant's transaction without a reference by its id. It asks every shard. */
 export function findWithoutReference(merchantId: number, id: string): Sql {
   return sql`
 select id, bucket from journal
@@ -238,7 +240,7 @@ export type NewHold = {
   readonly now: Date;
 };
 
-/** Returns no row if the hold exists. */
+/** Inserts a hold. Returns no row if it exists. */
 export function insertHold(hold: NewHold): Sql {
   const { id, accountId, merchantId, amountMinor, bucket, serialNumber, entryId, now } = hold;
   return sql`
@@ -256,8 +258,8 @@ export type HoldRow = {
 };
 
 /**
- * No row comes back where the hold has ended before.
- * @param releaseId of the row that gives the money back; null where the activation was booked
+ * Ends a hold. Returns no row if it has ended before.
+ * @param releaseId of the row that gives the money back; null if the activation was booked
  */
 export function setHoldEnded(id: string, releaseId: string | null, now: Date): Sql {
   return sql`
