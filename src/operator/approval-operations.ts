@@ -22,7 +22,7 @@ import { type Principal, ROLES } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
-/** The operations on what waits for another person. */
+/** The operations on approvals. */
 
 const ApprovalId = Id('approval');
 const STATES = ['PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN', 'EXPIRED'] as const;
@@ -59,7 +59,7 @@ const ApprovalSchema = Type.Object({
   output: Type.Unsafe<unknown>({ description: 'What the operation answered, without secrets.' }),
 });
 
-/** An approval as every door shows it. */
+/** Returns an approval as every door shows it. */
 function toJson(row: ApprovalRow, now: Date) {
   const { kind, id, name } = JSON.parse(row.maker) as Principal;
   return {
@@ -124,7 +124,10 @@ export const showApproval = reading({
   run: (caller, { id }) => show(caller, id),
 });
 
-/** The table holds this operation too, so that it is not there yet when this file is loaded. */
+/**
+ * Finds operations in the table. The table also contains this operation, so it does not exist yet when this
+ * file is loaded.
+ */
 async function findOperation(): Promise<(name: string) => AnyOperation> {
   // biome-ignore lint/suspicious/noImportCycles: it is loaded when the operation runs
   const { OPERATIONS } = await import('./table.ts');

@@ -29,14 +29,16 @@ import {
 import { readSettings } from './settings.ts';
 
 /**
- * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in
- * one transaction that finds everything as it is then. Where the effect is no longer what the maker was
- * shown, the checker confirms the new one.
+ * Four eyes: an operation that one person proposes is performed when another person approves it, once and
+ * within 72 hours. One transaction performs it on the state at that moment. If the effect then differs from
+ * the one that the maker saw, the checker has to confirm the new one.
  */
 
 const HOUR_MS = 3_600_000;
 const OPEN_MS = 72 * HOUR_MS;
-/** An operator of one person waits for so long, and can withdraw meanwhile. */
+/**
+ * The delay before an operator with one person may approve its own proposal. It can be withdrawn meanwhile.
+ */
 const DELAY_MS = HOUR_MS / 4;
 
 /** The answer to a proposal. */
@@ -51,7 +53,7 @@ export type Proposed = {
 
 /**
  * Proposes an operation: stores its input and its effect until another person approves it.
- * @param store runs in the transaction that stores it
+ * @param store runs in the transaction that stores the proposal
  */
 export async function propose(
   operation: AnyOperation,
@@ -91,14 +93,15 @@ export async function propose(
 
 export type Decision = {
   readonly comment: string | null;
-  /** The effect that the checker saw and confirms; undefined: the one that the maker saw. */
+  /** The effect that the checker saw and confirms; undefined for the effect that the maker saw. */
   readonly effect?: readonly Effect[] | undefined;
 };
 
 const makerOf = ({ maker }: ApprovalRow) => JSON.parse(maker) as Principal;
 
 /**
- * Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired
+ * Locks an approval that is pending.
+ * @throws Problem `not-found`; `conflict` if it was decided or has expired
  */
 async function lockPending(tx: Queries, id: number, now: Date): Promise<ApprovalRow> {
   const [row] = await tx.query<ApprovalRow>(lockApproval(id));
@@ -108,7 +111,10 @@ async function lockPending(tx: Queries, id: number, now: Date): Promise<Approval
   return row;
 }
 
-/** @throws Problem `forbidden` for the maker by any account, a machine, or somebody without the role */
+/**
+ * Checks that the caller may approve. @throws Problem `forbidden` for the same person as the maker, a token,
+ * or a user without the role; `conflict` before the delay has passed
+ */
 async function checkChecker(
   db: Queries,
   row: ApprovalRow,
@@ -141,7 +147,7 @@ async function checkChecker(
     throw new Problem('conflict', `you can approve this yourself from ${row.not_before.toISOString()}`);
 }
 
-/** @throws Problem `conflict` where the maker may not propose this any more */
+/** Checks that the maker may still propose the operation. @throws Problem `conflict` otherwise */
 async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
   if (row.maker_id === null) return;
   const user = await findUser(db, row.maker_id);
@@ -154,10 +160,10 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
 }
 
 /**
- * Approves what waits, and performs it: once, in one transaction, with everything as it is now.
- * @param find the operation of a name
- * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation
- *   throws. It waits on then.
+ * Approves an operation and performs it, once and in one transaction, on the state at that moment.
+ * @param find returns the operation with a name
+ * @throws Problem `conflict` with the new effect if it differs from the confirmed one; any error of the
+ * operation. The approval then stays pending.
  */
 export async function approve(
   caller: Caller,
@@ -228,7 +234,7 @@ function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment
   return { action: `approval.${verb}`, subject: `approval ${row.id}`, before: { state: row.state }, after };
 }
 
-/** Rejects what waits, with a comment for the maker; or withdraws it, which its maker does. */
+/** Rejects a proposal with a comment for the maker, or withdraws it on behalf of its maker. */
 export async function turnDown(
   caller: Caller,
   id: number,
@@ -250,7 +256,7 @@ export async function turnDown(
   });
 }
 
-/** An output as it is kept: a secret is shown once, to the person who approves. */
+/** Returns an output as it is stored, without secrets. A secret is shown once, to the person who approves. */
 export function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
   const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
   return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));

@@ -28,7 +28,7 @@ import {
 import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';
 
-/** Entries of the bank, the movements that they belong to, and the matching of the two. */
+/** Bank entries, movements, and the matching of the two. */
 
 const EntryId = Id('entry');
 const Open = Type.Optional(

@@ -26,7 +26,7 @@ import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';
 import { invalid } from './problem.ts';
 
-/** Statements of the operator's bank: the accounts, how their files are read, and what was imported. */
+/** Statements of the operator's bank: the accounts, the mapping of their files, and the imported entries. */
 
 export const BankName = Line(100, 'The bank account, as you name it.', 'House bank');
 const MappingName = Line(100, 'The name of a mapping.', 'house');
@@ -126,7 +126,7 @@ const setMapping = changing({
   },
 });
 
-/** A body of the operator API; the command line reads larger files. */
+/** The largest body of the operator API. The command line reads larger files. */
 const BODY_MAX_BYTES = 3 * 1024 * 1024;
 /** 64 MB as base64. */
 const FILE_MAX = 90_000_000;

@@ -169,7 +169,7 @@ const REASONS: Partial<Record<RefusalCode, string>> = {
   '94': 'the merchant has used it for another order',
 };
 
-/** A refusal of an order, with what the operator can do about it. */
+/** Adds to a refusal of an order what the operator can do about it. */
 async function explained(
   { code, message }: Refusal,
   { service: { db } }: Caller,

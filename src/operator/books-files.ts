@@ -14,7 +14,7 @@ import { type Caller, reading, tableOf } from './operations.ts';
 import { EXPORT, SEE } from './principal.ts';
 import { invalid, Problem } from './problem.ts';
 
-/** Files of the books: reports as CSV, and closed days for another bookkeeping. */
+/** Files of the books: reports as CSV, and exports of closed days. */
 
 const CSV_TYPE = 'text/csv; charset=utf-8';
 const European = Type.Optional(
@@ -115,7 +115,7 @@ const exportDays = reading({
   },
 });
 
-/** What an export writes, as its reader takes it. @throws Problem `conflict` */
+/** Returns an export in pieces, as fast as its reader takes them. @throws Problem `conflict` */
 async function* exported(service: Service, wanted: ExportWanted): AsyncGenerator<string> {
   const out = new PassThrough({ encoding: 'utf8' });
   const write = (piece: string) =>

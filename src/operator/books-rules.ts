@@ -11,7 +11,7 @@ import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
-/** What the books go by: account numbers, and the rules that a law or an estimate sets. */
+/** The rules of the books: account numbers, and rules that follow from a law or an estimate. */
 
 const AccountNumber = Type.String({
   pattern: '^[A-Za-z0-9 ._/-]{1,30}$',

@@ -36,7 +36,7 @@ export const Day = Type.String({
   examples: ['2026-01-31'],
 });
 
-/** @throws Problem that names the field, for a day that does not exist */
+/** Checks a day. @throws Problem that names the field if the day does not exist */
 export function checkDay(day: string | undefined, field: string): void {
   if (day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day)
     throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
@@ -90,7 +90,7 @@ const close = changing({
     waiting: Type.Unsafe<{ day: string; reason: string } | null>({ type: ['object', 'null'] }),
   }),
   roles: MONEY,
-  // Each day is closed in a transaction of its own.
+  // Each day is closed in a separate transaction.
   effect: 'outside',
   async run(caller, { day }) {
     checkDay(day, 'day');

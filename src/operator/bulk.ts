@@ -13,8 +13,8 @@ import { CARE, MANAGE } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
 
 /**
- * The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then
- * done as a job.
+ * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a
+ * job then performs it.
  */
 
 const SERIALS_MAX = 10_000;
@@ -54,7 +54,7 @@ type BulkInput = {
   expiry?: string | undefined;
 };
 
-/** Checks what belongs together. @throws Problem */
+/** Checks the fields that depend on each other. @throws Problem */
 function check({ action, serialNumbers, batch, expiry }: BulkInput): void {
   if ((serialNumbers === undefined) === (batch === undefined))
     throw invalid('serialNumbers', 'required', 'or batch is required, and not both');
@@ -63,7 +63,7 @@ function check({ action, serialNumbers, batch, expiry }: BulkInput): void {
   if (expiry !== undefined) toEnd(expiry, 'expiry');
 }
 
-/** Every voucher that is named. @throws Problem for a batch that is unknown or larger than a job may be */
+/** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */
 async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInput): Promise<FoundVoucher[]> {
   if (serialNumbers) return findBySerials(service, serialNumbers.map(BigInt));
   const found = await findProgress(service.db, batch as string);
@@ -90,7 +90,7 @@ const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = {
   REDEEMED: '42',
 };
 
-/** Why a voucher will be declined; null where it will be changed. The job decides again. */
+/** Returns why a voucher will be declined, or null if it will be changed. The job checks again. */
 function obstacle({ state, expiresAt, balance }: FoundVoucher, { action, expiry }: BulkInput): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
   if (action === 'cancel') return CANCEL_OBSTACLES[state] ?? (balance.minor === 0n ? '42' : null);
@@ -173,7 +173,7 @@ export const bulkCancel = changing({
     start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
 });
 
-/** Puts the job in place. */
+/** Creates the job. */
 async function start(caller: Caller, operation: string, input: BulkInput) {
   check(input);
   const serials =

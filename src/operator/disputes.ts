@@ -22,7 +22,7 @@ import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';
 import { SettlementId } from './settlement-schema.ts';
 
-/** What merchants doubt of a settlement, and the answers. Neither changes a number. */
+/** Disputes of merchants about settlements, and the answers. Neither changes an amount. */
 
 export const DisputeSchema = Type.Object({
   id: Id('dispute'),
@@ -36,7 +36,7 @@ export const DisputeSchema = Type.Object({
   answeredAt: NullableTime,
 });
 
-/** A dispute as every door shows it. */
+/** Returns a dispute as every door shows it. */
 export const toDisputeJson = (each: DisputeInfo): Static<typeof DisputeSchema> => ({
   ...each,
   id: String(each.id),

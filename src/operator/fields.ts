@@ -32,7 +32,8 @@ export const TransactionId = Type.String({
 });
 
 /**
- * What no reader sees, or what changes the direction of the text: control, format and separator characters.
+ * Excludes invisible characters and those that change the direction of text: control, format and separator
+ * characters.
  */
 const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
 
@@ -51,14 +52,14 @@ export const Text = Type.String();
 export const NullableText = Nullable(Text);
 export const Count = Type.Integer({ minimum: 0 });
 
-/** A secret, which is answered once and kept nowhere. */
+/** A secret. It is returned once and not stored. */
 export const Secret = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   secret: true,
   description: 'Shown once; null where the request is repeated under its Idempotency-Key.',
 });
 
-/** What an operation answers that makes a file. It is kept nowhere. */
+/** The output of an operation that makes a file. It is not stored. */
 export type File = {
   readonly name: string;
   readonly mediaType: string;
@@ -67,15 +68,15 @@ export type File = {
 
 export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The file.' });
 
-/** Why a change is made, for the audit. */
+/** The reason for a change, for the audit. */
 export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
 
-/** The input of an operation: other fields are refused. */
+/** The input of an operation. Other fields are refused. */
 export function Input<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** What a listing takes beside its filters. */
+/** The fields of every listing besides its filters. */
 export const PAGE = {
   cursor: Type.Optional(
     Type.String({ minLength: 1, maxLength: 500, description: 'The `nextCursor` of the page before.' }),
@@ -90,12 +91,12 @@ export const PAGE = {
   ),
 };
 
-/** A page of a list, and the cursor of the next one; null on the last page. */
+/** A page of a list, and the cursor of the next page; null on the last page. */
 export function Page<Item extends TSchema>(items: Item) {
   return Type.Object({ items: Type.Array(items), nextCursor: NullableText });
 }
 
-/** @throws Problem that names the field, for a number that is no id */
+/** Returns the number of an id. @throws Problem that names the field if the text is not an id */
 export function toId(text: string, field = 'id'): number {
   const id = Number(text);
   if (id > ID_MAX) throw invalid(field, 'maximum', 'must be an id, which is at most 2147483647');
@@ -125,19 +126,23 @@ export function Start(description: string) {
   });
 }
 
-/** @throws Problem that names the field, for a date that does not exist */
+/**
+ * Returns the end of a day, or a time. @throws Problem that names the field for a date that does not exist
+ */
 export function toEnd(text: string, field: string): Date {
   return toTime(text, field, 'T23:59:59.999Z');
 }
 
-/** @throws Problem that names the field, for a date that does not exist */
+/**
+ * Returns the start of a day, or a time. @throws Problem that names the field for a date that does not exist
+ */
 export function toStart(text: string, field: string): Date {
   return toTime(text, field, 'T00:00:00.000Z');
 }
 
 /**
- * From the first moment to before `until`; null where a side is open.
- * @throws Problem that names the field, for a date that does not exist, and for an end before the beginning
+ * Returns an interval from its first moment up to, but not including, `until`; null for an open end.
+ * @throws Problem that names the field for a date that does not exist, or an end before the start
  */
 export function toSpan({ from, to }: { from?: string | null | undefined; to?: string | null | undefined }) {
   const start = from ? toStart(from, 'from') : null;
@@ -161,23 +166,23 @@ function toTime(text: string, field: string, timeOfDay: string): Date {
   return time;
 }
 
-/** The names of the parameters in a path. */
+/** Returns the names of the parameters in a path. */
 export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
-/** Whether a field of an input takes a list, a number, or a boolean: a query has texts only. */
+/** Returns the type of a field of an input. The texts of a query are converted to it. */
 export function typeOf({ properties }: TObject, field: string): string | undefined {
   const { type } = (properties[field] ?? {}) as { type?: string | readonly string[] };
   return Array.isArray(type) ? type[0] : (type as string | undefined);
 }
 
-/** The end of a page: the sort key of its last item. */
+/** The sort key of the last item of a page. */
 export type Position = readonly (string | number)[];
 
 const DIGEST_LENGTH = 12;
 
-/** What a cursor belongs to: the list and its filters. */
+/** Returns a digest of a list and its filters, to which a cursor belongs. */
 function digestOf(list: string, filters: object): string {
   return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(
     0,
@@ -185,15 +190,15 @@ function digestOf(list: string, filters: object): string {
   );
 }
 
-/** The cursor behind a position of a list. */
+/** Returns the cursor for the position of a list. */
 export function writeCursor(list: string, filters: object, position: Position): string {
   return Buffer.from(JSON.stringify([digestOf(list, filters), ...position])).toString('base64url');
 }
 
 /**
  * Reads a cursor.
- * @returns undefined where there is none: the first page
- * @throws Problem for a cursor of another list, of other filters, or of nothing
+ * @returns undefined without a cursor, for the first page
+ * @throws Problem for an invalid cursor, or one of another list or other filters
  */
 export function readCursor(list: string, filters: object, cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined;
@@ -205,7 +210,7 @@ export function readCursor(list: string, filters: object, cursor: string | undef
     )
       return position as Position;
   } catch {
-    // It is no cursor at all.
+    // The text is not a cursor.
   }
   throw invalid(
     'cursor',
@@ -215,9 +220,9 @@ export function readCursor(list: string, filters: object, cursor: string | undef
 }
 
 /**
- * Cuts a page out of rows that were read with one row more than its limit.
- * @param position the sort key of an item
- * @param scannedTo where the rows end before the list does: the position of the last row that was looked at
+ * Cuts a page out of rows that were read with one row more than the limit.
+ * @param position returns the sort key of an item
+ * @param scannedTo the position of the last row that was read, if reading stopped before the end of the list
  */
 export function pageOf<Item>(
   list: string,
@@ -239,12 +244,12 @@ export const Currency = Type.String({
   examples: ['USD'],
 });
 
-/** An amount above zero, in major units; the core refuses more decimals than the currency has. */
+/** An amount above zero, in major units. The core refuses more decimals than the currency has. */
 export function Amount(description: string) {
   return Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999_999_999, description, examples: [25] });
 }
 
-/** @throws Problem that names the field, for what is no currency */
+/** Returns the decimals of a currency. @throws Problem that names the field if the currency does not exist */
 export function requireDecimals(currency: string, field = 'currency'): number {
   const decimals = decimalsOf(currency);
   if (decimals === undefined)
@@ -252,7 +257,10 @@ export function requireDecimals(currency: string, field = 'currency'): number {
   return decimals;
 }
 
-/** An amount in minor units. @throws Problem that names the field, for more decimals than the currency has */
+/**
+ * Returns an amount in minor units. @throws Problem that names the field for more decimals than the currency
+ * has
+ */
 export function minorOf(value: number, currency: string, field: string): bigint {
   const decimals = requireDecimals(currency);
   try {
@@ -274,7 +282,9 @@ export function Percent(description: string) {
   return Type.Number({ minimum: 0, maximum: 100, description, examples: [2.5] });
 }
 
-/** Percent as parts per million. @throws Problem that names the field, for more than four decimals */
+/**
+ * Returns a percentage as parts per million. @throws Problem that names the field for more than four decimals
+ */
 export function toPpm(percent: number, field: string): number {
   const decimal = parseDecimal(String(percent));
   if (!decimal || decimal.scale > PERCENT_DECIMALS)

@@ -35,7 +35,10 @@ import { invalid, notFound, Problem } from './problem.ts';
 import { countSince } from './queries.ts';
 import { VOUCHER_STATES } from './vouchers.ts';
 
-/** A lookup reveals which codes exist: more in a minute are not support. */
+/**
+ * The limit of searches by code per minute. A search reveals whether a code exists, and support needs no
+ * more.
+ */
 const LOOK_UPS_MAX = 30;
 const MINUTE_MS = 60_000;
 
@@ -78,7 +81,7 @@ type PageInput = {
   limit?: number | undefined;
 };
 
-/** A page of the vouchers of a batch, or of all batches. */
+/** Returns a page of the vouchers of a batch, or of all batches. */
 async function page({ service }: Caller, { batch, state, cursor, limit = 50 }: PageInput) {
   const filters = { batch, state };
   const [after = '0'] = readCursor('vouchers', filters, cursor) ?? [];
@@ -151,7 +154,7 @@ const find = changing({
   },
 });
 
-/** Looks codes up, with an entry in the audit. @throws Problem `too-many-requests` */
+/** Finds the vouchers of a code, with an entry in the audit. @throws Problem `too-many-requests` */
 async function byCode(caller: Caller, code: string | undefined, masked: string | undefined) {
   const { service, principal } = caller;
   if (principal.kind !== 'command-line') {
@@ -182,7 +185,7 @@ type Deed = {
   transactionId?: string | undefined;
 };
 
-/** What a reference or a transaction names: vouchers, or a batch. */
+/** Finds the vouchers or the batch of a reference or a transaction. */
 async function byDeed({ service }: Caller, { reference, merchantId, transactionId }: Deed) {
   if (reference !== undefined) {
     if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');

@@ -43,7 +43,7 @@ const FloatSchema = Type.Object({
 
 export type Float = Static<typeof FloatSchema>;
 
-/** The currency of an operation on a float: that of the product DEFAULT unless given. */
+/** Returns the currency of an operation on a float: by default that of the product DEFAULT. */
 export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
   const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
   requireDecimals(currency);

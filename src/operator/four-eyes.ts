@@ -13,42 +13,42 @@ import { countPeople, listOwnEntries } from './queries.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /**
- * What one person proposes and another one approves (docs/people.md, "Four eyes"). The whole list stands
- * here.
+ * The complete list of operations that one person proposes and another one approves (docs/how-to/people.md,
+ * "Four eyes").
  */
 
 type Input = Readonly<Record<string, unknown>>;
 
 type Rule = {
-  /** Whether this input needs it; left out: every input does. */
+  /** Returns whether an input needs approval. Without this function, every input does. */
   readonly applies?: (input: Input, settings: Settings, service: Service) => boolean | Promise<boolean>;
-  /** Roles that may propose it, beside those that may perform it. */
+  /** Roles that may propose the operation, besides those that may perform it. */
   readonly proposers?: readonly Role[];
 };
 
 const isLarge: Rule['applies'] = ({ amount }, { approvalAmount }) =>
   Math.abs(Number(amount)) > approvalAmount;
 
-/** Without an amount, all that the voucher holds is paid out. */
+/** Without an amount, the whole balance of the voucher is paid out. */
 const isLargeCashOut: Rule['applies'] = async ({ amount, serialNumber }, { approvalAmount }, service) => {
   if (amount !== undefined) return Number(amount) > approvalAmount;
   const { balance } = await showVoucher(service, BigInt(String(serialNumber)));
   return toNumber(balance) > approvalAmount;
 };
 
-/** What counts is by how much the redemption changes. */
+/** The relevant amount is the difference between the old and the new redemption. */
 const isLargeCorrection: Rule['applies'] = async ({ amount, transactionId }, { approvalAmount }, service) => {
   const entry = await findEntry(service, String(transactionId));
   return entry !== undefined && Math.abs(toNumber(entry.amount) - Number(amount)) > approvalAmount;
 };
 
-/** A merchant may begin with money on its float. */
+/** A new merchant may receive money on its float. */
 const isLargeFloat: Rule['applies'] = ({ float = 0 }, { approvalAmount }) => Number(float) > approvalAmount;
 
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
 
-/** Users with one of these roles can approve what moves money. */
+/** Users with one of these roles can approve movements of money. */
 const POWERFUL = ['owner', 'finance'];
 const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL.includes(String(role)));
 
@@ -86,22 +86,25 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settings.set': {},
 };
 
-/** What the command line does alone only by breaking the glass: it says who counts as another person. */
+/**
+ * Operations that the command line performs alone only by breaking the glass: they decide who counts as
+ * another person.
+ */
 const GLASS_ONLY: readonly string[] = ['user.confirm'];
 
 type Named = Pick<AnyOperation, 'name'>;
 
 const ruleOf = ({ name }: Named): Rule | undefined => RULES[name];
 
-/** The operations whose every input is approved by another person: those of the risk `four-eyes`. */
+/** The operations that need approval whatever the input: those of the risk `four-eyes`. */
 export const ALWAYS_APPROVED: readonly string[] = Object.keys(RULES).filter((name) => !RULES[name]?.applies);
 
-/** The roles that may propose an operation, beside those that may perform it. */
+/** Returns the roles that may propose an operation, besides those that may perform it. */
 export const proposersOf = (operation: Named): readonly Role[] => ruleOf(operation)?.proposers ?? [];
 
 /**
- * Whether somebody may propose an operation that their roles do not permit. A merchant's people propose
- * nothing.
+ * Returns whether somebody may propose an operation that their roles do not permit. Users of a merchant may
+ * not.
  */
 export function mayPropose(
   operation: Named,
@@ -111,8 +114,8 @@ export function mayPropose(
 }
 
 /**
- * Whether an operation with this input has to be approved. What a merchant's people do concerns that
- * merchant alone.
+ * Returns whether an operation with this input needs approval. Operations of a merchant's users concern only
+ * that merchant, and need none.
  */
 export async function needsApproval(
   operation: Named,
@@ -125,8 +128,8 @@ export async function needsApproval(
 }
 
 /**
- * Whether an account of the machine has to break the glass: once two people could approve, or one has
- * chosen to wait. Before that, the command line is how an operator begins.
+ * Returns whether an account of the machine has to break the glass: once two people could approve, or once
+ * the operator has chosen the delay. Until then, the operator sets the service up with the command line.
  */
 async function isGlassClosed({ db }: Service): Promise<boolean> {
   const [row] = await db.query<{ people: number }>(countPeople());
@@ -135,7 +138,7 @@ async function isGlassClosed({ db }: Service): Promise<boolean> {
 
 /**
  * Checks that the command line may perform an operation alone.
- * @throws Problem `approval-required` where another person has to approve it
+ * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireGlass(
   operation: Named,
@@ -158,9 +161,9 @@ export async function requireGlass(
   );
 }
 
-/** The effect of an operation: the changes that it makes, as the audit shows them. */
+/** The effect of an operation: its changes, as the audit shows them. */
 
-/** A change that an operation would make, as the audit would tell it. */
+/** A change that an operation would make, as the audit would show it. */
 export type Effect = {
   readonly action: string;
   readonly subject: string;
@@ -171,10 +174,10 @@ export type Effect = {
 export type Fields = Record<string, unknown>;
 type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
 
-/** JSON that was stored, or null. */
+/** Parses stored JSON, or returns null. */
 export const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
-/** JSON in one spelling: names in order. */
+/** Returns JSON in canonical form, with names in order. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each) && !(each instanceof Date)
@@ -183,13 +186,13 @@ export function canonical(value: unknown): string {
   );
 }
 
-/** A service that works in a transaction. */
+/** Returns a service that works in a transaction. */
 export function inside(service: Service, tx: Parameters<typeof within>[1]): Service {
   const db = within(service.db, tx);
   return createService({ ...service, db, readDb: db });
 }
 
-/** What a transaction has changed so far. */
+/** Returns the changes that a transaction has made so far. */
 export async function readEffect(tx: Queries): Promise<Effect[]> {
   const rows = await tx.query<EntryRow>(listOwnEntries());
   return rows.map(({ action, subject, before, after }) => ({
@@ -201,9 +204,9 @@ export async function readEffect(tx: Queries): Promise<Effect[]> {
 }
 
 /**
- * What an operation would change: it is performed in a transaction that is rolled back.
- * @returns null for one that calls outside of the database
- * @throws Problem, Refusal where it could not be performed now
+ * Returns the changes that an operation would make. It is performed in a transaction that is rolled back.
+ * @returns null for an operation that calls something outside the database
+ * @throws Problem or Refusal if it could not be performed now
  */
 export async function previewEffect(
   operation: AnyOperation,
@@ -226,7 +229,8 @@ export async function previewEffect(
 }
 
 /**
- * What must be as the maker saw it: what there was before. New rows get other numbers each time.
+ * Returns the part of an effect that must not differ from the one the maker saw: the values before the
+ * changes. New rows get other numbers each time.
  */
 function foundIn(effect: readonly Effect[] | null): string {
   return canonical(
@@ -237,7 +241,8 @@ function foundIn(effect: readonly Effect[] | null): string {
 }
 
 /**
- * @throws Problem `effect-changed` that carries the new effect, where it is not the one that was confirmed
+ * Checks that an effect is the confirmed one.
+ * @throws Problem `effect-changed` with the new effect if it is not
  */
 export function requireSameEffect(confirmed: readonly Effect[] | null, effect: readonly Effect[]): void {
   if (foundIn(confirmed) === foundIn(effect)) return;

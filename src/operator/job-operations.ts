@@ -190,7 +190,7 @@ const startVerify = changing({
     ),
 });
 
-/** What every process that works in the background can run. */
+/** The jobs that every process with background work can run. */
 export const JOB_RUNS: JobRuns = {
   ...BULK_RUNS,
   'ledger.reconcile': {

@@ -21,7 +21,7 @@ export const JobSchema = Type.Object({
 
 export type Job = Static<typeof JobSchema>;
 
-/** A job as every door shows it. */
+/** Returns a job as every door shows it. */
 export function toJobJson(row: JobRow): Job {
   return {
     id: String(row.id),

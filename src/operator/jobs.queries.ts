@@ -25,13 +25,13 @@ export function findJobRow(id: number): Sql {
   return sql`select * from operator_jobs where id = ${id}`;
 }
 
-/** Newest first, before an id. */
+/** Lists jobs before an id, newest first. */
 export function listJobRows(before: number | null, limit: number): Sql {
   return sql`
 select * from operator_jobs where ${before}::int is null or id < ${before} order by id desc limit ${limit}`;
 }
 
-/** Takes the oldest job that waits, or whose process has died; no row where there is none. */
+/** Takes the oldest job that waits or whose process has died. Returns no row if there is none. */
 export function takeJob(id: number | null, now: Date, leaseMs: number): Sql {
   return sql`
 update operator_jobs set state = 'RUNNING', started_at = coalesce(started_at, ${now}),
@@ -45,7 +45,7 @@ where id = (
 returning *`;
 }
 
-/** Keeps a job and counts its rows; `canceled` where it was asked to stop. */
+/** Extends the lease of a job and counts its rows. Returns `canceled` if the job has been canceled. */
 export function extendJob(id: number, now: Date, leaseMs: number): Sql {
   return sql`
 update operator_jobs j set leased_until = ${now}::timestamptz + ${leaseMs} * interval '1 millisecond',
@@ -74,7 +74,7 @@ update operator_jobs set state = ${state}, result = ${result}, failure = ${failu
 where id = ${id} and state = 'RUNNING'`;
 }
 
-/** Cancels a job: one that waits at once, one that runs after its present row. */
+/** Cancels a job: a waiting job at once, a running job after its current row. */
 export function cancelJobRow(id: number, now: Date): Sql {
   return sql`
 update operator_jobs set asked_to_cancel = true,
@@ -83,14 +83,14 @@ update operator_jobs set asked_to_cancel = true,
 where id = ${id} and state in ('WAITING', 'RUNNING') returning *`;
 }
 
-/** The rows that are still to be done. */
+/** Lists the rows that are not done. */
 export function listOpenRows(id: number, limit: number): Sql {
   return sql`
 select number, subject from operator_job_rows where job_id = ${id} and outcome is null order by number
   limit ${limit}`;
 }
 
-/** Locks a row, so that two processes never work on it; no row where it is done. */
+/** Locks a row, so that two processes never work on it. Returns no row if the row is done. */
 export function lockJobRow(id: number, number: number): Sql {
   return sql`
 select subject from operator_job_rows where job_id = ${id} and number = ${number} and outcome is null

@@ -18,9 +18,8 @@ import type { Caller } from './operations.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Long work, in the background: row by row, or as a whole. Each row is a transaction of its own, which
- * also writes down what came of it: whatever is interrupted goes on behind the last row that was done,
- * and no row is done twice.
+ * Long work in the background, row by row or as a whole. Each row is a separate transaction that also stores
+ * the result. An interrupted job continues after the last row that was done, and no row is done twice.
  */
 
 type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
@@ -41,20 +40,20 @@ export type JobRow = {
   readonly failure: string | null;
 };
 
-/** What a job does: with each of its subjects, or at once. */
+/** The work of a job: for each of its subjects, or as a whole. */
 type JobRun =
   | { row(operator: Operator, input: never, subject: string): Promise<void> }
   | { whole(operator: Operator, input: never): Promise<unknown> };
 
-/** By the name of the operation. */
+/** The work of each job, by the name of the operation. */
 export type JobRuns = Readonly<Record<string, JobRun>>;
 
 const LEASE_MS = 15_000;
 const POLL_MS = 500;
-/** Rows between two looks at whether the job was canceled. */
+/** The number of rows between two checks whether the job was canceled. */
 const CHUNK = 20;
 
-/** Puts a job in place, in the transaction of its request. */
+/** Creates a job in the transaction of its request. */
 export async function createJob(
   tx: Queries,
   { service, actor }: Caller,
@@ -101,8 +100,8 @@ export function startJobs(service: Service, runs: JobRuns): { stop(): Promise<vo
 }
 
 /**
- * Runs a job that waits: a given one, or the oldest.
- * @returns false where there is none
+ * Runs a given job, or the oldest one that waits.
+ * @returns false if there is none
  */
 export async function runJob(
   service: Service,
@@ -138,7 +137,7 @@ export async function runJob(
   }
 }
 
-/** Keeps the lease of a job while it is worked on as a whole. */
+/** Extends the lease of a job while it runs as a whole. */
 async function keeping<T>({ db, clock }: Service, id: number, run: () => Promise<T>): Promise<T> {
   const timer = setInterval(
     () => void db.query(extendJob(id, clock(), LEASE_MS)).catch(() => {}),
@@ -151,7 +150,9 @@ async function keeping<T>({ db, clock }: Service, id: number, run: () => Promise
   }
 }
 
-/** @returns how the job ended; undefined where it was interrupted, and goes on later */
+/**
+ * Runs the rows of a job. @returns the job's final state; undefined if it was interrupted and continues later
+ */
 async function runRows(
   service: Service,
   id: number,
@@ -171,7 +172,7 @@ async function runRows(
   }
 }
 
-/** A row that is declined is written down with the reason; anything else that goes wrong ends the job. */
+/** Runs a row. If the row is declined, the reason is stored; any other error ends the job. */
 async function runRow(
   service: Service,
   id: number,

@@ -63,7 +63,7 @@ function toJson(merchant: MerchantInfo): Merchant {
   };
 }
 
-/** @throws Problem where there is no such merchant */
+/** Returns a merchant. @throws Problem if there is no such merchant */
 export async function requireMerchant(
   { service: { db } }: Caller,
   text: string,

@@ -22,8 +22,8 @@ import { type Caller, changing, tableOf } from './operations.ts';
 import { MONEY } from './principal.ts';
 
 /**
- * What takes money off a float or changes that of a voucher. Each has a reference of the operator, under
- * which it is booked once.
+ * Operations that take money off a float or change the balance of a voucher. Each has a reference of the
+ * operator, under which it is booked once.
  */
 
 export const Reference = Line(100, 'Your reference: a repetition under it books once.', 'case-81');

@@ -3,66 +3,67 @@ import type { Operator } from '../context.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
 
 /**
- * The form in which every operation is declared once (docs/reference/operator-api.md). From these
- * declarations come the routes of /operator/v1 and /portal/v1 and their OpenAPI documents; the command
+ * The declaration of operations (docs/reference/operator-api.md). Each operation is declared once. The routes
+ * of /operator/v1 and /portal/v1 and their OpenAPI documents are made from these declarations. The command
  * line performs the same functions.
  */
 
 /**
- * `plain`: the role is enough. `step-up`: a second factor within five minutes. `four-eyes`: another
+ * `plain`: the role is sufficient. `step-up`: a second factor within five minutes. `four-eyes`: another
  * person approves.
  */
 type Risk = 'plain' | 'step-up' | 'four-eyes';
 
 /**
- * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its
- * entry in the audit. `outside` calls something beside the database, and manages its own transactions.
+ * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its entry
+ * in the audit. `outside` calls something outside the database, or manages its own transactions.
  */
 type Effect = 'read' | 'change' | 'outside';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/**
- * Who asked for an operation, with which service: what the core takes as an operator, and the principal
- * behind it.
- */
+/** The caller of an operation: an operator, as the core needs it, and the principal behind it. */
 export type Caller = Operator & {
   readonly principal: Principal;
   /**
-   * The user that approved what the principal proposed, and is answered; null for the machine; undefined
-   * where nobody did.
+   * The user who approved the proposal and receives the answer. Null for the machine; undefined without an
+   * approval.
    */
   readonly checkerId?: number | null;
 };
 
 export type Operation<Input extends TObject = TObject, Output extends TSchema = TSchema> = {
-  /** Such as `merchant.suspend`: a noun and a verb. */
+  /** A noun and a verb, such as `merchant.suspend`. */
   readonly name: string;
   /** One line. */
   readonly summary: string;
   readonly description?: string;
-  /** Below /operator/v1 or /portal/v1. A parameter, `:id`, is a field of the input. */
+  /** A path below /operator/v1 or /portal/v1. A parameter such as `:id` is a field of the input. */
   readonly method: Method;
   readonly path: string;
-  /** The words of the command that performs it, or why there is none. */
+  /** The words of the command that performs the operation, or the reason why there is none. */
   readonly command: string | { readonly none: string };
   readonly input: Input;
-  /** A property with the option `secret: true` is answered once, and never stored. */
+  /** A property with the option `secret: true` is returned once, and never stored. */
   readonly output: Output;
   readonly roles: readonly (Role | PortalRole)[];
   readonly risk: Risk;
-  /** The risk where it depends on the input, such as an amount above a limit. Never below `risk`. */
+  /**
+   * Returns the risk if it depends on the input, such as an amount above a limit. It is never below `risk`.
+   */
   readonly riskOf?: (caller: Caller, input: Static<Input>) => Promise<Risk>;
-  /** The action in the audit; null where nothing changes. */
+  /** The action in the audit; null if nothing changes. */
   readonly audit: string | null;
   readonly effect: Effect;
-  /** 200 unless set. */
+  /** 200 by default. */
   readonly status?: 200 | 201 | 202;
-  /** The media types of the file that it answers with, in place of JSON. */
+  /** The media types of the file that is returned instead of JSON. */
   readonly files?: readonly string[];
-  /** Whether it reads so much that one at a time is performed, apart from quick reads. */
+  /**
+   * Whether the operation reads so much that only one such operation runs at a time, apart from quick reads.
+   */
   readonly isHeavy?: boolean;
-  /** The largest body that it takes, where that is more than others take. */
+  /** The largest body that the operation takes, if it is above the usual limit. */
   readonly bodyMaxBytes?: number;
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
@@ -90,10 +91,12 @@ export function changing<Input extends TObject, Output extends TSchema>(
   return { risk: 'plain', audit: definition.name, effect: 'change', ...definition };
 }
 
-/** An operation of a table, whose types are known to itself only: its input is checked before it runs. */
+/**
+ * An operation of a table. Only the operation itself knows its types, so its input is checked before it runs.
+ */
 export type AnyOperation = Operation;
 
-/** A table loses which input is whose. */
+/** Makes a table of operations. The table does not keep their types. */
 export function tableOf(...operations: readonly { readonly name: string }[]): readonly AnyOperation[] {
   return operations as unknown as readonly AnyOperation[];
 }

@@ -13,40 +13,43 @@ import { claimRequest, findRequest, finishRequest, forgetRequest } from './queri
 import { checkInput } from './validate.ts';
 
 /**
- * Reads take turns: two at a time, and heavy ones apart from them, one at a time, so that what is quick does
- * not wait for a report. While tills are busy, both rest (docs/explanation/performance.md, "A large
+ * The queues of reads. Two quick reads run at a time, and one heavy read beside them, so that quick reads do
+ * not wait for a report. Both pause while tills are busy (docs/explanation/performance.md, "A large
  * database").
  */
 type Lanes = { readonly quick: Turns; readonly heavy: Turns };
 
 const lanesOf = new WeakMap<Service, Lanes>();
 
-/** A report takes about a second, a list some milliseconds: more would outlast their clients. */
+/**
+ * The most reads in each queue. A report takes about a second and a list some milliseconds, so the clients of
+ * further reads would time out.
+ */
 const INSIDE_MAX = { quick: 200, heavy: 21 };
 
-/** What a door hands over: who asks for what. */
+/** A request from a door. */
 export type Request = {
   readonly service: Service;
   readonly principal: Principal;
   readonly input: unknown;
   /** A write under the same key is performed once. */
   readonly idempotencyKey?: string | undefined;
-  /** Why, where the input has no reason of its own. */
+  /** The reason, if the input has no such field. */
   readonly reason?: string | null;
 };
 
-/** What came of it. */
+/** The result of a request. */
 export type Performed<Output = unknown> = {
   readonly output: Output;
   readonly replayed: boolean;
-  /** Whether it was not performed, but proposed to another person. */
+  /** Whether the operation was proposed to another person instead of performed. */
   readonly proposed?: boolean;
 };
 
 /**
- * Performs an operation: checks the role, the input and the risk, then runs it, a change in one
- * transaction with its Idempotency-Key.
- * @throws Problem; Refusal of the core. Nothing has changed then.
+ * Performs an operation. It checks the role, the input and the risk, then runs the operation. A change runs
+ * in one transaction with its Idempotency-Key.
+ * @throws Problem, or Refusal of the core. Nothing has changed then.
  */
 export async function perform(operation: AnyOperation, request: Request): Promise<Performed> {
   const { principal } = request;
@@ -79,7 +82,7 @@ async function read(operation: AnyOperation, caller: Caller, input: Fields): Pro
   return lanes[lane].run(() => operation.run(caller, input));
 }
 
-/** Whether a principal may call an operation, whatever its input. */
+/** Returns whether a principal may call an operation, whatever the input. */
 function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
   return principal.roles.some((role) => roles.includes(role));
 }
@@ -92,8 +95,8 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
 }
 
 /**
- * Checks what an operation asks for beside a role. An account of the machine has every right of the
- * machine already; what it does is in the audit.
+ * Checks the requirements of an operation besides the role. An account of the machine already has every right
+ * on it, and its operations are in the audit.
  * @returns whether another person has to approve it
  */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
@@ -123,7 +126,9 @@ type Claim = {
   readonly fingerprint: Buffer;
 };
 
-/** The fingerprint is keyed: nobody who reads the table can guess what was sent. */
+/**
+ * Returns the claim of a request. The fingerprint is keyed, so a reader of the table cannot guess the input.
+ */
 function claimOf(operation: AnyOperation, { service, principal }: Caller, key: string, input: object): Claim {
   const text = JSON.stringify([
     operation.name,
@@ -139,7 +144,8 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
 }
 
 /**
- * Claims a key. @returns what the first request under it was answered, or undefined where this is the first
+ * Claims a key.
+ * @returns the answer to the first request under it, or undefined if this is the first
  */
 async function claim(
   tx: Queries,
@@ -204,7 +210,10 @@ async function performProposal(
   }
 }
 
-/** A request that breaks off after its effect leaves its key claimed: it is not performed again under it. */
+/**
+ * Performs an operation outside a transaction. If it fails after its effect, its key stays claimed, so that
+ * it is not performed again under that key.
+ */
 async function performOutside(
   operation: AnyOperation,
   caller: Caller,
@@ -220,12 +229,12 @@ async function performOutside(
     await db.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
     return { output, replayed: false };
   } catch (error) {
-    // What was declined has changed nothing.
+    // A declined operation has changed nothing.
     if (error instanceof Problem || error instanceof Refusal)
       await db.query(forgetRequest(claimed.actor, claimed.key));
     throw error;
   }
 }
 
-/** The fields of an input, checked. */
+/** The checked fields of an input. */
 type Fields = Record<string, unknown>;

@@ -4,7 +4,7 @@ import type { AnyOperation, Caller, Operation } from './operations.ts';
 import type { PortalRole } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 
-/** How an operation of the operator becomes one of a merchant's portal. */
+/** The binding of the operator's operations to a merchant's portal. */
 
 export const ALL: readonly PortalRole[] = [
   'owner',
@@ -31,14 +31,15 @@ type Binding = {
   readonly path: string;
   readonly roles: readonly PortalRole[];
   /**
-   * What the operation names by an id, and the merchant that it belongs to; undefined where there is none.
+   * The thing that the operation names by an id. `of` returns its merchant, or undefined if it does not
+   * exist.
    */
   readonly owner?: {
     readonly noun: string;
     readonly field: string;
     of(caller: Caller, id: string): Promise<number | null | undefined>;
   };
-  /** The field that holds the merchant. */
+  /** The field that contains the merchant. */
   readonly merchant?: string;
 };
 

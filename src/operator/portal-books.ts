@@ -10,7 +10,7 @@ import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts'
 import { settlementDocuments } from './settlement-documents.ts';
 import { pageOfSettlementsJson, settlements } from './settlements.ts';
 
-/** What a merchant sees of the books: its settlements, once they are approved, and its statements. */
+/** The books as a merchant sees them: its approved settlements, and its statements. */
 
 const ofSettlement = {
   noun: 'settlement',
@@ -19,7 +19,7 @@ const ofSettlement = {
     (await findVisibleSettlement(service.readDb, toId(id)))?.merchantId,
 };
 
-/** The reports of the books that are about one merchant. */
+/** The reports that can be restricted to one merchant. */
 const REPORTS_OF_MERCHANTS = ['R6', 'float-statement', 'R7', 'settlement-statement'] as const;
 
 function ownReport<Output extends TSchema>(

@@ -25,8 +25,8 @@ import { users } from './users.ts';
 import { webhooks } from './webhooks.ts';
 
 /**
- * What a merchant's own people and tokens can do: the operations of the operator, bound to their
- * merchant. What belongs to another merchant is answered like what does not exist.
+ * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant. For
+ * the things of another merchant, the answer is the same as for things that do not exist.
  */
 
 const ofBatch = {
@@ -56,7 +56,10 @@ const ofUser = {
   of: async ({ service }: Caller, id: string) => (await findUser(service.db, toId(id)))?.merchantId,
 };
 
-/** Guesses at the portal count for all of a merchant's people together, like those of one API key. */
+/**
+ * Returns the name under which wrong PINs are counted. All users of a merchant share one count, as for an API
+ * key.
+ */
 const guesserOf = (merchantId: string) => `portal-${merchantId}`;
 
 const checkVoucher = operation({
@@ -85,7 +88,7 @@ const checkVoucher = operation({
   roles: ALL,
   risk: 'plain',
   audit: null,
-  // The count of wrong PINs must stay whatever is answered.
+  // The transaction must not be rolled back with the answer: the count of wrong PINs has to stay.
   effect: 'read',
   async run(caller, { code, pin }) {
     const context = await contextOf(caller);
@@ -139,7 +142,7 @@ const ownChanges = operation({
   roles: ['owner', 'viewer'],
   async run(caller, input) {
     const page = await audits.list.run(caller, { ...input, subject: `merchant ${ownIdOf(caller)}` });
-    // From where the operator works is not the merchant's to know.
+    // The merchant does not learn from where the operator works.
     const items = page.items.map(({ origin: _origin, hash: _hash, actorId: _actorId, ...entry }) => entry);
     return { ...page, items };
   },

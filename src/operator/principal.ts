@@ -4,56 +4,58 @@ import type { Actor, ActorKind, Service } from '../context.ts';
 import { containing } from '../network.ts';
 import { findTokenRow, touchToken } from './queries.ts';
 
-/** The roles of people and tokens. Rights of several roles add up. */
+/** The roles of people and tokens. The rights of several roles add up. */
 export const ROLES = ['owner', 'finance', 'support', 'operations', 'developer', 'auditor'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The roles of a merchant's own people, in its portal. */
+/** The roles of a merchant's own users in its portal. */
 export const PORTAL_ROLES = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'] as const;
 export type PortalRole = (typeof PORTAL_ROLES)[number];
 
 /**
- * Who calls an operation: a token, a user by its session, or an account of the machine by the command
- * line, which may break the glass: then it performs alone what two people would have to agree on.
+ * The caller of an operation: a token, a user with a session, or an account of the machine on the command
+ * line. The command line may break the glass, and then performs alone what two people would have to agree on.
  */
 export type Principal = {
   readonly kind: Exclude<ActorKind, 'service'>;
-  /** Of the token or the user; null for the command line. */
+  /** The id of the token or the user; null for the command line. */
   readonly id: string | null;
-  /** The user, or the one that made the token; null for the command line and the tokens that it made. */
+  /** The user, or the creator of the token; null for the command line and for tokens that it created. */
   readonly userId: number | null;
-  /** As the audit names it. */
+  /** The name in the audit. */
   readonly name: string;
   readonly roles: readonly (Role | PortalRole)[];
-  /** The merchant whose user or token it is; null for the operator's own. */
+  /** The merchant that the user or token belongs to; null for those of the operator. */
   readonly merchantId: number | null;
-  /** From where: an address, or the account and the machine. */
+  /** The origin of the request: an address, or the account and the machine. */
   readonly origin: string;
   /** Null for the command line. */
   readonly requestId: string | null;
   /**
-   * Whether it may run operations of the risk `step-up`: a second factor was given within five minutes,
-   * or the token carries the right.
+   * Whether the principal may run operations of the risk `step-up`: a second factor was given within five
+   * minutes, or the token carries the right.
    */
   readonly steppedUp: boolean;
 };
 
-/** The actor of a principal's changes. */
+/** Returns the actor of a principal's changes. */
 export function actorOf({ kind, id, name, origin, requestId }: Principal, reason: string | null): Actor {
   return { kind, id, name, origin, requestId, reason };
 }
 
-/** Which roles may do what: the rows of the table of rights (docs/reference/operator-api.md, "Roles"). */
+/**
+ * The roles that each right needs: the rows of the table of rights (docs/reference/operator-api.md, "Roles").
+ */
 
 /** Everything, with codes masked. */
 export const SEE = ['owner', 'finance', 'operations', 'auditor'] as const;
-/** Vouchers, transactions, merchants, and what belongs to them. */
+/** Vouchers, transactions, merchants, and everything that belongs to them. */
 export const SEE_VOUCHERS = ['owner', 'finance', 'support', 'operations', 'auditor'] as const;
 /** API keys and webhooks. */
 export const SEE_KEYS = ['owner', 'finance', 'operations', 'developer', 'auditor'] as const;
 /** Block, unblock, unlock a PIN, extend and replace vouchers. */
 export const CARE = ['owner', 'support', 'operations'] as const;
-/** Floats and corrections: whatever moves money. */
+/** Floats and corrections: everything that moves money. */
 export const MONEY = ['owner', 'finance'] as const;
 /** Merchants, products, limits and batches. */
 export const MANAGE = ['owner', 'operations'] as const;
@@ -64,12 +66,12 @@ export const GOVERN = ['owner'] as const;
 export const SEE_TOKENS = ['owner', 'auditor'] as const;
 /** Export the books. */
 export const EXPORT = ['owner', 'finance', 'auditor'] as const;
-/** Prove the books and the audit. */
+/** Verify the books and the audit. */
 export const VERIFY = ['owner', 'finance', 'operations', 'auditor'] as const;
 
 /**
- * Tokens for machines: `scrop_`, 43 characters of 256 random bits, and 6 of a checksum, so that secret
- * scanners recognize one.
+ * The prefix of tokens for machines. It is followed by 43 characters of 256 random bits, and 6 of a checksum,
+ * so that secret scanners recognize a token.
  */
 
 const PREFIX = 'scrop_';
@@ -77,7 +79,7 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const FORM = /^scrop_[0-9A-Za-z]{49}$/;
-/** The last use is written down at most this often. */
+/** The shortest interval between two updates of the last use. */
 const TOUCH_MS = 60_000;
 
 export type Token = {
@@ -86,7 +88,7 @@ export type Token = {
   readonly roles: readonly (Role | PortalRole)[];
   readonly merchantId: number | null;
   readonly stepUp: boolean;
-  /** Who made it, if that was a person. */
+  /** The user who created the token; null if no person did. */
   readonly userId: number | null;
 };
 
@@ -111,28 +113,29 @@ function base62(number: bigint, length: number): string {
 
 const checksumOf = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
 
-/** A new token, which is shown once. */
+/** Returns a new token, which is shown once. */
 export function newToken(): string {
   const body = PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
   return body + checksumOf(body);
 }
 
-/**
- * Whether a text has the form of a token and its checksum: anything else is not worth a look at the database.
- */
+/** Returns whether a text has the form and the checksum of a token. Other texts need no database query. */
 function isToken(text: string): boolean {
   return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
 
-/** How a token is stored. A slow hash protects guessable secrets; 256 random bits need none. */
+/**
+ * Returns the hash under which a token is stored. A slow hash protects guessable secrets; 256 random bits
+ * need none.
+ */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
 /**
- * The token of a text.
- * @param ip where it was sent from
- * @returns undefined for one that is unknown, expired, revoked, or not valid from there
+ * Finds the token of a text.
+ * @param ip the address that sent it
+ * @returns undefined for a token that is unknown, expired, revoked, or not valid from that address
  */
 export async function findToken(
   { db, clock }: Service,

@@ -1,6 +1,9 @@
 import type { FieldError } from '../refusal.ts';
 
-/** Why an operation was not performed, beside the refusals of the core. Every door answers each of them. */
+/**
+ * The reasons why an operation is not performed, besides the refusals of the core. Every door has an answer
+ * to each.
+ */
 const TITLES = {
   unauthorized: 'Sign in, or send a valid token',
   forbidden: 'The role does not permit this operation',
@@ -18,18 +21,18 @@ const TITLES = {
 
 export type ProblemCode = keyof typeof TITLES;
 
-/** Codes in the order of the documentation. */
+/** The codes in the order of the documentation. */
 export const PROBLEM_CODES = Object.keys(TITLES) as readonly ProblemCode[];
 
 /**
- * Nothing has changed when it is thrown. The message says what is wrong and what to do, and never repeats
- * a value.
+ * The error of an operation that was not performed. Nothing has changed when it is thrown. The message says
+ * what is wrong and what to do, and never repeats a value.
  */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[] | undefined;
-  /** What else the problem document carries. */
+  /** Further fields of the problem document. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -49,12 +52,12 @@ export class Problem extends Error {
   }
 }
 
-/** A request with one field that is wrong. */
+/** Returns the problem of a request with one wrong field. */
 export function invalid(field: string, rule: string, message: string): Problem {
   return new Problem('invalid', `${field} ${message}`, [{ field, rule, message }]);
 }
 
-/** What an operation names does not exist. */
+/** Returns the problem of an operation whose subject does not exist. */
 export function notFound(subject: string): Problem {
   return new Problem('not-found', `there is no ${subject}`);
 }

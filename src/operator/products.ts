@@ -91,7 +91,7 @@ function toJson(product: ProductInfo): Product {
   };
 }
 
-/** @throws Problem where there is no such product */
+/** Returns a product. @throws Problem if there is no such product */
 export async function requireProduct({ service: { db } }: Caller, code: string): Promise<ProductInfo> {
   const product = await findProduct(db, code);
   if (!product) throw notFound(`product ${code}`);

@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** How often an actor did something since a time, counted up to a limit. */
+/** Counts the entries of an actor with an action since a time, up to a limit. */
 export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
   return sql`
 select count(*)::int as count from (
@@ -20,14 +20,17 @@ on conflict (name) do update set value = excluded.value, changed_at = excluded.c
 }
 
 /**
- * Setting after setting: of two changes at once, the second one finds what the first one left. The number is
- * this lock's own.
+ * Lets one change of settings run at a time, so that the second change finds the result of the first. No
+ * other lock has this number.
  */
 export function lockSettings(): Sql {
   return sql`select pg_advisory_xact_lock(7311990021)`;
 }
 
-/** Claims an Idempotency-Key; no row where it is taken, once the transaction that took it has ended. */
+/**
+ * Claims an Idempotency-Key. Returns no row if the key is taken, after the transaction that took it has
+ * ended.
+ */
 export function claimRequest(
   actor: string,
   key: string,
@@ -52,7 +55,7 @@ export function finishRequest(actor: string, key: string, output: string): Sql {
     update operator_requests set output = ${output} where actor = ${actor} and idempotency_key = ${key}`;
 }
 
-/** Gives a key back whose operation was declined. */
+/** Releases the key of a declined operation. */
 export function forgetRequest(actor: string, key: string): Sql {
   return sql`
     delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
@@ -90,7 +93,7 @@ values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${tok
 returning id`;
 }
 
-/** Newest first, behind an id. */
+/** Lists tokens before an id, newest first. */
 export function listTokenRows(before: number | null, limit: number): Sql {
   return sql`
 select id, name, roles, merchant_id, networks, step_up, created_by, created_at, expires_at, last_used_at,
@@ -108,8 +111,9 @@ export function revokeTokenRow(id: number, now: Date): Sql {
 }
 
 /**
- * People of the operator who sign in with a second factor, here or at the identity provider: they could
- * approve. An account that nobody has confirmed may be a second one of the same person.
+ * Counts the people of the operator who sign in with a second factor, here or at the identity provider, and
+ * so could approve. An unconfirmed account is not counted, since it may be a second account of the same
+ * person.
  */
 export function countPeople(): Sql {
   return sql`
@@ -170,12 +174,12 @@ export function findApproval(id: number): Sql {
   return { text: `select ${COLUMNS} from approvals where id = $1`, values: [id] };
 }
 
-/** One that nobody else decides until the transaction ends. */
+/** Locks an approval, so that nobody else decides it until the transaction ends. */
 export function lockApproval(id: number): Sql {
   return { text: `select ${COLUMNS} from approvals where id = $1 for update`, values: [id] };
 }
 
-/** A page, newest first; of those that wait only, where asked. */
+/** Lists a page of approvals, newest first; optionally only those that are pending. */
 export function listApprovalRows(waitingAt: Date | null, before: number | null, count: number): Sql {
   return {
     text: `select ${COLUMNS} from approvals
@@ -185,7 +189,7 @@ order by id desc limit $3`,
   };
 }
 
-/** Decides one that waits; no row where it was decided meanwhile. */
+/** Decides a pending approval. Returns no row if it has been decided meanwhile. */
 export function decideApproval(decision: {
   readonly id: number;
   readonly state: 'APPROVED' | 'REJECTED' | 'WITHDRAWN';
@@ -208,7 +212,7 @@ export function setApprovalOutput(id: number, output: string): Sql {
   return sql`update approvals set output = ${output} where id = ${id}`;
 }
 
-/** What this transaction has put into the audit so far. */
+/** Lists the audit entries of this transaction. */
 export function listOwnEntries(): Sql {
   return sql`
 select action, subject, before, after from audit

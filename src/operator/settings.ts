@@ -13,11 +13,13 @@ import { listSettings, lockSettings, upsertSetting } from './queries.ts';
 const MODES = ['two-people', 'delay'] as const;
 
 export type Settings = {
-  /** Who approves what needs four eyes: another person, or the same one after a delay. */
+  /**
+   * The second approval that four eyes require: from another person, or from the same person after a delay.
+   */
   readonly approvalMode: (typeof MODES)[number];
-  /** Above this amount, in major units of whatever currency, a top-up or an adjustment needs approval. */
+  /** Above this amount, in major units of any currency, a top-up or an adjustment needs approval. */
   readonly approvalAmount: number;
-  /** Above this number of vouchers a change of many needs approval. */
+  /** Above this number of vouchers, a change of many vouchers needs approval. */
   readonly approvalVouchers: number;
 };
 

@@ -9,7 +9,7 @@ import { MONEY, SEE } from './principal.ts';
 import { invalid, Problem } from './problem.ts';
 import { SettlementId } from './settlement-schema.ts';
 
-/** Files of settlements: their frozen documents, and the file of payouts for the bank. */
+/** Files of settlements: their frozen documents, and the payout file for the bank. */
 
 const DOCUMENT_TYPES = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8' } as const;
 const PAYOUT_TYPES = { pain001: 'application/xml', csv: 'text/csv; charset=utf-8' } as const;
@@ -44,7 +44,7 @@ const document = reading({
 const IBAN_MAX = 50;
 const ACCOUNTS_MAX = 1_000_000;
 const SETTLEMENTS_MAX = 1_000;
-/** Room for the accounts, and for JSON around them. */
+/** Large enough for the accounts and the JSON around them. */
 const BODY_MAX_BYTES = 2 * 1024 * 1024;
 
 const file = changing({

@@ -35,7 +35,7 @@ export const SettlementSchema = Type.Object({
 
 export type Settlement = Static<typeof SettlementSchema>;
 
-/** A settlement as every door shows it. */
+/** Returns a settlement as every door shows it. */
 export function toSettlementJson(settlement: SettlementInfo): Settlement {
   const { carried, closing, outstanding, payable, ...rest } = settlement;
   return {

@@ -19,7 +19,7 @@ import { MONEY, SEE } from './principal.ts';
 import { invalid } from './problem.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
-/** The terms of settlement: dated, and never edited. */
+/** The terms of settlement. They are dated and never edited. */
 
 const PERIODS = ['day', 'week', 'month'] as const;
 

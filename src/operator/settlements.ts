@@ -55,7 +55,7 @@ const list = reading({
 type Wanted = { readonly merchantId: string | undefined; readonly states: readonly string[] };
 type PageWanted = { readonly cursor: string | undefined; readonly limit: number | undefined };
 
-/** A page of settlements, newest first. */
+/** Returns a page of settlements, newest first. */
 export async function pageOfSettlementsJson(
   { service }: Caller,
   filters: Wanted,

@@ -23,18 +23,21 @@ import { MANAGE } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 
 /**
- * Sheets of cards, ordered from a browser. The file leaves sealed: the person who ordered it downloads it,
- * and the one who approved it is shown the passphrase. Neither of them has the codes alone, and no code
- * stands in an answer.
+ * Sheets of cards, ordered from a browser. The file is sealed. The person who ordered it downloads it, and
+ * the person who approved the order is shown the passphrase. So neither has the codes alone, and no answer
+ * contains a code.
  */
 
-/** Half a minute of a core. A larger batch is a job for a printer, who lays out the CSV. */
+/**
+ * The largest batch, which takes a core half a minute. Larger batches are for a printer, who lays out the
+ * CSV.
+ */
 const VOUCHERS_MAX = 10_000;
 const HOUR_MS = 3_600_000;
-/** Long enough to print at the next working day, and no standing access to the codes. */
+/** Long enough to print on the next working day, but not permanent access to the codes. */
 const VALID_MS = 24 * HOUR_MS;
 const LISTED_MAX = 50;
-/** Each takes a core while it is drawn. */
+/** The number of sheets drawn at the same time. Each takes a core. */
 const AT_ONCE_MAX = 2;
 
 const SheetsSchema = Type.Object({
@@ -62,7 +65,7 @@ async function requireBatch({ service }: Caller, transactionId: string) {
   return found;
 }
 
-/** A batch that can be printed here. @throws Problem */
+/** Returns a batch that can be printed here. @throws Problem */
 async function requirePrintable(caller: Caller, transactionId: string) {
   const found = await requireBatch(caller, transactionId);
   const { batch, details } = found;
@@ -153,7 +156,7 @@ const download = changing({
   async run(caller, { id }) {
     const { service, actor, principal } = caller;
     const [row] = await service.db.query<SheetsRow>(findSheets(toId(id)));
-    // To everybody else they do not exist.
+    // For everybody else the sheets do not exist.
     if (!row || row.ordered_by !== principal.userId) throw notFound(`sheets ${id}`);
     if (row.expires_at <= service.clock())
       throw new Problem('conflict', 'sheets can be downloaded for 24 hours: order them again');
@@ -169,7 +172,7 @@ const download = changing({
   },
 });
 
-/** Draws no more than AT_ONCE_MAX at a time; the first piece is refused above that. */
+/** Draws at most AT_ONCE_MAX files at a time. Above that, it throws before the first piece. */
 async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (drawn >= AT_ONCE_MAX)
     throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');

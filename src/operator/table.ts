@@ -60,7 +60,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...KEYRING,
 ];
 
-/** Commands that have no operation, each with the reason. */
+/** Commands without an operation, each with the reason. */
 export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'backup create': 'It writes files on the machine of the database.',
   'backup list': 'It reads a folder of the machine.',

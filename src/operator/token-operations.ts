@@ -36,7 +36,7 @@ import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries
 
 const DAY_MS = 86_400_000;
 const EXPIRY_DAYS = 90;
-/** A token that is valid for longer is forgotten. */
+/** The longest validity in days. A token that is valid for longer would be forgotten. */
 const EXPIRY_DAYS_MAX = 366;
 const NETWORKS_MAX = 50;
 
@@ -109,7 +109,7 @@ const CreateToken = Input({
   reason: Reason,
 });
 
-/** @throws Problem for an expiry that has passed, or lies too far ahead */
+/** Returns the expiry of a token. @throws Problem if it is in the past, or too far ahead */
 function expiryOf(given: string | undefined, now: Date): Date {
   const expiresAt =
     given === undefined ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS) : toEnd(given, 'expiresAt');
@@ -120,8 +120,8 @@ function expiryOf(given: string | undefined, now: Date): Date {
 }
 
 /**
- * The roles of a token: those that exist on its side, and none that its creator has not. The command line
- * may give every role.
+ * Checks the roles of a token. They must exist for the operator or the portal, and its creator must have each
+ * of them. The command line may give every role.
  */
 function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: boolean): void {
   const known: readonly string[] = isPortal ? PORTAL_ROLES : ROLES;

@@ -209,7 +209,7 @@ const declines = reading({
 });
 
 const DAY_MS = 86_400_000;
-/** How many days are counted where `from` is not given. */
+/** The number of days that are counted by default. */
 const COUNTED_DAYS = 30;
 
 const declineCount = reading({

@@ -72,7 +72,7 @@ const InvitationSchema = Type.Object({
   expiresAt: Time,
 });
 
-/** A user as every door shows it. */
+/** Returns a user as every door shows it. */
 export function toUserJson(user: UserInfo) {
   const { id, merchantId, roles, factors } = user;
   return {
@@ -84,7 +84,10 @@ export function toUserJson(user: UserInfo) {
   };
 }
 
-/** The token stands in the fragment: browsers do not send it, so that no log of a proxy holds it. */
+/**
+ * Returns an invitation with its link. The token is in the fragment of the URL, which browsers do not send,
+ * so no proxy logs it.
+ */
 function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: number | null) {
   return {
     id: String(userId),
@@ -93,7 +96,7 @@ function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: 
   };
 }
 
-/** The user that is answered with a link: the one that approved it, where it was proposed. */
+/** Returns the user who receives a link: the one who approved the proposal, or else the caller. */
 const handedTo = ({ principal, checkerId = principal.userId }: Caller) => checkerId;
 
 export const listAllUsers = reading({
@@ -233,7 +236,7 @@ export const USERS = tableOf(
   endAllSessions,
 );
 
-/** The same by name, for the portal. */
+/** The same operations by name, for the portal. */
 export const users = {
   list: listAllUsers,
   invite,

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { FieldError } from '../refusal.ts';
 import { Problem } from './problem.ts';
 
-/** Compiled once for each schema. */
+/** Validators, compiled once for each schema. */
 const validators = new WeakMap<TSchema, ReturnType<typeof Compile>>();
 
 function validatorOf(schema: TSchema) {
@@ -15,7 +15,7 @@ function validatorOf(schema: TSchema) {
   return validator;
 }
 
-/** Checks an input. @throws Problem `invalid` that names each field that is wrong, and never its value */
+/** Checks an input. @throws Problem `invalid` that names each wrong field, but never its value */
 export function checkInput<Input extends TObject>(schema: Input, input: unknown): Static<Input> {
   const validator = validatorOf(schema);
   if (validator.Check(input)) return input as Static<Input>;
@@ -29,7 +29,7 @@ export function checkInput<Input extends TObject>(schema: Input, input: unknown)
   throw new Problem('invalid', first ? `${first.field} ${first.message}` : undefined, found);
 }
 
-/** A name of letters alone is no code, PIN or secret. */
+/** Names of letters alone. They cannot be a code, a PIN or a secret. */
 const PLAIN_NAME = /^[A-Za-z][A-Za-z_-]{0,29}$/;
 
 function toFieldErrors(keyword: string, instancePath: string, params: Record<string, unknown>): FieldError[] {

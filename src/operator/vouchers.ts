@@ -102,7 +102,7 @@ const VoucherSchema = Type.Object({
 
 export type Voucher = Static<typeof VoucherSchema>;
 
-/** A voucher as every door shows it. */
+/** Returns a voucher as every door shows it. */
 async function voucherJson({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
   const voucher = await showVoucher(service, serialNumber);
   const isWaiting =
@@ -122,14 +122,14 @@ const EMPTY = {
   transactionId: null,
 };
 
-/** Everything that happened to a voucher, newest first. A lock of its PIN follows from the declines. */
+/** Lists the events of a voucher, newest first. The lock of a PIN is derived from the declines. */
 async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Voucher['timeline']> {
   const { serialNumber } = voucher;
   const [changes, declines] = await Promise.all([
     listAudit(readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
     declinesOf(readDb, serialNumber, TIMELINE_MAX),
   ]);
-  // A movement that an operator made is one entry, with its author.
+  // A movement that an operator made is one event, with its author.
   const author = new Map(changes.map((each) => [transactionOf(each), each]));
   const isMoved = new Set<unknown>(voucher.entries.map(({ transactionId }) => transactionId));
   const entries: Voucher['timeline'] = [
@@ -169,13 +169,13 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
   return entries.sort((one, other) => other.at.getTime() - one.at.getTime());
 }
 
-/** The movement that a change in the audit made. */
+/** Returns the movement that a change in the audit made. */
 const transactionOf = ({ after }: { readonly after: unknown }) =>
   (after as { readonly transactionId?: string } | null)?.transactionId;
 
 type EntryInfo = VoucherInfo['entries'][number];
 
-/** A reversal's amount is negative, as in the interface. */
+/** Returns an amount with its sign. A reversal is negative, as in the API. */
 function signed({ kind, amount }: Pick<EntryInfo, 'kind' | 'amount'>): Money {
   return kind === 'REDEMPTION_REVERSAL' ? { ...amount, minor: -amount.minor } : amount;
 }

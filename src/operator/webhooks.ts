@@ -92,7 +92,7 @@ const addOne = changing({
   output: Type.Object({ id: EndpointId, secret: Secret }),
   roles: CONNECT,
   risk: 'step-up',
-  // The name of its host is resolved before the transaction begins.
+  // The host name is resolved before the transaction begins.
   effect: 'outside',
   status: 201,
   async run(caller, { merchantId, url, events = null, full = false }) {
