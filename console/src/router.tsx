@@ -7,6 +7,7 @@ import {
   Outlet,
 } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import { ApiProblem } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
 import type { Filters } from './ui/filters.tsx';
 import { Gate, Rejected } from './ui/gate.tsx';
@@ -28,6 +29,11 @@ const stringifySearch = (search: Record<string, unknown>): string => {
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === '' ? '' : `?${text}`;
 };
+
+/** The files of a page are away as the service is. The router would load the whole page again by itself. */
+function unreachable(): never {
+  throw new ApiProblem(0, {});
+}
 
 function NotFound() {
   return <Empty text={useTexts().problem.notFound} />;
@@ -61,7 +67,8 @@ export function routerOf(basepath: string, useGroups: () => Places, pages: Pages
       getParentRoute: () => parent,
       path,
       validateSearch: (search: Record<string, unknown>) => search as Filters,
-      component: lazyRouteComponent(load, 'Screen'),
+      component: lazyRouteComponent(() => load().catch(unreachable), 'Screen'),
+      errorComponent: Rejected,
     });
   const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));
   return createRouter({
