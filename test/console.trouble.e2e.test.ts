@@ -132,3 +132,43 @@ test('a banner lists every change that was made without a second person', { skip
   await page.getByText('the owner was ill').waitFor();
   await page.getByText('a till stood still').waitFor();
 });
+
+test('a page whose files are away says so in the frame, and comes when they are back', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto('/console/merchants');
+  await ready(page);
+  await page.route('**/console/**', (route) => route.abort());
+  const menu = page.getByRole('navigation', { name: 'Menu' });
+  await menu.getByRole('link', { name: 'Vouchers' }).click();
+  const main = page.getByRole('main');
+  await main.getByText('The service did not answer').waitFor();
+  await main.getByRole('button', { name: 'Try again' }).click();
+  await menu.getByRole('link', { name: 'Vouchers' }).waitFor();
+  await page.unroute('**/console/**');
+  await main.getByRole('button', { name: 'Try again' }).click();
+  await ready(page, 'Vouchers');
+});
+
+test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await stage.ask(stage.owner, '/floats/top-up', {
+    merchantId,
+    amount: 5,
+    currency: 'EUR',
+    reference: 'one',
+  });
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('region', { name: 'Float' }).getByText('EUR 5.00').waitFor();
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  assert.equal(await dialog.getByLabel('Currency').inputValue(), 'EUR');
+  await dialog.getByLabel('Amount').fill('7');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('region', { name: 'Float' }).getByText('EUR 12.00').waitFor();
+});

@@ -19,11 +19,18 @@ export function Screen() {
   const { tab, ...search } = useSearch({ strict: false }) as Filters;
   const path = `/merchants/${id}`;
   const { thing, instead } = useThing(path);
+  const { thing: floats } = useThing<Floats>('/floats', {
+    query: { merchantId: id },
+    enabled: offers('float.show'),
+  });
   const tabs = useMerchantTabs(id).filter(({ needs }) => offers(needs));
   if (!thing) return instead;
   const name = String(thing['name']);
   const chosen = tabs.find(({ key }) => key === tab) ?? tabs[0];
   const current = { name, opaque: thing['opaque'], product: thing['product'] };
+  // Most merchants have one float.
+  const [float] = floats?.items ?? [];
+  const initial = float ? { currency: float['currency'] } : {};
   const isSuspended = thing['suspendedAt'] !== null;
   return (
     <>
@@ -40,13 +47,13 @@ export function Screen() {
         <Actions
           primary
           acts={[
-            { name: 'float.top-up', given: { merchantId: id }, effect: name },
+            { name: 'float.top-up', given: { merchantId: id }, initial, effect: name },
             { name: 'merchant.set', given: { id }, current, source: path },
             { name: 'api-key.create', given: { merchantId: id } },
             { name: 'merchant.permit', given: { id }, effect: name },
             { name: 'merchant.forbid', given: { id }, effect: name },
-            { name: 'float.warn', given: { merchantId: id }, effect: name },
-            { name: 'float.refund', given: { merchantId: id }, effect: name, isDanger: true },
+            { name: 'float.warn', given: { merchantId: id }, initial, effect: name },
+            { name: 'float.refund', given: { merchantId: id }, initial, effect: name, isDanger: true },
             { name: 'settlement.draft', given: { merchantId: id }, effect: name },
             { name: 'settlement.terms', given: { merchantId: id }, effect: name },
             { name: 'webhook.add', given: { merchantId: id } },

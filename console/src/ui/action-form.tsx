@@ -23,12 +23,12 @@ const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.s
 
 /** The dialog of an operation: its fields, its effect, a reason; then what came of it. */
 export function ActionForm({ act, operation, close }: Props) {
-  const { name, given = {}, current = {}, isDanger, effect, onDone } = act;
+  const { name, given = {}, current = {}, initial = {}, isDanger, effect, onDone } = act;
   const texts = useTexts().action;
   const words = useWords();
   const client = useQueryClient();
   const [base, setBase] = useState<Input>(current);
-  const [values, setValues] = useState<Input>(current);
+  const [values, setValues] = useState<Input>({ ...current, ...initial });
   const [error, setError] = useState<unknown>();
   const [meanwhile, setMeanwhile] = useState<Change>();
   const [isBusy, setBusy] = useState(false);
@@ -92,7 +92,7 @@ export function ActionForm({ act, operation, close }: Props) {
         <Stack gap="md">
           <Text size="sm">{words.action(name).text || `${operation.summary}.`}</Text>
           {effect && (
-            <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect}>
+            <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}
             </Alert>
           )}

@@ -17,6 +17,8 @@ export type Act = {
   readonly given?: Input;
   /** Fields as they are now: the form begins with them, and sends those that were changed. */
   readonly current?: Input;
+  /** What the form begins with, and sends. */
+  readonly initial?: Input;
   /** Where `current` is read: to notice that somebody else has changed it meanwhile. */
   readonly source?: string;
   readonly isDanger?: boolean;
