@@ -66,7 +66,9 @@ function Sessions() {
           columns={['agent', 'address', 'lastSeenAt', '']}
           wide={['address']}
           cell={(name, item) =>
-            name !== '' ? undefined : item['current'] ? (
+            name === 'agent' ? (
+              <span title={String(item['agent'])}>{browserOf(String(item['agent'] ?? '–'))}</span>
+            ) : name !== '' ? undefined : item['current'] ? (
               <span className="quiet">{texts.current}</span>
             ) : (
               <Button
@@ -84,4 +86,14 @@ function Sessions() {
       )}
     </Panel>
   );
+}
+
+const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'];
+const SYSTEMS = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS X', 'Linux'];
+const NAMES: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera', 'Mac OS X': 'macOS' };
+
+/** `Mozilla/5.0 (X11; Linux x86_64) … Chrome/140.0` → Chrome, Linux. Most of them name others too. */
+function browserOf(agent: string): string {
+  const found = [BROWSERS, SYSTEMS].flatMap((known) => known.find((name) => agent.includes(name)) ?? []);
+  return found.map((name) => NAMES[name] ?? name).join(', ') || agent;
 }

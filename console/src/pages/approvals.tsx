@@ -4,6 +4,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 export const nameOf = (person: unknown): string => {
@@ -50,11 +51,11 @@ export function Screen() {
         wide={isWaiting ? ['reason', 'expiresAt'] : ['maker', 'reason', 'checker']}
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
-          name === 'operation'
-            ? title(String(item['operation']))
-            : name === 'maker' || name === 'checker'
-              ? nameOf(item[name])
-              : undefined
+          name === 'operation' ? (
+            title(String(item['operation']))
+          ) : name === 'maker' || name === 'checker' ? (
+            <Value name={name} value={nameOf(item[name])} />
+          ) : undefined
         }
         empty={<Empty text={texts.nothing} />}
       />

@@ -25,8 +25,8 @@ export function Screen() {
       <List
         path="/products"
         search={search}
-        columns={['name', 'code', 'state', 'activation', 'scope', 'validityDays', 'minValue', 'maxValue']}
-        wide={['activation', 'scope', 'validityDays', 'minValue', 'maxValue']}
+        columns={['name', 'code', 'state', 'scope', 'validityDays', 'minValue', 'maxValue']}
+        wide={['scope', 'validityDays', 'minValue', 'maxValue']}
         to={({ code }) => `/products/${code}`}
         cell={(name, item) =>
           name === 'state' ? <State name={item['onSale'] ? 'on sale' : 'off sale'} /> : undefined

@@ -23,7 +23,7 @@ export function Screen() {
         path="/tokens"
         search={search}
         columns={['name', 'roles', 'state', 'createdBy', 'expiresAt', 'lastUsedAt', '']}
-        wide={['createdBy', 'lastUsedAt']}
+        wide={['createdBy', 'expiresAt', 'lastUsedAt']}
         cell={(name, item) =>
           name === 'state' ? (
             <State name={stateOf(item)} />

@@ -20,7 +20,7 @@ export function Screen() {
         path="/api-keys"
         search={search}
         columns={['keyId', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt', '']}
-        wide={['scopes', 'createdAt', 'expiresAt']}
+        wide={['scopes', 'createdAt', 'expiresAt', 'revokedAt']}
         cell={keyCell}
         empty={<Empty text={texts.empty.keys} action={create} />}
       />

@@ -115,7 +115,7 @@ const WORDS =
   /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|period|operation|outcome|refundStatus)$/;
 const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
 const MONO =
-  /^(id|serialNumber|voucherCode|keyId|batch|url|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
+  /^(id|serialNumber|voucherCode|keyId|batch|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
 
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 
@@ -170,6 +170,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   if (IDS.test(name))
     return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
   if (WORDS.test(name)) return kind(text);
+  if (name === 'url') return <span className="mono long">{text}</span>;
   return MONO.test(name) ? <span className="mono">{text}</span> : <bdi className="long">{text}</bdi>;
 }
 
