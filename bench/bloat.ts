@@ -1,5 +1,6 @@
 import { redeem } from '../src/redemptions/redeem.ts';
-import { draw, fill, prepareFill } from './growth.ts';
+import { draw } from './fill.ts';
+import { fill } from './growth.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -36,7 +37,6 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 export async function measureBloat(stage: Stage, redemptions: number): Promise<BloatResult> {
   const serve = await stage.serve();
   await stage.stock(0, 0).finally(() => serve.stop());
-  await prepareFill(stage);
   await fill(stage, 0, VOUCHERS, 1);
   const before = await allSizes(stage);
   const updates = await countUpdates(stage);

@@ -105,31 +105,3 @@ begin
   insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
   select id, reversal, 0, at + interval '1 minute' from spent where reversal is not null;
 end $$;
-
--- Indexes of the tables that are filled are made at the end, which is many times faster.
-create table if not exists bench.dropped (place serial, statement text);
-create or replace function bench.drop_indexes() returns void
-language plpgsql set search_path = scrip, bench as $$
-declare
-  each record;
-begin
-  for each in
-    select c.conrelid::regclass as owner, c.conname, pg_get_constraintdef(c.oid) as definition
-    from pg_constraint c
-    where c.conrelid in ('journal'::regclass, 'claims'::regclass, 'redemption_updates'::regclass,
-      'vouchers'::regclass)
-      and c.contype in ('p', 'u')
-  loop
-    insert into bench.dropped (statement)
-    values (format('alter table scrip.%s add constraint %I %s', each.owner, each.conname, each.definition));
-    execute format('alter table scrip.%s drop constraint %I', each.owner, each.conname);
-  end loop;
-  for each in
-    select i.indexrelid::regclass as name, pg_get_indexdef(i.indexrelid) as definition
-    from pg_index i
-    where i.indrelid in ('journal'::regclass, 'claims'::regclass, 'vouchers'::regclass)
-  loop
-    insert into bench.dropped (statement) values (each.definition);
-    execute format('drop index scrip.%s', each.name);
-  end loop;
-end $$;

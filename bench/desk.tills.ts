@@ -1,6 +1,6 @@
 import { createKey } from '../src/api-keys/keys.ts';
 import { fillDesk } from './desk.fill.ts';
-import { draw } from './growth.ts';
+import { draw } from './fill.ts';
 import { measure, median } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { Stage } from './stage.ts';

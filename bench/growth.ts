@@ -1,8 +1,6 @@
-import { hkdfSync } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { draw, dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
 import { measure, median } from './measure.ts';
-import type { Stock, Voucher } from './requests.ts';
+import type { Stock } from './requests.ts';
 import type { Stage } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
@@ -15,8 +13,7 @@ const OPERATIONS = ['redeem', 'balance', 'lookup'] as const;
 const CONNECTIONS = 64;
 /** Vouchers that the load draws from. */
 const DRAWN = 20_000;
-const CHUNK = 100_000;
-export const PIN = '0731';
+const CHUNK = 50_000;
 
 export type GrowthResult = readonly {
   readonly vouchers: number;
@@ -46,7 +43,6 @@ export async function measureGrowth(
   const serve = await stage.serve();
   try {
     const stock = await stage.stock(0, 0);
-    await prepareFill(stage);
     const results: GrowthResult[number][] = [];
     let filled = 0;
     for (const { vouchers: size, entries } of sizes) {
@@ -65,6 +61,7 @@ export async function measureGrowth(
             connections: CONNECTIONS,
             seconds,
           });
+          if (run.failed > 0) throw new Error(`${each.operation}: ${run.failed} requests failed`);
           if (turn === 0) continue;
           each.perSecond.push(run.perSecond);
           each.ratio.push(run.perSecond / calls);
@@ -90,53 +87,17 @@ export async function measureGrowth(
   }
 }
 
-/**
- * The database derives the keys by which the service looks vouchers up, in the same way as
- * src/keyring/ring.ts.
- */
-export async function prepareFill(stage: Stage): Promise<void> {
-  const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
-  const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
-  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
-  // As in production, where months are made ahead: else all past rows would be in the default partition.
-  await stage.owner.query("select create_partitions(now() - interval '13 months', now())");
-  await stage.owner.query('create extension if not exists pgcrypto with schema bench');
-  await stage.owner.query(
-    'create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)',
-  );
-  await stage.owner.query(
-    `
-      insert into bench.fill_keys select $1, $2, $3, max(id) from batches where merchant_id = $3
-      and value_minor is not null`,
-    [derive('lookup'), derive('pin'), stage.merchantId],
-  );
-}
-
-export const codeOf = (number: number) => String(900_000_000_000 + number);
-
 /** Makes the vouchers from one number to another, exclusive. */
 export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {
-  for (let first = from; first < to; first += CHUNK) {
-    await stage.owner.query('select bench.fill($1, $2, $3, $4)', [
-      first,
-      Math.min(first + CHUNK, to) - 1,
-      PIN,
-      entries,
-    ]);
-  }
-  await stage.owner.query('vacuum analyze vouchers, journal');
-  await stage.owner.query('checkpoint');
-}
-
-/** Vouchers spread evenly over the table, in another order than that of the table. */
-export function draw(size: number, most: number): Voucher[] {
-  const step = Math.max(1, Math.floor(size / most));
-  const numbers = Array.from({ length: Math.min(most, size) }, (_, index) => index * step);
-  for (let at = numbers.length - 1; at > 0; at--) {
-    const other = Math.floor(Math.random() * (at + 1));
-    [numbers[at], numbers[other]] = [numbers[other] as number, numbers[at] as number];
-  }
-  return numbers.map((number) => ({ code: codeOf(number), pin: PIN, serial: 0n }));
+  await dropIndexes(stage);
+  const count = Math.ceil((to - from) / CHUNK);
+  const chunks = Array.from({ length: count }, (_, index) => from + index * CHUNK);
+  await fillChunks(stage, chunks, async (client, first) => {
+    const rows = await makeRows(stage, client, first, Math.min(CHUNK, to - first));
+    const all = [first, entries, stage.merchantId, ...rows];
+    await client.query('select bench.fill($1, $2, $3, $4, $5, $6, $7)', all);
+  });
+  await restoreIndexes(stage);
 }
 
 async function measureSize(stage: Stage) {

@@ -59,44 +59,6 @@ begin
   update vouchers v set balance_minor = balance_minor - t.count
   from (select serial, count(*) as count from past group by 1) t where v.serial_number = t.serial;
 end $$;
--- Vouchers with so many journal rows each (their activation, and redemptions), for the figures of growth.
--- The rows spread over the twelve months before now, as they would in service. Their seals do not open:
--- calls that need the code of a voucher draw from others.
-create or replace function bench.fill(first int, last int, of_pin text, entries int) returns void
-language plpgsql set search_path = scrip, bench as $$
-declare
-  k record;
-  settlement bigint;
-begin
-  select * into k from bench.fill_keys;
-  select a.id into settlement from accounts a where a.merchant_id = k.merchant_id and a.kind = 'SETTLEMENT'
-    and a.currency = 'USD';
-  create temp table if not exists filled (serial bigint, code text, born timestamptz) on commit delete rows;
-  insert into filled select nextval('voucher_numbers') * 64 + (n % 64), (900000000000 + n)::text,
-    now() - interval '1 year' * (1 - n::float8 / greatest(last, 10000000))
-      from generate_series(first, last) n;
-  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
-    activated_at, expires_at)
-  select serial, k.batch_id,
-    encode(substr(hmac(code::bytea, k.lookup, 'sha256'), 1, 16), 'hex')::uuid,
-    encode(substr(hmac((code || ':' || of_pin)::bytea, k.pin, 'sha256'), 1, 16), 'hex')::uuid,
-    decode(repeat('00', 54), 'hex'), 100000, 100000 - (entries - 1), born, now() + interval '1 year'
-  from filled order by serial;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, batch_id, occurred_at)
-  select bench.id_at(born), 'ACTIVATION', reserve_of(k.batch_id), serial, 100000, 'USD', k.merchant_id,
-    serial, k.batch_id, born from filled;
-  create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz)
-    on commit delete rows;
-  insert into spent select bench.id_at(born + (now() - born) * n / (entries + 1)), serial,
-    'fill-' || code || '-' || n,
-    born + (now() - born) * n / (entries + 1) from generate_series(2, entries) n, filled;
-  insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
-  select id, serial, k.merchant_id, 'redeem', reference, '100' from spent;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, reference, occurred_at)
-  select id, 'REDEMPTION', serial, settlement, 1, 'USD', k.merchant_id, serial, reference, at from spent;
-end $$;
 -- A UUID of version 7 of a time.
 create or replace function bench.id_at(at timestamptz) returns uuid language sql volatile as $$
   select (left(scrip.id_floor(at)::text, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid
