@@ -11,22 +11,22 @@ type From = { readonly ip?: string };
 
 export type Caller = {
   readonly context: Context;
-  /** Whether the key is blocked today because it keeps guessing. */
+  /** Whether the key is blocked today because of too many guesses. */
   readonly guessing: boolean;
-  /** What its rate limit leaves it, if it has one. */
+  /** The remaining allowance of its rate limit, if it has one. */
   readonly allowance: Allowance | undefined;
 };
 
-/** Compared with if there is no key, so that the time does not reveal which keys exist. */
+/** Replaces the hash of an unknown key, so that the response time does not reveal which keys exist. */
 const NO_HASH = Buffer.alloc(32);
-/** Longer than any valid credentials. A longer header is not decoded. */
+/** The maximum length of a header, above that of any valid credentials. A longer one is not decoded. */
 const LONGEST_HEADER = 512;
 
 /**
  * Authenticates a caller by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
  * @param header the Authorization header
- * @param from the caller's address; used only for a key that is bound to networks
- * @returns at once for a key that is in use, so that a call under load waits for nothing
+ * @param from the caller's address; used only for a key that is limited to networks
+ * @returns without a promise for a known key, so that a call under load does not wait
  * @throws Refusal `01`, the same for missing credentials, an unknown key, a wrong secret, a revoked or
  *   expired key, and a call from another network; errors of the database
  */
@@ -36,8 +36,7 @@ export function identify(service: Service, header: string | undefined, from: Fro
   const given = hashSecret(credentials.secret);
   const { keyId } = credentials;
   const known = knownHash(service, keyId);
-  // Without regard to the age of the entry: to read it again would take longer than for a key that does
-  // not exist.
+  // Whatever the age of the entry: reading it again would take longer than the answer for an unknown key.
   if (known && !sameHash(given, known)) return refuseLikeUnknown(service);
   const key = findKey(service, keyId);
   if (key instanceof Promise) {
@@ -54,7 +53,7 @@ async function refuseLikeUnknown(service: Service): Promise<never> {
 }
 
 /**
- * Like `identify`, but always a promise, and without an address: a key that is bound to networks is
+ * Like `identify`, but it always returns a promise, and has no address: a key that is limited to networks is
  * refused.
  */
 export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
@@ -63,7 +62,7 @@ export async function authenticate(service: Service, header: string | undefined)
 
 type Credentials = { readonly keyId: string; readonly secret: string };
 
-/** The caller, or undefined if key and secret do not match, or may not be used now or from there. */
+/** Returns the caller, or undefined if key and secret do not match, or may not be used now or from there. */
 function judge(
   service: Service,
   keyId: string,
@@ -85,16 +84,16 @@ function isUsable(key: Key, now: Date, from: From): boolean {
 }
 
 /**
- * Refuses a caller that may not call now: `97` if its key is over its limit, or keeps guessing and the
- * call carries a PIN; then `04`. Counts the call.
+ * Refuses a caller that may not call now: `97` if its key is over its limit, or if it is blocked for guessing
+ * and the call has a PIN; then `04`. Counts the call.
  * @param carriesPin whether the endpoint takes a PIN
  */
 export function admit({ context, guessing, allowance }: Caller, carriesPin: boolean): void {
   const { service, merchant, keyId, now } = context;
   const isLimited = allowance?.admitted === false;
   const isStopped = guessing && carriesPin;
-  // A refused call counts as a use of the key, but not in its favor: otherwise refused calls would
-  // permit more guesses.
+  // A refused call counts as a use of the key, but not in its favor. Otherwise refused calls would permit
+  // more guesses.
   countCall(service, keyId, now, !(isLimited || isStopped || merchant.suspended));
   if (isLimited) throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
   if (isStopped) refuseGuesser(now);
@@ -108,6 +107,6 @@ function readBasic(header: string | undefined): Credentials | undefined {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   const keyId = text.slice(0, Math.max(colon, 0));
-  // Only what has the form of a key id reaches a statement: a secret or a code in its place must not.
+  // Only text in the form of a key id reaches a statement: a secret or a code in its place must not.
   return isKeyId(keyId) ? { keyId, secret: text.slice(colon + 1) } : undefined;
 }

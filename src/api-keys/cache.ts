@@ -7,50 +7,50 @@ import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
 
 /**
- * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed
- * permission takes effect within a second on every process: an entry is used only if the process asked
- * for changes less than a second ago.
+ * The API keys that call this process. A revoked key, a suspended merchant or a changed permission takes
+ * effect within a second on every process: an entry is used only if the process asked for changes less than a
+ * second ago.
  *
- * A key is looked up once. After that, one statement for the whole process reads all changes since the
- * last one. Its cost depends neither on the number of keys nor on the number of calls.
+ * A key is looked up once. After that, one statement for the whole process reads all changes since the last
+ * one. Its cost depends neither on the number of keys nor on the number of calls.
  */
 
 export type Key = {
   readonly secretHash: Buffer;
-  /** With the permissions of the key: those of the merchant that are among the key's scopes. */
+  /** The merchant with the permissions of the key: those of the merchant that are also scopes of the key. */
   readonly merchant: Merchant;
   readonly expiresAt: Date | null;
-  /** Whether the key may be used from an address; undefined: from anywhere. */
+  /** Whether the key may be used from an address; undefined: from any address. */
   readonly allows: ((address: string | undefined) => boolean) | undefined;
   readonly limit: Limit | undefined;
-  /**
-   * The day (`dayOf`) on which it is blocked because it keeps guessing. It may send no PIN on that day.
-   */
+  /** The day (`dayOf`) on which the key is blocked for guessing. It may not send PINs on that day. */
   readonly blockedDay: string | undefined;
 };
 
-/** A point in time by two clocks: the monotonic one, and the one that people (and tests) can set. */
+/** A point in time on two clocks: the monotonic one, and the one that people (and tests) can set. */
 type Instant = { readonly runMs: number; readonly clockMs: number };
 
 type Cache = {
   readonly entries: Map<string, Key>;
-  /** Lookups in flight: at most one for each key. */
+  /** Look-ups in flight, at most one for each key. */
   readonly pending: Map<string, Promise<Key | undefined>>;
   /** Blocks that this process decided. Answers to earlier statements must not undo them. */
   readonly blocks: Map<string, { readonly day: string; readonly at: Instant }>;
   /**
-   * When the known changes were read, and the oldest transaction that was running then; undefined at
+   * The time of the last read of changes, and the oldest transaction that was running then; undefined at
    * first.
    */
   checked: { readonly at: Instant; readonly horizon: string } | undefined;
   checking: Promise<void> | undefined;
 };
 
-/** Up to this age an entry is used as it is, */
+/** Up to this age an entry is used without a check, */
 const FRESH_MS = 300;
-/** and up to this age while newer changes are being read. That leaves a fifth of the second. */
+/**
+ * and up to this age while newer changes are being read. The limit leaves a fifth of the second for the read.
+ */
 const USABLE_MS = 800;
-/** Far more keys than call one process. Above it, the oldest is removed and looked up again. */
+/** Far more keys than call one process. Above this number, the oldest is removed and looked up again. */
 const ENTRIES_MAX = 10_000;
 
 const caches = new WeakMap<Service, Cache>();
@@ -107,14 +107,13 @@ function toKey(row: Row, day: string): Key {
   };
 }
 
-/** The day on which guesses are counted: UTC, as `2026-01-31`. */
+/** Returns the day on which guesses are counted: UTC, as `2026-01-31`. */
 export function dayOf(now: Date): string {
   return isoDay(now.getTime());
 }
 
 /**
- * The key of an id, as it was less than a second ago: at once if it is known well enough, else a
- * promise.
+ * Returns the key with an id, as of less than a second ago: without a promise if the entry is recent enough.
  * @returns undefined for a key that is unknown or revoked
  */
 export function findKey(service: Service, keyId: string): Key | Promise<Key | undefined> {
@@ -124,8 +123,7 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   const ageMs = cache.checked ? ageOf(cache.checked.at, instant(service)) : Number.POSITIVE_INFINITY;
   if (ageMs < FRESH_MS) return entry;
   const checking = check(service, cache);
-  // A call that has to wait for the changes reports their failure. Until then the entry may still be
-  // used.
+  // A call that has to wait for the changes reports their failure. Until then the entry may be used.
   if (ageMs < USABLE_MS) {
     checking.catch(() => {});
     return entry;
@@ -133,7 +131,7 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   return checking.then(() => cache.entries.get(keyId) ?? lookUp(service, cache, keyId));
 }
 
-/** The stored hash of a key's secret, if it is known. It never changes: a new secret has a new key id. */
+/** Returns the hash of a key's secret, if it is cached. It never changes: a new secret has a new key id. */
 export function knownHash(service: Service, keyId: string): Buffer | undefined {
   return cacheOf(service).entries.get(keyId)?.secretHash;
 }
@@ -141,10 +139,7 @@ export function knownHash(service: Service, keyId: string): Buffer | undefined {
 /** No key has this id: key ids are longer. */
 const NOBODY = 'key_nobody';
 
-/**
- * Does the work of looking up a key that does not exist, so that a wrong secret takes as long as an
- * invented key.
- */
+/** Does the work of looking up an unknown key, so that a wrong secret takes as long as an invented key. */
 export async function lookUpNobody(service: Service): Promise<void> {
   await service.batcher.add(findUnknown, 0, { service, keyId: NOBODY });
 }
@@ -158,7 +153,7 @@ export function markBlocked(service: Service, keyId: string, day: string): void 
   if (blocks.size > ENTRIES_MAX) forgetOldest(blocks);
 }
 
-/** Whether this process knows that a key is blocked for a day. */
+/** Whether this process has recorded a block of a key for a day. */
 export function isBlocked(service: Service, keyId: string, day: string): boolean {
   return cacheOf(service).entries.get(keyId)?.blockedDay === day;
 }
@@ -182,14 +177,17 @@ function instant(service: Service): Instant {
   return { runMs: performance.now(), clockMs: service.clock().getTime() };
 }
 
-/** By the clock that shows the greater age: a clock that is set back cannot make an entry younger. */
+/**
+ * Returns the age by the clock that shows the greater one: a clock that is set back cannot make an entry
+ * younger.
+ */
 function ageOf(since: Instant, now: Instant): number {
   return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
 }
 
 type Change = { readonly horizon: string } & (Row | { readonly key_id: null });
 
-/** Reads what has changed since the last time. Calls that ask at the same moment share one statement. */
+/** Reads the changes since the last read. Calls that ask at the same moment share one statement. */
 function check(service: Service, cache: Cache): Promise<void> {
   cache.checking ??= ask(service, cache).finally(() => {
     cache.checking = undefined;
@@ -200,8 +198,7 @@ function check(service: Service, cache: Cache): Promise<void> {
 async function ask({ db, clock }: Service, cache: Cache): Promise<void> {
   const at = { runMs: performance.now(), clockMs: clock().getTime() };
   const day = dayOf(clock());
-  // Transactions that were running at the last read may have committed since. Their changes count as
-  // new.
+  // Transactions that were running at the last read may have committed since. Their changes count as new.
   const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
   if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
   else for (const change of changes) if (change.key_id !== null) update(cache, change, day, at);
@@ -214,7 +211,7 @@ function update(cache: Cache, row: Row, day: string, askedAt: Instant): void {
   else cache.entries.set(row.key_id, withBlock(cache, row.key_id, toKey(row, day), askedAt));
 }
 
-/** Looks a key up. Changes are read first, since an entry is only usable with them. */
+/** Looks up a key. It reads the changes first, since an entry is only usable with them. */
 async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Key | undefined> {
   const pending = cache.pending.get(keyId);
   if (pending) return pending;
@@ -229,7 +226,7 @@ async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Ke
 }
 
 function remember(cache: Cache, keyId: string, found: Key | undefined, askedAt: Instant): Key | undefined {
-  // An unknown id is looked up each time: invented ids must not displace real ones.
+  // Unknown ids are not cached: invented ids must not displace real ones.
   if (!found) return undefined;
   const key = withBlock(cache, keyId, found, askedAt);
   if (cache.entries.size >= ENTRIES_MAX) forgetOldest(cache.entries);

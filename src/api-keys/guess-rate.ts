@@ -3,20 +3,19 @@ import { Refusal } from '../refusal.ts';
 import { dayOf, isBlocked } from './cache.ts';
 
 /**
- * A concurrency limit for calls with a PIN, for each key in each process. A key is blocked by its
- * counted guesses; a thousand guesses at one moment would all be compared before the first is counted.
- * So a key begins with a few concurrent calls, each right answer adds one, and a guess takes back
- * fifty. The calls of an honest till wait for some milliseconds, until the first hundreds of a day are
- * answered.
+ * A concurrency limit for calls with a PIN, for each key in each process. A key is blocked by its counted
+ * guesses, but a thousand simultaneous guesses would all be compared before the first is counted. So a key
+ * begins with a few concurrent calls. Each right answer adds one, and each guess takes away fifty. The calls
+ * of an honest till wait for some milliseconds until the first hundreds of a day are answered.
  */
 
-/** At the beginning of a day. */
+/** The limit at the beginning of a day. */
 const CONCURRENT_MIN = 16;
-/** More than a process works on at the same time. */
+/** The highest limit, above the concurrent calls of a process. */
 const CONCURRENT_MAX = 1_024;
 /** The price of a guess: a key may be wrong in two of a hundred calls. */
 const GUESS = 50;
-/** Keys that are remembered. Above it, idle ones are removed, and begin again. */
+/** The number of remembered keys. Above it, idle ones are removed and begin again. */
 const LIMITERS_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
@@ -33,13 +32,13 @@ class Limiter {
 
 const limiters = new WeakMap<Service, Map<string, Limiter>>();
 
-/** The outcome of comparing a PIN; `neither` if it was not compared, or that is unknown. */
+/** The outcome of comparing a PIN; `neither` if it was not compared, or the outcome is unknown. */
 type Outcome = 'right' | 'guess' | 'neither';
 
 /**
  * Runs a call with a PIN once its key may have another one in flight.
- * @param run gets a function to call with the outcome, once a guess is counted; without that it is
- *   neither
+ * @param run receives a function to call with the outcome, after a guess is counted; if it is not called, the
+ *   outcome is `neither`
  * @throws Refusal `97` if the key was blocked while it waited
  */
 export async function inPace<Answer>(
@@ -70,7 +69,7 @@ export async function inPace<Answer>(
   }
 }
 
-/** Refuses (`97`) a key that keeps guessing, until the next day. */
+/** Refuses (`97`) a key that is blocked for guessing, until the next day. */
 export function refuseGuesser(now: Date): never {
   const leftMs = DAY_MS - (now.getTime() % DAY_MS);
   throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
@@ -88,7 +87,7 @@ function limiterOf(service: Service, keyId: string, day: string): Limiter {
     limiter = new Limiter(day);
     own.set(keyId, limiter);
   }
-  // A new day starts a new count: yesterday's right answers do not permit today's guesses.
+  // A new day starts a new count: yesterday's right answers do not permit guesses today.
   if (limiter.day !== day) {
     limiter.day = day;
     limiter.width = CONCURRENT_MIN;

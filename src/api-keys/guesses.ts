@@ -6,36 +6,38 @@ import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/quer
 import { dayOf, markBlocked } from './cache.ts';
 
 /**
- * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more
- * than fifty a day that are also more than 2 % of its calls may not send PINs until the next day, or
- * until the operator pardons it.
+ * Counts the calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. If a key
+ * has more than fifty guesses in a day and they exceed 2 % of its calls, it may not send PINs until the next
+ * day, or until the operator pardons it.
  *
- * Guesses are counted before they are answered. Calls, which only ever count in favor of a key, are
- * counted a moment later, many at once.
+ * Guesses are counted before they are answered. Calls only count in favor of a key, so they are written a
+ * moment later, many at once.
  */
 
 const GUESSES_MAX = 50;
 const GUESS_SHARE_MAX = 0.02;
-/** Each further number of guesses within the share is logged: calls of all kinds earn guesses. */
+/**
+ * The interval at which guesses within the share are logged, since calls of all kinds permit more guesses.
+ */
 const WARN_EVERY = 500;
 /**
- * The longest delay of a counted call. Each process writes a row for each key that called it. With a
- * shorter delay, a hundred processes would write more of these rows than redemptions.
+ * The longest delay of a counted call. Each process writes a row for each key that called it. With a shorter
+ * delay, a hundred processes would write more of these rows than redemptions.
  */
 const FLUSH_MS = 30_000;
 
 type Calls = {
-  /** By day and key: the calls that are not written yet. */
+  /** The calls that are not written yet, by day and key. */
   days: Map<string, Map<string, number>>;
   timer: NodeJS.Timeout | undefined;
-  /** The flush under way, if any. */
+  /** The current flush, if any. */
   flushing: Promise<void>;
 };
 
 const counters = new WeakMap<Service, Calls>();
 
 /**
- * Counts a call of a key. It costs no statement: calls are written together, up to half a minute later.
+ * Counts a call of a key without a statement: calls are written together, up to half a minute later.
  * @param speaksFor whether the call permits more guesses; otherwise it only sets the last use of the
  *   key
  */
@@ -47,8 +49,8 @@ export function countCall(service: Service, keyId: string, now: Date, speaksFor:
 }
 
 /**
- * Writes the calls counted so far. When it is done, those of an earlier flush are written too. Calls
- * that cannot be written now are written with the next ones, since they only count in favor of a key.
+ * Writes the calls counted so far, including those of a flush in progress. If they cannot be written now,
+ * they are written with later ones; they only count in favor of a key.
  */
 export function flushCalls(service: Service): Promise<void> {
   const calls = callsOf(service);
@@ -120,8 +122,7 @@ const guesses: Operation<Guess, void, void> = {
 };
 
 /**
- * Blocks the key if it has guessed too much, by the count of all processes. @returns whether it is
- * blocked
+ * Blocks the key if it has guessed too often, by the count of all processes. @returns whether it is blocked
  */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
@@ -135,17 +136,15 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
   return true;
 }
 
-/**
- * Whether a key that is not in the cache of API keys, such as that of a portal, has guessed too much today.
- */
+/** Whether a key outside the cache of API keys, such as that of a portal, has guessed too often today. */
 export async function isBlockedToday({ service, keyId, now }: Context): Promise<boolean> {
   const [row] = await service.db.query<{ blocked: boolean }>(findBlock(keyId, dayOf(now)));
   return row?.blocked ?? false;
 }
 
 /**
- * Counts guesses of keys, one for each id given. When it is done they are counted for all processes,
- * and a key that guesses too much is blocked: in this process at once, in the others within a second.
+ * Counts guesses of keys, one for each given id. Afterwards they count for all processes, and a key with too
+ * many guesses is blocked: in this process at once, in the others within a second.
  */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();

@@ -26,33 +26,33 @@ export type KeyInfo = {
   readonly expiresAt: Date | null;
   /** The key that replaced it. */
   readonly rotatedTo: string | null;
-  /** Only these of the merchant's permissions; null: all of them. */
+  /** Limits the key to these permissions of the merchant; null: all of them. */
   readonly scopes: readonly string[] | null;
-  /** Null: from anywhere. */
+  /** Limits the key to these networks; null: any network. */
   readonly networks: readonly string[] | null;
   readonly limit: Limit | null;
   readonly lastUsedAt: Date | null;
-  /** On the current day (UTC). */
+  /** The calls on the current day (UTC). */
   readonly calls: bigint;
   readonly guesses: number;
   readonly blockedAt: Date | null;
 };
 
-/** The restrictions of a key; by default none. */
+/** The restrictions of a key, by default none. */
 export type Restrictions = {
   readonly scopes?: readonly Permission[] | undefined;
-  /** As `readNetwork` returns them. */
+  /** The networks as returned by `readNetwork`. */
   readonly networks?: readonly string[] | undefined;
   readonly expiresAt?: Date | undefined;
 };
 
-/** Why a key cannot be made or changed, in words for the operator. */
+/** The reason why a key cannot be created or changed, in words for the operator. */
 export class KeyRefused extends Error {}
 
 const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
 
 /**
- * Makes a key for a merchant that exists. Other keys stay valid.
+ * Creates a key for an existing merchant. Other keys stay valid.
  * @throws KeyRefused for scopes that the merchant does not have, or an expiry in the past
  */
 export async function createKey(
@@ -81,7 +81,7 @@ export async function createKey(
   });
 }
 
-/** A new key as a part of a transaction, with its entry in the audit. */
+/** Creates a key within a transaction, with its entry in the audit. */
 export async function makeKey(
   tx: Queries,
   merchantId: number,
@@ -108,9 +108,9 @@ type Locked = {
 };
 
 /**
- * Makes a key with the scopes, networks and limit of another key, which ends after the overlap.
- * @param expiresAt of the new key, which does not take over the expiry of the old one
- * @returns the new key, and when the old one ends; undefined if there is none
+ * Creates a key with the scopes, networks and limit of another key, which ends after the overlap.
+ * @param expiresAt of the new key, which does not inherit the expiry of the old one
+ * @returns the new key, and the end of the old one; undefined if there is no such key
  * @throws KeyRefused if the key has ended, or was rotated before
  */
 export async function rotateKey(
@@ -149,7 +149,7 @@ export async function rotateKey(
   });
 }
 
-/** Limits how often a key may call, or removes its limit (null). @returns whether the key exists */
+/** Sets the rate limit of a key, or removes it (null). @returns whether the key exists */
 export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const [old] = await tx.query<Locked>(lockKey(keyId));
@@ -162,7 +162,7 @@ export async function limitKey(operator: Operator, keyId: string, limit: Limit |
   });
 }
 
-/** Revokes a key, within a second on every process. @returns whether the key exists */
+/** Revokes a key. It takes effect within a second on every process. @returns whether the key exists */
 export async function revokeKey(
   operator: Operator,
   keyId: string,
@@ -183,7 +183,7 @@ export async function revokeKey(
 
 type Pardoned = { pardoned_guesses: number; before_guesses: number; before_blocked_at: Date | null };
 
-/** The key's guesses of today no longer count. @returns whether it had guessed today */
+/** Stops counting the key's guesses of today. @returns whether it had guessed today */
 export async function pardon(operator: Operator, keyId: string): Promise<boolean> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
@@ -206,7 +206,7 @@ type Row = Locked & {
   last_call_at: Date | null;
 };
 
-/** A merchant's keys, with their counts of today. */
+/** Lists a merchant's keys, with their counts of today. */
 export async function listKeys(service: Service, merchantId: number): Promise<KeyInfo[]> {
   const rows = await service.db.query<Row>(listKeyRows(merchantId, null, dayOf(service.clock())));
   return rows.map(toInfo);

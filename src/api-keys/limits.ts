@@ -1,18 +1,18 @@
 import type { Service } from '../context.ts';
 
-/** A rate limit: calls a second on average, and calls at once. */
+/** A rate limit: the average calls per second, and the calls that are possible at once. */
 export type Limit = { readonly perSecond: number; readonly burst: number };
 
-/** What a call leaves of the limit. */
+/** The remaining allowance after a call. */
 export type Allowance = {
   readonly limit: Limit;
   /** Whether this call is within the limit. */
   readonly admitted: boolean;
-  /** Calls that are possible at once now. */
+  /** The number of calls that are possible at once now. */
   readonly remaining: number;
-  /** Until the whole burst is there again. */
+  /** The seconds until the whole burst is available again. */
   readonly resetSeconds: number;
-  /** Until one call is possible. */
+  /** The seconds until a call is possible. */
   readonly retryAfterSeconds: number;
 };
 
@@ -20,12 +20,14 @@ type Bucket = { tokens: number; atMs: number };
 
 const buckets = new WeakMap<Service, Map<string, Bucket>>();
 
-/** Above it, the key that has not called for the longest is removed: its burst is full again. */
+/**
+ * The number of remembered keys. Above it, the key with the oldest call is removed: its burst is full again.
+ */
 const BUCKETS_MAX = 10_000;
 
 /**
- * Counts a call of a key with a limit: a token bucket for each key, in the memory of this process.
- * Calls over the limit cost nothing, so a client that does not stop is served at its rate.
+ * Counts a call of a key with a limit. Each key has a token bucket in the memory of this process. Calls over
+ * the limit take no tokens, so a client that does not stop is served at its rate.
  */
 export function takeCall(service: Service, keyId: string, limit: Limit, now: Date): Allowance {
   let own = buckets.get(service);
@@ -35,7 +37,7 @@ export function takeCall(service: Service, keyId: string, limit: Limit, now: Dat
   }
   const nowMs = now.getTime();
   const bucket = own.get(keyId) ?? { tokens: limit.burst, atMs: nowMs };
-  // A clock that is set back neither adds nor removes tokens.
+  // A clock that was set back neither adds nor removes tokens.
   const passedSeconds = Math.max(0, nowMs - bucket.atMs) / 1_000;
   const tokens = Math.min(limit.burst, bucket.tokens + passedSeconds * limit.perSecond);
   const admitted = tokens >= 1;

@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** What a key may do; null is no restriction. */
+/** The restrictions of a key; null means no restriction. */
 export type KeyTerms = {
   readonly scopes: readonly string[] | null;
   readonly networks: readonly string[] | null;
@@ -36,7 +36,7 @@ select merchant_id, scopes, networks, expires_at, revoked_at, rotated_to, calls_
 from api_keys where id = ${keyId} for update`;
 }
 
-/** The old key of a rotation ends with the overlap, or earlier if it would have expired anyway. */
+/** Ends the old key of a rotation after the overlap, or earlier if it would have expired anyway. */
 export function expireRotated(keyId: string, rotatedTo: string, until: Date): Sql {
   return sql`
 update api_keys set rotated_to = ${rotatedTo}, expires_at = least(coalesce(expires_at, 'infinity'),
@@ -48,7 +48,7 @@ export function setLimit(keyId: string, perSecond: number | null, burst: number 
   return sql`update api_keys set calls_per_second = ${perSecond}, calls_burst = ${burst} where id = ${keyId}`;
 }
 
-/** The keys of a merchant, or one key, with their counts of a day and last use. */
+/** Lists the keys of a merchant, or one key, with their counts of a day and their last use. */
 export function listKeyRows(merchantId: number | null, keyId: string | null, day: string): Sql {
   return sql`
 select k.id, k.merchant_id, k.created_at, k.revoked_at, k.expires_at, k.scopes, k.networks, k.rotated_to,

@@ -19,7 +19,7 @@ export type Batch = {
   readonly reference: string;
   readonly status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
   readonly quantity: number;
-  /** How many of them exist now. */
+  /** The number of vouchers that exist now. */
   readonly produced: number;
   /** The value of each voucher; null if it is given at activation. */
   readonly value: Money | null;
@@ -64,7 +64,7 @@ export function toBatch(row: BatchRow): Batch {
 }
 
 /**
- * A batch as answers and webhooks show it, without its vouchers (docs/reference/interface.md, "Voucher
+ * Renders a batch for answers and webhooks, without its vouchers (docs/reference/interface.md, "Voucher
  * batch").
  */
 export function batchData({ reference, transactionId, status, expiresAt, value }: Batch) {
@@ -78,8 +78,8 @@ export function batchData({ reference, transactionId, status, expiresAt, value }
 }
 
 /**
- * Adds the event that a batch is `COMPLETED` or `CANCELED` to the outbox, in the transaction that made
- * it so.
+ * Adds the event of a `COMPLETED` or `CANCELED` batch to the outbox, in the transaction that changed its
+ * status.
  */
 export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): Promise<void> {
   await enqueueEvent(tx, {
@@ -92,7 +92,7 @@ export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): P
   });
 }
 
-/** What the operator sees of a batch, in addition to what its merchant sees. */
+/** The data of a batch that only the operator sees. */
 export type BatchDetails = {
   readonly product: string;
   readonly failure: string | null;
@@ -101,7 +101,7 @@ export type BatchDetails = {
   readonly open: number;
   /** Activated vouchers; a replaced one counts once, with its successor. */
   readonly activated: number;
-  /** What its vouchers carry together, in minor units. */
+  /** The total balance of its vouchers, in minor units. */
   readonly balanceMinor: bigint;
   readonly decimals: number;
 };
@@ -116,7 +116,7 @@ type DetailsRow = {
   decimals: number;
 };
 
-/** A page of batches, newest first, before an id. */
+/** Returns a page of batches, newest first, before an id. */
 export async function pageOfBatches(
   db: Queries,
   filter: BatchFilter,
@@ -126,7 +126,7 @@ export async function pageOfBatches(
   return (await db.query<BatchRow>(listBatchRows(filter, before, limit))).map(toBatch);
 }
 
-/** A batch by its transaction id, with details for the operator; undefined if there is none. */
+/** Finds a batch by its transaction id, with details for the operator; undefined if there is none. */
 export async function findBatchForOperator(
   { readDb }: Service,
   transactionId: string,
@@ -152,7 +152,9 @@ export async function findBatchForOperator(
   };
 }
 
-/** A batch as it is now, and its failure if one canceled it. Cheap enough to be polled. */
+/**
+ * Reads the current state of a batch, and the failure that canceled it, if any. Cheap enough to be polled.
+ */
 export async function findProgress(
   db: Queries,
   transactionId: string,
@@ -163,7 +165,7 @@ export async function findProgress(
   return row && { batch: toBatch(row), failure: row.failure };
 }
 
-/** How much of a batch exists, in whole percent: 100 only if it is complete. */
+/** Returns the produced share of a batch in whole percent: 100 only if it is complete. */
 export function percentOf({ produced, quantity }: Pick<Batch, 'produced' | 'quantity'>): number {
   return Math.floor((100 * produced) / quantity);
 }

@@ -17,14 +17,13 @@ import {
   voidVouchers,
 } from './queries.ts';
 
-/** Vouchers taken back in one transaction. */
+/** The number of vouchers that one transaction takes back. */
 const CHUNK = 5_000;
 
 /**
- * Cancels a batch that is being produced. From this transaction on none of its vouchers can be seen or
- * spent, and the whole price is back on the float. The vouchers made so far are voided in the
- * background.
- * @param failure the cause, if not the operator but a failure ended it
+ * Cancels a batch that is being produced. From this transaction on, none of its vouchers can be seen or
+ * spent, and the whole price is back on the float. The vouchers made so far are voided in the background.
+ * @param failure the cause, if a failure ended the batch and not the operator
  * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown
  *   transaction id
  */
@@ -47,8 +46,8 @@ export async function cancelBatch(
       await enqueue(tx, 'void-batch', batch.id);
       await enqueueBatchEvent(tx, after, now);
       const { status, produced, quantity } = batch;
-      // The failure may be a missing key, without which the audit cannot be sealed. The money goes back
-      // in any case.
+      // The failure may be a missing key, without which the audit cannot be sealed. The money is returned
+      // anyway.
       if (failure !== null && !(await canAudit(tx, service))) return after;
       await audit(tx, operator, {
         action: 'batch.cancel',
@@ -61,7 +60,7 @@ export async function cancelBatch(
   );
 }
 
-/** The whole price moves from the reserve to the float. */
+/** Moves the whole price from the reserve to the float. */
 async function release(
   tx: Queries,
   { id, merchantId, currency }: Batch,
@@ -86,7 +85,7 @@ async function release(
 
 type Voided = { voided: number; last: bigint | null };
 
-/** The job that voids the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction. */
+/** Voids the vouchers of a canceled batch as a job, bucket by bucket, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'CANCELED') return;
@@ -95,7 +94,7 @@ export async function voidBatch(service: Service, batchId: number): Promise<void
 }
 
 async function voidBucket({ db, clock }: Service, bucket: number, batchId: number): Promise<void> {
-  // Each chunk begins after the one before, so that no voucher is read twice.
+  // Each chunk begins after the previous one, so that no voucher is read twice.
   for (let after = 0n; ; ) {
     const now = clock();
     const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));
@@ -106,18 +105,18 @@ async function voidBucket({ db, clock }: Service, bucket: number, batchId: numbe
 }
 
 /**
- * Failures in a row, some two seconds apart, before a batch is canceled. A coincidence has passed by
- * then.
+ * The consecutive failures, some two seconds apart, after which a batch is canceled. A temporary fault has
+ * ended by then.
  */
 const FAILURES_MAX = 5;
-/** How long a disk may stay full: time for the operator to make room. */
+/** How long a disk may be full, so that the operator can free space. */
 const DISK_FULL_MS = 600_000;
 const DISK_FULL = '53100';
 
 /**
- * What a failed chunk means for its batch. A database that is away, overloaded or lost a race says
- * nothing about the batch: it waits. A full disk gets some minutes, any other failure a few tries. Then
- * the batch is canceled, the whole price is back on the float, and the cause is kept for the operator.
+ * Decides what a failed chunk means for its batch. If the database is away, overloaded or lost a race, the
+ * batch waits. A full disk is tolerated for some minutes, any other failure a few times. Then the batch is
+ * canceled, the whole price is back on the float, and the cause is stored for the operator.
  * @throws the error itself, unless it ended the batch: the job is then tried again
  */
 export async function recordFailure(service: Service, batchId: number, error: unknown): Promise<void> {
@@ -149,7 +148,7 @@ export async function recordFailure(service: Service, batchId: number, error: un
   }
 }
 
-/** The cause for the operator. It never quotes a row, and has no digits that could be a code or a PIN. */
+/** Returns the cause for the operator. It quotes no row, and has no digits that could be a code or a PIN. */
 function causeOf(error: unknown): string {
   const state = sqlState(error);
   if (state === DISK_FULL) return `the disk of the database is full (${state})`;

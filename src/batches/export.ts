@@ -22,13 +22,14 @@ import {
 } from './queries.ts';
 
 /**
- * A page is opened and written before the next one is read, so a download holds no more vouchers than
- * this. Opening them takes a millisecond, for which the calls at the till wait.
+ * The number of vouchers in a page. A page is opened and written before the next one is read, so a download
+ * holds no more vouchers in memory. Opening a page takes a millisecond, during which the calls of tills wait.
  */
 const PAGE = 250;
 
 /**
- * The merchant's batch of a reference. Its vouchers show codes and PINs, so it takes a permission.
+ * Finds the merchant's batch with a reference. Its vouchers show codes and PINs, so this requires a
+ * permission.
  * @throws Refusal `18`, `03`, `60`
  */
 export async function findBatch(context: Context, reference: string): Promise<Batch> {
@@ -42,8 +43,8 @@ export async function findBatch(context: Context, reference: string): Promise<Ba
 }
 
 /**
- * The vouchers of a completed batch in the order of their serial numbers, a page at a time, read on
- * demand. No transaction and no connection is held in between.
+ * Yields the vouchers of a completed batch in the order of their serial numbers, a page at a time, read on
+ * demand. Between pages it holds no transaction and no connection.
  */
 export async function* readVouchers(
   { db, keys }: Service,
@@ -65,7 +66,8 @@ export async function* readVouchers(
 }
 
 /**
- * All vouchers of a completed batch, in order; undefined if it has more than `most`, or does not exist.
+ * Returns all vouchers of a completed batch, in order; undefined if it has more than `most`, or does not
+ * exist.
  */
 export async function readVouchersOf(service: Service, transactionId: string, most: number) {
   const [row] = await service.db.query<BatchRow>(findBatchByTransactionId(transactionId));
@@ -75,26 +77,26 @@ export async function readVouchersOf(service: Service, transactionId: string, mo
   return vouchers;
 }
 
-/** A voucher with everything that is printed on its card. */
+/** A voucher with all data that is printed on its card. */
 export type PrintedVoucher = CodeAndPin & {
   readonly serialNumber: bigint;
-  /** Null if it is given at activation. */
+  /** Null if the value is given at activation. */
   readonly value: Money | null;
   readonly currency: string;
   readonly expiresAt: Date;
 };
 
-/** More exports of one batch than anybody reads. */
+/** The most exports of a batch in a list, more than anybody reads. */
 const LISTED_MAX = 1_000;
 
 /** The record of an export of a batch's codes and PINs. */
 export type ExportInfo = NewExport & {
   readonly id: number;
-  /** How many it holds; of an export without an end, how many it was to hold. */
+  /** The number of vouchers in the export; without a recorded end, the planned number. */
   readonly vouchers: number;
   readonly begunAt: Date;
   readonly endedAt: Date | null;
-  /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have left. */
+  /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have been handed out. */
   readonly state: 'begun' | 'complete' | 'aborted';
 };
 
@@ -115,9 +117,8 @@ type Write = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promi
 type Exported = { readonly id: number; readonly vouchers: number };
 
 /**
- * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded,
- * there and in the audit, before the first voucher is read. How it ended is recorded too, also if
- * `write` throws.
+ * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded, also in
+ * the audit, before the first voucher is read. Its end is recorded too, even if `write` throws.
  * @returns the record
  */
 export async function exportBatch(
@@ -139,9 +140,9 @@ export async function exportBatch(
 
 /**
  * Exports the one voucher that replaced another, with the same records. Its code is handed out once: a
- * further export, also after one that failed, has to be asked for with `again`.
- * @returns the record; undefined, and nothing was read, if it was exported before
- * @throws Refusal `44` if it is closed by now
+ * further export, even after a failed one, requires `again`.
+ * @returns the record; undefined, without reading the voucher, if it was exported before
+ * @throws Refusal `44` if the voucher is closed
  */
 export async function exportReplacement(
   operator: Operator,
@@ -188,7 +189,7 @@ async function begin(
   return row;
 }
 
-/** Passes the vouchers of a recorded export to `write`, and records how it ended. */
+/** Passes the vouchers of a recorded export to `write`, and records its end. */
 async function writeRecorded(
   { service: { db, clock } }: Operator,
   begun: Exported,
@@ -206,7 +207,7 @@ async function writeRecorded(
   try {
     await write(counted(), begun.vouchers);
   } catch (error) {
-    // The first error is reported. Without a recorded end the export counts as cut off.
+    // The first error is reported. Without a recorded end, the export counts as cut off.
     await end(false).catch(() => {});
     throw error;
   }
@@ -217,8 +218,8 @@ async function writeRecorded(
 type FaceRow = { serial_number: bigint; expires_at: Date; value_minor: bigint | null; decimals: number };
 
 /**
- * The vouchers of a batch for print. Each has its own expiry and value, since both may have changed: a
- * partly spent voucher is worth what is left.
+ * Yields the vouchers of a batch for print. Each has its current expiry and value, since both may have
+ * changed: a partly spent voucher is worth its remaining balance.
  */
 async function* readPrinted(
   service: Service,
@@ -232,8 +233,8 @@ async function* readPrinted(
     const faces = new Map(rows.map((row) => [row.serial_number, row]));
     yield page.flatMap(({ serialNumber, code, pin }) => {
       const face = faces.get(serialNumber);
-      // Replaced between the two statements. Its successor has a higher serial number and is still to
-      // come.
+      // It was replaced between the two statements. Its replacement has a higher serial number and follows
+      // later.
       if (!face) return [];
       const value = face.value_minor === null ? null : { minor: face.value_minor, decimals: face.decimals };
       return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt: face.expires_at }];
@@ -241,7 +242,7 @@ async function* readPrinted(
   }
 }
 
-/** One voucher of a batch, as a page. @throws Refusal `44` if it was closed meanwhile */
+/** Yields one voucher of a batch, as a page. @throws Refusal `44` if it was closed meanwhile */
 async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: bigint) {
   const [row] = await db.query<{ serial_number: bigint; sealed: Buffer }>(
     listVouchers(batch.id, serialNumber - 1n, 1),
@@ -250,7 +251,7 @@ async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: b
   yield [{ serialNumber, ...keys.open(serialNumber, row.sealed) }];
 }
 
-/** The exports of a batch, newest first. */
+/** Lists the exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
   const rows = await db.query<ExportRow>(listExportRows(batchId, LISTED_MAX));
   return rows.map((row) => ({
@@ -266,7 +267,7 @@ export async function listExports(db: Queries, batchId: number): Promise<ExportI
   }));
 }
 
-/** How often a whole batch was exported, and when last. */
+/** Returns how often a whole batch was exported, and the time of the last export. */
 export async function countExports(
   db: Queries,
   batchId: number,

@@ -21,13 +21,13 @@ import { drawCodes, type MadeRows, makeRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
 
 /**
- * Makes `count` vouchers of a batch and books the progress, in the caller's transaction. The caller
- * holds the batch's row, so two workers on one batch take turns.
+ * Creates `count` vouchers of a batch and records the progress, in the caller's transaction. The caller holds
+ * the batch's row, so two workers on one batch take turns.
  */
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
   const now = service.clock();
   await holdKeyRing(tx, service.keys);
-  // An existing code is skipped, and another one drawn.
+  // An existing code is skipped, and a new one is drawn.
   for (let missing = count; missing > 0; ) missing -= await create(service, tx, batch, missing, now);
   return advance(tx, batch, count, now);
 }
@@ -39,15 +39,17 @@ async function prepare({ db, buckets, keys, clock }: Service, count: number): Pr
 }
 
 /**
- * Writes prepared vouchers in the caller's transaction, which holds the key ring; `advance` books them.
- * @returns how many: a voucher whose code exists is left out
+ * Writes prepared vouchers in the caller's transaction, which holds the key ring. `advance` records them.
+ * @returns how many were written: a voucher whose code exists is skipped
  */
 async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<number> {
   const [result] = await tx.query<{ made: number }>(createVouchers(batchId, rows));
   return result?.made ?? 0;
 }
 
-/** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
+/**
+ * Records the progress of a batch, whose row the caller's transaction holds. The last voucher completes it.
+ */
 async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
@@ -61,9 +63,9 @@ async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
 }
 
 /**
- * Draws codes that no voucher has under an older key. Under the newest key the unique index decides. A
- * voucher that is resealed between the two checks is found by one of them, since it moves in one
- * direction only.
+ * Draws codes that no voucher has under an older key. Under the newest key, the unique index decides. If a
+ * voucher is sealed again between the two checks, one of them finds it, since vouchers only move to the
+ * newest key.
  */
 async function drawFreeCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
   const codes = drawCodes(count);
@@ -89,26 +91,26 @@ async function create(
 }
 
 /**
- * Vouchers of one transaction: enough that commits cost little, few enough that a crash loses little
- * work.
+ * The number of vouchers in a transaction: enough that commits cost little, few enough that a crash loses
+ * little work.
  */
 const CHUNK = 2_000;
-/** Up to this number, vouchers are made in one statement, without a thread. */
+/** Up to this number, vouchers are created in one statement, without a thread. */
 const SMALL_CHUNK = 250;
-/** Chunks of a process in the database at a time. */
+/** The most chunks of a process that are written to the database at a time. */
 const CHUNKS_MAX = 2;
 /** After this time a large batch goes to the end of the queue. */
 const TURN_MS = 1_000;
 /**
- * A batch without progress for this long has lost its worker. Even on a busy machine a chunk takes much
- * less than a second.
+ * A batch without progress for this long has lost its worker. Even on a busy machine, a chunk takes much less
+ * than a second.
  */
 const QUIET_SECONDS = 5;
 
 /**
- * The job that produces a batch. Every chunk is a transaction that holds the batch's row and books its
- * progress. So after a crash, or with two workers on one batch, it ends with exactly the quantity
- * ordered. A permanent failure cancels the batch.
+ * Produces a batch as a job. Every chunk is a transaction that holds the batch's row and records its
+ * progress. After a crash, or with two workers on one batch, the result still has exactly the ordered
+ * quantity. A permanent failure cancels the batch.
  */
 export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
   try {
@@ -136,13 +138,13 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   return batch.status !== 'PROCESSING';
 }
 
-/** While vouchers are looked up under two keys, a new code is compared with both, a few at a time. */
+/** Whether vouchers are looked up under two keys. New codes are then compared with both, a few at a time. */
 function isRotating({ keys }: Service): boolean {
   return keys.inUse.length > 1;
 }
 
 /**
- * Makes and books chunk after chunk until little is left, or the turn is over. Two chunks are prepared,
+ * Creates chunk after chunk until few vouchers are missing, or the turn has ended. Two chunks are prepared,
  * one is written and one is committed at the same time; a commit mostly waits for the disk.
  */
 async function run(service: Service, batch: Batch, givesWay: () => boolean): Promise<Batch> {
@@ -158,7 +160,7 @@ async function run(service: Service, batch: Batch, givesWay: () => boolean): Pro
   const made = [ahead(), ahead()];
   for (let next = made.shift(); next; next = made.shift()) {
     const rows = await orBothEnd(next, booked);
-    // A chunk that is ready is booked in any case.
+    // A prepared chunk is always written.
     if (!givesWay()) made.push(ahead());
     const before = booked;
     booked = quietly(book(service, batch.id, rows));
@@ -167,14 +169,14 @@ async function run(service: Service, batch: Batch, givesWay: () => boolean): Pro
   return (await booked) ?? after;
 }
 
-/** Awaiting the promise reports its error. Without that, the error must not end the process. */
+/** Marks a promise as handled: awaiting it reports its error, which must not end the process earlier. */
 function quietly<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
 /**
- * Waits for one of two promises. If it fails, the error is reported after the other has ended too: no
+ * Waits for one of two promises. If it fails, the error is reported after the other has ended too, so that no
  * work of a turn continues after it.
  */
 function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Promise<T> {
@@ -185,15 +187,13 @@ function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Pro
 }
 
 /**
- * A prepared chunk that no longer fits: the batch has ended, lacks fewer vouchers, or another key seals
- * now.
+ * A prepared chunk that no longer fits: the batch has ended, needs fewer vouchers, or another key seals now.
  */
 class Surplus extends Error {}
 
 /**
- * Books a prepared chunk in one transaction. The batch's row is locked at its end only, so that a
- * second chunk can be written meanwhile, and a cancel waits for neither. Surplus vouchers are rolled
- * back.
+ * Writes a prepared chunk in one transaction. It locks the batch's row only at its end, so that a second
+ * chunk can be written meanwhile, and a cancellation waits for neither. Surplus vouchers are rolled back.
  */
 async function book(service: Service, batchId: number, chunk: MadeRows): Promise<Batch> {
   try {
@@ -211,10 +211,10 @@ async function book(service: Service, batchId: number, chunk: MadeRows): Promise
   }
 }
 
-/** Makes and books a few vouchers under the batch's lock, or finds that it has ended. */
+/** Creates a few vouchers under the batch's lock, or finds that the batch has ended. */
 function bookFew(service: Service, batchId: number): Promise<Batch> {
   return inTransaction(service, async (tx) => {
-    // In the same order as a prepared chunk: the key ring, then the batch.
+    // The same order as for a prepared chunk: the key ring, then the batch.
     await holdKeyRing(tx, service.keys);
     const batch = await lock(tx, batchId);
     if (batch.status !== 'PROCESSING') return batch;
@@ -232,8 +232,8 @@ async function lock(tx: Queries, batchId: number): Promise<Batch> {
 }
 
 /**
- * Chunks take turns: two at a time, and one while tills are busy. So batches share the work chunk by chunk,
- * and tills compete with one of them at most.
+ * Chunks take turns: two at a time, and one while tills are busy. Batches therefore share the work chunk by
+ * chunk, and tills compete with at most one chunk.
  */
 const turnsOf = new WeakMap<Database, Turns>();
 
@@ -243,7 +243,7 @@ function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   return turns.run(work);
 }
 
-/** Puts batches back into the queue whose worker died silently. Harmless for those that merely wait. */
+/** Queues batches again whose worker died silently. It is harmless for batches that are only waiting. */
 export async function resumeStalled(service: Service): Promise<void> {
   const stalled = await service.db.query<{ id: number; task: Task }>(listStalled(QUIET_SECONDS));
   for (const { id, task } of stalled) await keepQueued(service.db, task, id);

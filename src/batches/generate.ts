@@ -24,7 +24,7 @@ export type Generate = {
   /** By default, the merchant's default product. */
   readonly productCode?: string | undefined;
   readonly quantity: number;
-  /** Of each voucher, in major units. Without it, the value is given at activation. */
+  /** The value of each voucher, in major units. Without it, the value is given at activation. */
   readonly value?: number | undefined;
   readonly expiryDate?: Date | undefined;
 };
@@ -44,25 +44,22 @@ type Product = {
   merchant_id: number | null;
 };
 
-/**
- * Up to this quantity a batch is answered with its vouchers. Larger ones are produced in the
- * background.
- */
+/** Up to this quantity, the answer includes the vouchers. Larger batches are produced in the background. */
 const IMMEDIATE_MAX = 10;
 const DAY_MS = 86_400_000;
 /** The end of the fingerprint of an order without a product. */
 const BY_DEFAULT = ' by default';
 /**
- * How long a request may have traveled: a request for exactly one day is accepted, one for a second
- * less is not.
+ * The allowed transit time of a request: an expiry in exactly one day is accepted, one a second earlier is
+ * not.
  */
 const TRAVEL_MS = 900;
 
 /**
- * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one
- * transaction. The same request again under its reference is a replay and is answered like a download,
- * whatever has changed since: an expiry date that has come near, a product off sale, lower limits.
- * @param operator orders for the merchant, for the audit; undefined if the merchant orders itself
+ * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one transaction. The
+ * same request again under its reference is a replay and is answered like a download, even if something has
+ * changed since: the expiry date has come near, the product is off sale, or limits were lowered.
+ * @param operator orders for the merchant, for the audit; undefined if the merchant itself orders
  * @throws Refusal `18`, `16`, `13`, `03`, `94`, `17`, `15`, `61`, `50`
  */
 export async function generate(
@@ -75,7 +72,7 @@ export async function generate(
   const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
   const { service, now } = context;
   const product = await productOf(context, request.productCode);
-  // A value that the product's currency cannot hold is declined first.
+  // A value that the product's currency cannot represent is declined first.
   if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
   await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
@@ -93,7 +90,7 @@ export async function generate(
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
 /**
- * The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text, so no
+ * Finds the product of an order; undefined for an unknown code. PostgreSQL accepts no NUL in a text, so no
  * product has such a code.
  */
 async function productOf(
@@ -106,9 +103,9 @@ async function productOf(
 }
 
 /**
- * Claims the reference. Orders are the same if quantity, value, requested expiry and product are. An
- * order without a product is for the merchant's default product of its time, so its retry is the same
- * order even if the default has changed.
+ * Claims the reference. Orders are the same if quantity, value, requested expiry and product are the same. An
+ * order without a product uses the merchant's default product of that time, so its retry is the same order
+ * even if the default has changed.
  * @returns the transaction id of the batch under the reference
  * @throws Refusal `94`
  */
@@ -147,7 +144,7 @@ function valueLimits({ min_value_minor, max_value_minor, decimals, currency }: P
   return `${text(min_value_minor)} to ${text(max_value_minor)} ${currency}`;
 }
 
-/** What is ordered, checked against what can change with time. @throws Refusal `17`, `15`, `61`, `16` */
+/** Checks an order against everything that can change over time. @throws Refusal `17`, `15`, `61`, `16` */
 function toNewBatch({ merchant, now }: Context, order: Order, product: Product | undefined): NewBatch {
   const { reference, quantity, valueUnits, expiryDate, id } = order;
   if (expiryDate && !(expiryDate.getTime() >= now.getTime() + DAY_MS - TRAVEL_MS)) throw new Refusal('17');
@@ -174,18 +171,22 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
   };
 }
 
-/** The last millisecond of a time's day (UTC): a default expiry ends with its day, as a card shows it. */
+/**
+ * Returns the last millisecond of a time's day (UTC): a default expiry is the end of a day, as cards show it.
+ */
 function endOfDay(time: Date): Date {
   return new Date(Math.ceil((time.getTime() + 1) / DAY_MS) * DAY_MS - 1);
 }
 
-/** What the audit records of an order. */
+/** Returns the data of an order for the audit. */
 function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
   const after = { merchantId, reference, quantity, value: value && toText(value), currency };
   return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
 }
 
-/** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. */
+/**
+ * Writes, in one transaction, the batch, the float's debit, and the vouchers or the job that creates them.
+ */
 async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Promise<Batch> {
   const { quantity } = wanted;
   const [row] = await tx.query<BatchRow>(insertBatch(wanted));
@@ -199,13 +200,15 @@ async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Prom
 /** Moves the price of a batch from the float to its reserve. @throws Refusal `50` */
 async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): Promise<void> {
   if (!value) return;
-  // No float can hold it, and the database might not be able to compare it with a balance.
+  // No float can hold this amount, and the database might not be able to compare it with a balance.
   if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
   const [reserved] = await tx.query<{ done: boolean }>(reservePrice(id, newId(now), newId(now), now));
   if (!reserved?.done) throw new Refusal('50');
 }
 
-/** Unique without being looked up: an operator's order is never sent without a reference. */
+/**
+ * Returns a unique reference without a look-up: an order of an operator is never sent without a reference.
+ */
 export function newReference(): string {
   return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
 }

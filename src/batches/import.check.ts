@@ -9,27 +9,27 @@ import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
 import { findCodeKeys } from './queries.ts';
 
-/** How the fields of a file become vouchers. */
+/** The rules by which the fields of a file become vouchers. */
 export type ImportRules = {
   readonly format: ImportFormat;
   /**
-   * `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these
-   * digits stand before shorter codes.
+   * `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these digits
+   * are added before shorter codes.
    */
   readonly codes: string;
-  /** For a voucher without a PIN: `refuse` it, `draw` one at random, or give it these four digits. */
+  /** For a voucher without a PIN: `refuse` it, `draw` a random one, or give it these four digits. */
   readonly missingPin: string;
-  /** The code of the product of rows that name none. */
+  /** The code of the product for rows without one. */
   readonly product: string;
-  /** The end of vouchers that name none; null: each row names its own. */
+  /** The expiry of vouchers without one; null: each row must have one. */
   readonly expiresAt: Date | null;
 };
 
-/** A voucher to be, as a row gives it. */
+/** The voucher that a row describes. */
 export type ImportRow = {
   readonly line: number;
   readonly code: string;
-  /** Null: one is drawn. */
+  /** Null: a PIN is drawn. */
   readonly pin: string | null;
   readonly balanceMinor: bigint;
   readonly expiresAt: Date;
@@ -37,18 +37,18 @@ export type ImportRow = {
   readonly reference: string | null;
 };
 
-/** Rows of one transaction: commits cost little, and a crash loses a blink of work. */
+/** The number of rows in a transaction: commits cost little, and a crash loses little work. */
 const CHUNK = 5_000;
 
-/** What a reader of a file is called with. */
+/** The callbacks of a reader. */
 type Noted = {
   readonly digest: Hash;
   readonly refuse: (error: RowError) => void;
-  /** For the code of every row that has one, whatever else is wrong with the row. */
+  /** Called with the code of every row that has one, whatever other faults the row has. */
   readonly onCode?: (code: string, line: number) => void;
 };
 
-/** The rows of a file that can become vouchers, a chunk at a time; `refuse` is called for all others. */
+/** Yields the rows of a file that can become vouchers, a chunk at a time. Calls `refuse` for all others. */
 export async function* readChunks(
   file: string,
   rules: ImportRules,
@@ -95,7 +95,7 @@ function toRow(
 
 type Note = (message: string) => void;
 
-/** Code and PIN under the rules. */
+/** Reads code and PIN according to the rules. */
 function readCard(
   { code: given, pin: givenPin }: RawRow['fields'],
   { codes, missingPin }: ImportRules,
@@ -156,7 +156,7 @@ function readExpiry(
   return expiresAt;
 }
 
-/** A day, which means its last moment in UTC, or a time with its offset. */
+/** Reads a day, which means its last moment in UTC, or a time with its offset. */
 function parseTime(text: string): Date | undefined {
   const [, day = '', time] =
     /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
@@ -167,7 +167,7 @@ function parseTime(text: string): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** What vouchers with these codes could be found by: under every key in use. */
+/** Returns the values by which vouchers with these codes could be found, under every key in use. */
 function codeKeysOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, ImportRow> {
   return new Map(
     rows.flatMap((row) =>
@@ -176,7 +176,7 @@ function codeKeysOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, Impo
   );
 }
 
-/** The rows whose codes are those of vouchers in the database. */
+/** Returns the rows whose codes already belong to vouchers in the database. */
 export async function findTaken(
   db: Queries,
   { keys }: Service,

@@ -31,7 +31,7 @@ export type NewImport = {
   readonly now: Date;
 };
 
-/** Returns nothing where the reference is taken. */
+/** Inserts an import. Returns no row if the reference is already used. */
 export function insertImport({
   merchantId,
   reference,
@@ -51,8 +51,8 @@ returning id, digest, vouchers, chunks, started_at, finished_at`;
 }
 
 /**
- * Returns a row where the chunk was not imported before. Another process that imports it at this moment
- * is waited for.
+ * Inserts a chunk. Returns a row if the chunk was not imported before. If another process is importing it, it
+ * waits for that process.
  */
 export function insertChunk(importId: number, chunk: number, vouchers: number): Sql {
   return sql`
@@ -60,7 +60,7 @@ insert into voucher_import_chunks (import_id, chunk, vouchers) values (${importI
 on conflict do nothing returning chunk`;
 }
 
-/** Ends an import all of whose chunks are there; returns a row where that is so. */
+/** Ends an import if all its chunks are imported, and then returns a row. */
 export function finishImport(importId: number, now: Date): Sql {
   return sql`
 update voucher_imports i set finished_at = ${now}
@@ -80,8 +80,8 @@ export type NewImportedBatch = {
 };
 
 /**
- * A batch that is complete from the start, on the terms of its product. It has no value of its own: each
- * voucher has its balance.
+ * Inserts a batch that is complete from the start, on the terms of its product. The batch has no value, since
+ * each voucher has its own balance.
  */
 export function insertImportedBatch(batch: NewImportedBatch): Sql {
   const { transactionId, merchantId, reference, productId, quantity, expiresAt, now } = batch;
@@ -107,7 +107,7 @@ export type ImportedVoucher = {
   readonly reference: string | null;
 };
 
-/** The vouchers of an imported batch, and the movements that they are paid by (sql/016-imports.sql). */
+/** Inserts the vouchers of an imported batch, and the movements that pay for them (sql/016-imports.sql). */
 export function importVouchers(
   batchId: number,
   payer: bigint,

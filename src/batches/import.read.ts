@@ -12,17 +12,17 @@ const IMPORT_FIELDS = ['code', 'pin', 'balance', 'expiry', 'product', 'reference
 export type ImportField = (typeof IMPORT_FIELDS)[number];
 export type ImportFormat = 'csv' | 'ndjson';
 
-/** A row as it was written; an empty field is left out. */
+/** A row as it was written, without its empty fields. */
 export type RawRow = {
-  /** Of a CSV row of several lines, the last one. */
+  /** The line of the row; for a CSV row of several lines, the last one. */
   readonly line: number;
   readonly fields: Readonly<Partial<Record<ImportField, string>>>;
 };
 
-/** What is wrong with one field of one row. It never repeats the value, which may be a code. */
+/** The fault of one field of a row. It never repeats the value, which may be a code. */
 export type RowError = { readonly line: number; readonly field: string; readonly message: string };
 
-/** The file as a whole cannot be read on. */
+/** The file cannot be read any further. */
 export class UnreadableFile extends Error {
   readonly line: number;
 
@@ -33,14 +33,14 @@ export class UnreadableFile extends Error {
 }
 
 const REQUIRED: readonly ImportField[] = ['code', 'balance'];
-/** No row of six short fields is longer. */
+/** The longest row: no row of six short fields is longer. */
 const ROW_CHARACTERS_MAX = 10_000;
 const LINE_FEED = 10;
 
 /**
- * The rows of a file, in its order.
- * @param digest takes the bytes of the file as they are read
- * @param refuse is called with what is wrong with a row that cannot be taken apart; the row is then left out
+ * Yields the rows of a file, in order.
+ * @param digest receives the bytes of the file as they are read
+ * @param refuse is called with the fault of a row that cannot be parsed; the row is then skipped
  * @throws UnreadableFile for another encoding, a wrong header, or broken CSV
  */
 export function readRows(
@@ -53,7 +53,7 @@ export function readRows(
   return format === 'csv' ? readCsv(text, refuse) : readNdjson(text, refuse);
 }
 
-/** Bytes as text. A file in another encoding is refused at its first line that is not UTF-8. */
+/** Decodes bytes as text. A file in another encoding is refused at its first line that is not UTF-8. */
 async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let line = 1;
@@ -83,7 +83,7 @@ function count(part: Buffer): number {
   return lines;
 }
 
-/** How many lines of a part can be read before the first one that cannot. */
+/** Returns the number of lines before the first one that is not text. */
 function linesBefore(part: Buffer): number {
   let lines = 0;
   for (let start = 0; start < part.length; lines++) {
@@ -115,7 +115,7 @@ async function* readCsv(
     relax_column_count: true,
     max_record_size: ROW_CHARACTERS_MAX,
   });
-  // An error of the text ends the parser, and so the loop, with that error.
+  // An error of the text ends the parser with that error, and therefore the loop.
   pipeline(text, parser, () => {});
   let columns: readonly ImportField[] | undefined;
   try {
@@ -213,13 +213,15 @@ function readObject(text: string, line: number, refuse: (error: RowError) => voi
     if (value === null || value === '') continue;
     if (typeof value === 'string') fields[field] = value.trim();
     else if (typeof value === 'number' && field === 'balance') fields[field] = String(value);
-    // A number has lost its leading zeros.
+    // As a number, it would have lost its leading zeros.
     else return wrong(field, `is not a string${field === 'balance' ? ' or a number' : ''}`);
   }
   return { line, fields };
 }
 
-/** A digest that begins with the rules under which a file is read: another rule makes another import. */
+/**
+ * Returns a digest that begins with the rules for reading the file: with other rules it is another import.
+ */
 export function newDigest(rules: object): Hash {
   return createHash('sha256').update(`${JSON.stringify(rules)}\n`);
 }

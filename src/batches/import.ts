@@ -17,10 +17,12 @@ export type ImportWanted = {
   /** The issuer of the vouchers. */
   readonly merchantId: number;
   readonly file: string;
-  /** The operator's; left out: one that follows from the file, so that the same file is imported once. */
+  /**
+   * The operator's reference. By default it is derived from the file, so that a file is imported only once.
+   */
   readonly reference?: string | undefined;
   readonly rules: ImportRules;
-  /** Where the money comes from: `funding`, as the other system hands it over, or the issuer's float. */
+  /** The source of the money: `funding`, if the other system hands it over, or the issuer's float. */
   readonly paidFrom: 'funding' | 'float';
 };
 
@@ -31,17 +33,17 @@ export type ImportReport = {
   /** `refused`: nothing was imported. `replayed`: everything had been imported before. */
   readonly state: 'checked' | 'refused' | 'imported' | 'replayed';
   readonly vouchers: number;
-  /** What was imported by an earlier run, which ended in its middle. */
+  /** The number of vouchers that an earlier, interrupted run had imported. */
   readonly resumedAt: number;
   readonly totals: readonly ImportTotal[];
-  /** What is wrong, in the order of the file; the first thousand of `errorCount`. */
+  /** The faults in the order of the file: the first thousand of `errorCount`. */
   readonly errors: readonly RowError[];
   readonly errorCount: number;
 };
 
-/** A report that names more is not read. */
+/** The most errors in a report: nobody reads more. */
 const ERRORS_MAX = 1_000;
-/** What the check remembers of each row bounds the file: about 60 bytes. */
+/** The most vouchers in a file: the check remembers about 60 bytes of each row. */
 const VOUCHERS_MAX = 5_000_000;
 const REFERENCE_DIGITS = 24;
 
@@ -55,12 +57,12 @@ type Checked = {
 };
 
 /**
- * Imports the vouchers of another system from a file. The whole file is checked before the first voucher
- * is written; anything wrong refuses it. Then it is written chunk by chunk, a transaction each. The same
- * file again goes on where an earlier run ended.
+ * Imports the vouchers of another system from a file. The whole file is checked before the first voucher is
+ * written; any fault refuses it. Then it is written chunk by chunk, each in a transaction. The same file
+ * again continues where an earlier run ended.
  * @param options.dryRun only checks
  * @param options.stopping whether to end after the current chunk
- * @returns what is wrong, or what was imported
+ * @returns the faults, or what was imported
  * @throws Refusal `18`, `94`; UnreadableFile
  */
 export async function importVouchers(
@@ -80,7 +82,7 @@ export async function importVouchers(
   const products = new Map((await listProducts(service.db)).map((each) => [each.code, each]));
   const done = begun ? await doneChunks(service, begun.id) : new Map<number, number>();
   const resumedAt = [...done.values()].reduce((sum, each) => sum + each, 0);
-  // What was not expired when the import began is not refused when it goes on.
+  // A voucher that was not expired when the import began is accepted when the import continues.
   const now = begun?.started_at ?? service.clock();
   const checked = await check(service, wanted, products, now, done);
   const { chunkDigests, vouchers, totals, errors, errorCount } = checked;
@@ -117,7 +119,7 @@ async function doneChunks({ db }: Service, importId: number): Promise<Map<number
   return new Map(rows.map(({ chunk, vouchers }) => [chunk, vouchers]));
 }
 
-/** Reads the whole file: what is wrong with it, and what it holds. */
+/** Reads the whole file. Returns its faults and a summary of its contents. */
 async function check(
   service: Service,
   wanted: ImportWanted,
@@ -201,7 +203,7 @@ function chunkDigest(chunk: readonly ImportRow[]): string {
   return digest.digest('hex');
 }
 
-/** Writes down that the import begins, in the audit too. */
+/** Records the start of the import, also in the audit. */
 async function start(
   operator: Operator,
   { merchantId, paidFrom }: ImportWanted,
@@ -226,7 +228,7 @@ async function start(
   });
 }
 
-/** Writes all chunks that are not there yet. */
+/** Writes all chunks that are still missing. */
 async function write(
   operator: Operator,
   { file, rules, paidFrom }: ImportWanted,

@@ -23,7 +23,7 @@ export type ImportToWrite = {
   readonly paidFrom: 'funding' | 'float';
 };
 
-/** The vouchers of one product in a chunk: the batch that they make, and the account that pays for them. */
+/** The vouchers of one product in a chunk: their batch, and the account that pays for them. */
 type Group = {
   readonly product: Product;
   readonly rows: readonly ImportRow[];
@@ -32,8 +32,8 @@ type Group = {
 };
 
 /**
- * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each
- * voucher, and the fact that the chunk is written. The last chunk ends the import.
+ * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each voucher,
+ * and the record of the chunk. The last chunk ends the import.
  */
 export function writeChunk(
   operator: Operator,
@@ -47,7 +47,7 @@ export function writeChunk(
       await holdKeyRing(tx, service.keys);
       const [isNew] = await tx.query(insertChunk(to.id, chunk, rows.length));
       if (!isNew) return;
-      // Since the check, an order may have drawn one of these codes.
+      // An order may have drawn one of these codes since the check.
       const [taken] = await findTaken(tx, service, rows);
       if (taken)
         throw new UnreadableFile(
@@ -92,7 +92,7 @@ async function prepareGroup(
   const reference = `import-${transactionId}`;
   const id = transactionId;
   await claimIn(tx, service, { merchantId, operation: 'generate', reference, id, fingerprint: 'import' });
-  // The sweep looks at a batch when it expires: from then on, vouchers that expire later are due one by one.
+  // The sweep visits a batch when it expires. From then on, vouchers that expire later are swept one by one.
   const expiresAt = new Date(Math.min(...rows.map((row) => row.expiresAt.getTime())));
   const wanted = { transactionId, merchantId, reference, productId, quantity: rows.length, expiresAt, now };
   const [batch] = await tx.query<{ id: number }>(insertImportedBatch(wanted));

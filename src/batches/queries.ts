@@ -10,7 +10,7 @@ from products p where case when ${code ?? null}::text is null then p.id = ${defa
   else p.code = ${code ?? null} end`;
 }
 
-/** By merchant and reference. The batch keeps the reference beside its claim. */
+/** Finds a batch by merchant and reference. The batch stores the reference in addition to its claim. */
 export function findBatchByReference(merchantId: number, reference: string): Sql {
   return sql`select * from batches where merchant_id = ${merchantId} and reference = ${reference}`;
 }
@@ -60,12 +60,12 @@ values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch
 returning *`;
 }
 
-/** Moves the price of a batch from the float to its reserve; `done` is false if the float is too low. */
+/** Moves the price of a batch from the float to its reserve. `done` is false if the float is too low. */
 export function reservePrice(batchId: number, entryId: string, lowId: string, now: Date): Sql {
   return sql`select reserve_price(${batchId}, ${entryId}, ${lowId}, ${now}) as done`;
 }
 
-/** Which of these code keys are taken. */
+/** Returns those of these code keys that exist already. */
 export function findCodeKeys(codeKeys: string): Sql {
   return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
 }
@@ -77,8 +77,8 @@ export function drawNumbers(count: number): Sql {
 }
 
 /**
- * Vouchers of a batch (sql/012-vouchers.sql). Existing codes are skipped; the number of new vouchers is
- * returned.
+ * Creates vouchers of a batch (sql/012-vouchers.sql). Existing codes are skipped. Returns the number of new
+ * vouchers.
  */
 export function createVouchers(batchId: number, rows: MadeRows): Sql {
   const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, at } = rows;
@@ -87,7 +87,7 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
   ${pinKeys}::uuid[], ${sealed}::bytea[], ${entryIds}::uuid[], ${at}) as made`;
 }
 
-/** Books progress in the transaction that made it; the last voucher completes the batch. */
+/** Records progress in the transaction that made it. The last voucher completes the batch. */
 export function advanceBatch(id: number, made: number, now: Date): Sql {
   return sql`
 update batches set produced = produced + ${made}, progressed_at = now(), failures = 0, failing_since = null,
@@ -102,7 +102,7 @@ export function cancelBatchRow(id: number, now: Date, failure: string | null): S
 update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} where id = ${id} returning *`;
 }
 
-/** A page of a batch's vouchers, after a serial number. */
+/** Lists a page of a batch's vouchers, after a serial number. */
 export function listVouchers(batchId: number, after: bigint, count: number): Sql {
   return sql`
 select serial_number, sealed from vouchers
@@ -133,7 +133,7 @@ update batches set failures = least(failures + ${more}::int, 32767),
 where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
-/** Batches without progress for a while, to be produced or voided: their worker is gone. */
+/** Lists batches without progress for a while, to be produced or voided, since their worker has died. */
 export function listStalled(quietSeconds: number): Sql {
   return sql`
 (select id, 'fill-batch' as task from batches
@@ -148,7 +148,7 @@ union all
 
 export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
 
-/** A page of batches, newest first, before an id; each filter has an index (sql/019-operator.sql). */
+/** Lists a page of batches, newest first, before an id. Each filter has an index (sql/019-operator.sql). */
 export function listBatchRows(
   { merchantId, status }: BatchFilter,
   before: number | null,
@@ -164,7 +164,7 @@ export function listBatchRows(
   };
 }
 
-/** What the operator sees of a batch in addition to the merchant. Reads all its vouchers. */
+/** Finds the details of a batch for the operator. It reads all its vouchers. */
 export function findBatchDetails(id: number): Sql {
   return sql`
 select p.code as product, b.failure, b.ended_at, b.decimals, v.open, v.activated, v.balance_minor
@@ -187,11 +187,11 @@ export type NewExport = {
   /** The operator. */
   readonly by: string;
   readonly reason: string | null;
-  /** Of the one voucher that is exported; null: the whole batch. */
+  /** The only voucher that is exported; null: the whole batch. */
   readonly serialNumber: bigint | null;
 };
 
-/** Records an export with the number of vouchers that it will hold: one, or those of the completed batch. */
+/** Records an export with the planned number of vouchers: one, or those of the completed batch. */
 export function insertExport(batchId: number, wanted: NewExport, now: Date): Sql {
   const { format, by, reason, serialNumber } = wanted;
   return sql`
@@ -202,7 +202,9 @@ from batches where id = ${batchId}
 returning id, vouchers`;
 }
 
-/** A row for each export of this one voucher, however it ended: its code may have left. */
+/**
+ * Returns a row for each export of this one voucher, even a failed one: its code may have been handed out.
+ */
 export function findVoucherExport(batchId: number, serialNumber: bigint): Sql {
   return sql`
 select id from batch_exports where batch_id = ${batchId} and serial_number = ${serialNumber} limit 1`;
@@ -229,8 +231,8 @@ where batch_id = ${batchId} and serial_number is null`;
 }
 
 /**
- * What is printed beside the codes of a page of vouchers. An inactive voucher has the value of its
- * batch.
+ * Lists the data that is printed next to the codes of a page of vouchers. An inactive voucher has the value
+ * of its batch.
  */
 export function listFaces(batchId: number, first: bigint, last: bigint): Sql {
   return sql`
@@ -240,7 +242,7 @@ from vouchers v join batches b on b.id = v.batch_id
 where v.batch_id = ${batchId} and v.serial_number between ${first} and ${last} and v.closed is null`;
 }
 
-/** Sealed sheets that were ordered. @param salt of their passphrase */
+/** Inserts an order of sealed sheets. @param salt of their passphrase */
 export function insertSheets(order: {
   readonly batchId: number;
   readonly orderedBy: number;
@@ -256,7 +258,7 @@ insert into batch_sheets (batch_id, ordered_by, name, reason, salt, ordered_at, 
 values (${batchId}, ${orderedBy}, ${name}, ${reason}, ${salt}, ${now}, ${expiresAt}) returning id`;
 }
 
-/** The newest sheets of a batch. */
+/** Lists the newest sheets of a batch. */
 export function listSheets(batchId: number, limit: number): Sql {
   return sql`
 select id, ordered_by, name, reason, ordered_at, expires_at from batch_sheets

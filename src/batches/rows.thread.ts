@@ -4,10 +4,10 @@ import { KeyRing } from '../keyring/ring.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
 import type { ThreadAnswer } from './rows.worker.ts';
 
-/** Lower than the calls at the till, if both want the same core. */
+/** Lower than that of the calls of tills, in case both want the same core. */
 const PRIORITY = 5;
 
-// On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
+// On Linux a thread has its own priority. Elsewhere this would set the priority of the whole process.
 if (process.platform === 'linux') setPriority(PRIORITY);
 
 const keys = new KeyRing(...(workerData as ReturnType<KeyRing['share']>));

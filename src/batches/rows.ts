@@ -6,19 +6,19 @@ import { newId } from '../ledger/id.ts';
 
 /** The wanted vouchers, one for each number. */
 export type RowsWanted = {
-  /** A serial number is made of a number and the slot of the code. */
+  /** The numbers of vouchers. A serial number is composed of a number and the slot of the code. */
   readonly numbers: readonly bigint[];
   /** The buckets by position. */
   readonly buckets: readonly number[];
   /** The time of the activations. */
   readonly now: Date;
-  /** The codes; left out, they are drawn. */
+  /** The codes; by default they are drawn. */
   readonly codes?: readonly string[];
 };
 
-/** Sealed vouchers as the array parameters of `createVouchers`, which stand side by side. */
+/** Sealed vouchers as the parallel array parameters of `createVouchers`. */
 export type MadeRows = {
-  /** The key that they are sealed under. */
+  /** The key that sealed them. */
   readonly keyId: string;
   /** The time of the activations. */
   readonly at: Date;
@@ -31,7 +31,7 @@ export type MadeRows = {
   readonly entryIds: string;
 };
 
-/** Draws codes, no two of them the same. */
+/** Draws distinct codes. */
 export function drawCodes(count: number): Set<string> {
   const codes = new Set<string>();
   while (codes.size < count) codes.add(randomCode());

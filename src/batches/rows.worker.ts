@@ -7,7 +7,7 @@ export type ThreadAnswer =
   | { readonly made: MadeRows; readonly error?: never }
   | { readonly made?: never; readonly error: unknown };
 
-/** A thread holds some ten megabytes, so an idle one ends after this time. */
+/** The time after which an idle thread ends, since it takes some ten megabytes. */
 const IDLE_MS = 5_000;
 
 type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (error: unknown) => void };
@@ -15,8 +15,8 @@ type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (e
 const threads = new WeakMap<KeyRing, Thread>();
 
 /**
- * Makes rows on a thread, so that the calls at the till do not wait: two thousand vouchers take some
- * twenty milliseconds. There is one thread for each key ring, which makes one order after the other.
+ * Creates rows on a thread, so that the calls of tills do not wait: two thousand vouchers take some twenty
+ * milliseconds. Each key ring has one thread, which works on one order after the other.
  */
 export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRows> {
   let thread = threads.get(keys);
@@ -39,7 +39,7 @@ class Thread {
     this.keyId = keys.current;
     this.#worker = new Worker(new URL('./rows.thread.ts', import.meta.url), {
       workerData: keys.share(),
-      // The thread gets none of the process's arguments and environment.
+      // The thread receives no arguments and no environment of the process.
       execArgv: [],
       env: {},
     });
@@ -50,7 +50,7 @@ class Thread {
 
   make(wanted: RowsWanted): Promise<MadeRows> {
     clearTimeout(this.#idle);
-    // A request for vouchers keeps the process alive; the thread alone does not.
+    // A request for vouchers keeps the process alive; an idle thread does not.
     this.#worker.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });

@@ -4,10 +4,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type Voucher, writeSheet } from '@scrip/print';
 import type { SheetMessage, SheetWanted } from './sheets.ts';
 
-/** Lower than the calls at the till, if both want the same core. */
+/** Lower than that of the calls of tills, in case both want the same core. */
 const PRIORITY = 5;
 
-// On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
+// On Linux a thread has its own priority. Elsewhere this would set the priority of the whole process.
 if (process.platform === 'linux') setPriority(PRIORITY);
 
 const say = (message: SheetMessage) => parentPort?.postMessage(message);

@@ -11,9 +11,9 @@ import { toText } from '../money.ts';
 import type { Batch } from './batch.ts';
 import { exportBatch, type PrintedVoucher } from './export.ts';
 
-/** Vouchers as the printer gets them. */
+/** Prepares vouchers for the printer. */
 
-/** What the cards of a batch have in common. */
+/** Returns the data that all cards of a batch share. */
 export async function describeCards(
   { db }: Service,
   batch: Batch,
@@ -40,27 +40,27 @@ export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
 });
 
 /**
- * Sealed sheets: the cards of a batch as a PDF that opens with a passphrase. One person downloads the
+ * Sealed sheets are the cards of a batch as a PDF that opens with a passphrase. One person downloads the
  * file, and another one knows the passphrase.
  */
 
-/** What the thread is given at its start. */
+/** The input of the thread. */
 export type SheetWanted = {
   readonly batch: print.Batch;
   readonly options: { readonly count: number; readonly printedAt: Date; readonly passphrase: string };
 };
-/** What the thread says: a piece of the document, `more` for the next cards, or `end`. */
+/** A message of the thread: a piece of the document, `more` to request the next cards, or `end`. */
 export type SheetMessage = Uint8Array | 'more' | 'end';
 
-/** Without letters and digits that are taken for one another. */
+/** Letters and digits that cannot be confused with one another. */
 const LETTERS = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const GROUPS = 4;
 const GROUP_LENGTH = 5;
 
 /**
- * The passphrase of sheets: 100 bits, so that nobody finds it by trying, in groups that can be read out.
- * It is stored nowhere: it follows from the key ring, under a key that is never rotated.
- * @param salt a random value of these sheets alone
+ * Returns the passphrase of sheets: 100 bits, so that it cannot be guessed, in groups that can be read out.
+ * It is not stored: it is derived from the key ring, under a key that is never rotated.
+ * @param salt a random value for these sheets alone
  */
 export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
   const bytes = keys.fingerprintOf(`sheets ${Buffer.from(salt).toString('hex')}`);
@@ -73,8 +73,8 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 }
 
 /**
- * Exports a completed batch as sealed sheets, piece by piece. It is recorded like every export, as aborted
- * where the reader goes away before the end.
+ * Exports a completed batch as sealed sheets, piece by piece. It is recorded like every export, as aborted if
+ * the reader disconnects before the end.
  */
 export async function* sealedSheets(
   operator: Operator,
@@ -82,7 +82,7 @@ export async function* sealedSheets(
   described: print.Batch,
   passphrase: string,
 ): AsyncGenerator<Buffer> {
-  // Hardly anything is drawn ahead of the reader: what it never took is not recorded as complete.
+  // Hardly anything is drawn before it is read, so that pieces that were never read do not count as complete.
   const through = new PassThrough({ highWaterMark: 1 });
   const exported = exportBatch(operator, batch, 'pdf', (vouchers, count) => {
     const options = { count, printedAt: operator.service.clock(), passphrase };
@@ -99,8 +99,8 @@ export async function* sealedSheets(
 }
 
 /**
- * Draws sheets on a thread, so that the calls at the till do not wait: a voucher takes some three
- * milliseconds. The thread asks for the next cards when it has drawn those before.
+ * Draws sheets on a thread, so that the calls of tills do not wait: a voucher takes some three milliseconds.
+ * The thread asks for the next cards when it has drawn the previous ones.
  */
 async function* drawAside(
   wanted: SheetWanted,
@@ -109,7 +109,7 @@ async function* drawAside(
   const pages = vouchers[Symbol.asyncIterator]();
   const worker = new Worker(new URL('./sheets.thread.ts', import.meta.url), {
     workerData: wanted,
-    // The thread gets none of the process's arguments and environment.
+    // The thread receives no arguments and no environment of the process.
     execArgv: [],
     env: {},
   });

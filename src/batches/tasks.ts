@@ -8,7 +8,7 @@ import { fillBatch, resumeStalled } from './fill.ts';
 /** The tasks of background work. */
 export const TASKS: Record<Task, TaskRun> = { 'fill-batch': fillBatch, 'void-batch': voidBatch };
 
-/** Runs every few seconds, and resumes what a dead process has left. */
+/** Resumes the work of dead processes. It runs every few seconds. */
 export async function sweep(service: Service): Promise<void> {
   await resumeStalled(service);
   if (isSharded(service)) await resolveOldHolds(service);

@@ -95,7 +95,7 @@ async function create(options: CreateOptions): Promise<void> {
   await performCommand(apiKeys.create, input, options, (made) => printSecret(made, false));
 }
 
-/** The end of a key, checked. */
+/** Returns the checked expiry of a key, if there is one. */
 function ending(expires: string | undefined): { expiresAt?: string } {
   if (expires === undefined) return {};
   parseEnd(expires, '--expires');
@@ -126,7 +126,7 @@ async function revoke(
   });
 }
 
-/** The key of a merchant that has one only: nobody guesses which of several is meant. */
+/** Returns the key of a merchant that has only one. Of several, the command does not guess. */
 async function onlyKeyOf(service: Service, merchantId: string): Promise<string> {
   const now = service.clock();
   const { items } = await performWith(service, apiKeys.list, { merchantId });
@@ -179,7 +179,7 @@ async function list(options: Json & { merchant: string }): Promise<void> {
   );
 }
 
-/** A time as tables show it: to the minute, in UTC. */
+/** Formats a time for tables: to the minute, in UTC. */
 const toMinute = (time: Date | null) => time?.toISOString().slice(0, 16).replace('T', ' ') ?? null;
 
 function stateOf({ revokedAt, expiresAt, blockedAt }: ApiKey, now: Date): string {

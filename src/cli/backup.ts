@@ -55,11 +55,11 @@ export function registerBackup(program: Command): void {
     .action(list);
 }
 
-/** The log of a command: only trouble is of interest. */
+/** Returns the log of a command, which shows only warnings and errors. */
 export const troubleLog = ({ logLevel }: Config): Logger =>
   createLogger(logLevel === 'info' ? 'warn' : logLevel);
 
-/** @throws CommandError where the database is not the embedded one */
+/** Checks that the database is the embedded one. @throws CommandError if it is not */
 export function requireEmbedded({ databaseUrl }: Config): void {
   if (databaseUrl !== undefined)
     fail(
@@ -82,7 +82,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   const stop = listenForStop();
   const embedded = await openEmbedded(dataDir, troubleLog(config));
   try {
-    // The calls at the till come first.
+    // The calls of tills come first.
     setPriority(constants.priority.PRIORITY_LOW);
     const { ownerUrl } = embedded;
     const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
@@ -102,7 +102,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   }
 }
 
-/** A backup as the commands print it. */
+/** Returns the fields of a backup that commands print. */
 export function described({ path, manifest }: Backup) {
   const { startedAt, endedAt, version, files, bytes, withKeys } = manifest;
   return { path, startedAt, endedAt, version, files, bytes, withKeys };
@@ -139,7 +139,7 @@ async function check(dir: string, options: Json): Promise<void> {
   say(ok ? 'The backup is complete, starts, and its books agree.' : 'The books of the backup differ.');
 }
 
-/** Reconciles a database, whose schema may be of an older version than this program. */
+/** Reconciles a database, whose schema may be older than this program. */
 async function readBooks({ url, ownerUrl }: { url: string; ownerUrl: string }): Promise<Reconciliation> {
   await migrate(ownerUrl);
   const db = openDatabase(url, 'scrip-verify');
@@ -183,7 +183,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
       await checkBeforeMigration(owner, keys.given, false).finally(() => owner.close());
     },
   );
-  // Last: a key file without its database would prevent a new start.
+  // Last, since a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced } = restored;
   if (options.json)
@@ -203,8 +203,8 @@ type Keys = {
 };
 
 /**
- * The key ring for the restored database: the configured one, else the one in the backup.
- * @throws CommandError if there is none: without it no voucher could be used
+ * Finds the key ring for the restored database: the configured one, otherwise the one in the backup.
+ * @throws CommandError if there is none: without it, no voucher could be used
  */
 async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   if ((await readKeyRingText(config)) !== undefined) return { given: config, fromBackup: undefined };

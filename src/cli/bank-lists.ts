@@ -9,7 +9,7 @@ import { LISTED_MAX, listCommand } from './perform.ts';
 const NAME_MAX = 100;
 const LISTED = '50';
 
-/** Adds the lists of what was imported, and of what is to be matched. */
+/** Adds the lists of imported entries, and of entries to be matched. */
 export function addLists(bank: Command): void {
   const limit = [`--limit <count>`, `how many, up to ${LISTED_MAX}`, LISTED] as const;
   bank

@@ -23,7 +23,7 @@ import { listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 100;
 const COLUMN_MAX = 200;
-/** A statement of a bank is far smaller. */
+/** The largest file. A bank's statement is far smaller. */
 const FILE_MAX_BYTES = 64 * 1024 * 1024;
 const SHOWN_MAX = 50;
 

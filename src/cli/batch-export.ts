@@ -26,7 +26,7 @@ import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
-/** The characters of a reference in a file name. */
+/** The most characters of a reference in a file name. */
 const NAME_MAX = 80;
 
 type Options = {
@@ -105,7 +105,7 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
 
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
-/** The writer of a format. Its package is loaded on demand: no other command needs fonts. */
+/** Returns the writer of a format. Its package is loaded on demand, since no other command needs fonts. */
 export async function prepareWriter(
   format: 'csv' | 'pdf',
   batch: print.Batch,
@@ -137,7 +137,7 @@ async function findExportable(
   return { batch, printed: await describeCards(service, batch, details.product) };
 }
 
-/** Passes pages on, shows the progress, and stops when the command is asked to. */
+/** Yields the pages unchanged, shows the progress, and stops when the command is asked to. */
 async function* withProgress(
   vouchers: AsyncIterable<PrintedVoucher[]>,
   count: number,
@@ -178,7 +178,7 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
   );
 }
 
-/** A merchant's reference as a file name, which cannot lead into another folder or hide the file. */
+/** Turns a merchant's reference into a file name that cannot lead to another folder or hide the file. */
 function fileName(reference: string, transactionId: string): string {
   const safe = reference
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')

@@ -28,7 +28,7 @@ import { showProgress } from './progress.ts';
 const QUANTITY_MAX = 5_000_000;
 const REFERENCE_MAX = 100;
 const POLL_MS = 200;
-/** A batch that has not grown for this long has no worker, so this process produces it. */
+/** A batch that has not grown for this long has no worker. This process then produces it. */
 const IDLE_MS = 1_500;
 
 type Options = {
@@ -93,8 +93,8 @@ async function run(options: Options): Promise<void> {
 }
 
 /**
- * Waits until a batch ends. If neither `serve` nor `work` runs on this database, this process produces
- * it.
+ * Waits until a batch ends. If neither `serve` nor `work` uses this database, this process produces the
+ * batch.
  * @throws CommandError if the batch is canceled, or the wait is interrupted
  */
 async function waitFor(

@@ -23,7 +23,7 @@ type Options = {
   section?: string;
 };
 
-/** R8 is written row by row. */
+/** The names of R8, which is written row by row. */
 const STREAMED = ['R8', 'transactions'];
 const NAMES = [...REPORTS, { report: 'R8', name: 'transactions' }].map(
   ({ report, name }) => `${report} ${name}`,
@@ -73,7 +73,7 @@ async function report(name: string, options: Options): Promise<void> {
 
 const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
 
-/** Rows as objects; amounts as text, so that none is rounded on its way. */
+/** Turns rows into objects. Amounts are text, so that none is rounded. */
 function toJson({ tables, ...head }: Report) {
   return {
     ...head,
@@ -100,7 +100,7 @@ function print(made: Report): void {
   if (made.tables.length === 0) say('nothing to report');
 }
 
-/** R8 as one JSON document. */
+/** Writes R8 as one JSON document. */
 async function* writeJson(
   lines: AsyncIterable<TransactionLine>,
   { from, to }: Wanted,

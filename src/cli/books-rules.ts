@@ -12,7 +12,7 @@ const REASON_MAX = 500;
 
 type Json = { json?: boolean };
 
-/** Adds what the books go by: account numbers, and the rules that a law or an estimate sets. */
+/** Adds the rules of the books: account numbers, and rules that a law or an estimate sets. */
 export function addBooksRules(books: Command): void {
   addAccounts(books);
   books

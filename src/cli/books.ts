@@ -81,7 +81,7 @@ function registerOwn(books: Command): void {
 
 type Interval = Json & { from?: string; to?: string };
 
-/** @throws CommandError for days that are none, or in the wrong order */
+/** Parses an interval of days. @throws CommandError for invalid days, or a wrong order */
 function parseInterval({ from, to }: { from?: string; to?: string }) {
   const interval = {
     ...(from !== undefined && { from: parseDay(from, '--from') }),
@@ -135,7 +135,7 @@ async function close(options: Json & { day?: string }): Promise<void> {
   );
 }
 
-/** A difference that `verify` has found. */
+/** A difference found by `verify`. */
 type Break = { day: string; change: string; transactionId?: string; slice?: string; detail?: string };
 
 async function verify(options: Interval): Promise<void> {

@@ -69,7 +69,7 @@ async function dumpAll(dir: string, { json }: Json): Promise<void> {
 }
 
 async function loadAll(dir: string, { json }: Json): Promise<void> {
-  // First: a folder that is no dump makes no database.
+  // First, so that a folder which is not a dump creates no database.
   const whole = await openDump(dir);
   const books = await asOwner(readConfig(), async (ownerUrl, serviceUrl) => {
     await load(ownerUrl, whole);
@@ -91,7 +91,7 @@ async function loadAll(dir: string, { json }: Json): Promise<void> {
 
 type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: string };
 
-/** The slots of a serial number bound the buckets (src/db/buckets.ts). */
+/** The number of slots limits the number of buckets (src/db/buckets.ts). */
 const BUCKETS_MIN = 2;
 const BUCKETS_MAX = 64;
 

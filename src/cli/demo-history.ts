@@ -8,14 +8,14 @@ import { findHistory, isEmpty } from './queries.ts';
 type Progress = { readonly tell: (line: string) => void; readonly stopping: () => boolean };
 
 /**
- * Fills an empty database with a history: merchants, products of several currencies, closed days,
- * expiries, settlements. Everything goes through the operations that serve calls; the clocks of the
- * service and of the books are moved from day to day meanwhile.
+ * Fills an empty database with a history: merchants, products of several currencies, closed days, expiries,
+ * settlements. It uses the operations that serve calls, and moves the clocks of the service and of the books
+ * from day to day.
  * @param ownerUrl of the schema's owner
- * @param progress.tell takes lines for people
- * @param progress.stopping ends it early: what was played stays
- * @returns false where there is something in the database already
- * @throws Error where the books do not agree at the end
+ * @param progress.tell receives lines for people
+ * @param progress.stopping ends the history early; the days so far remain
+ * @returns false if the database is not empty
+ * @throws Error if the books are wrong at the end
  */
 export async function fillHistory(
   service: Service,
@@ -59,7 +59,7 @@ export async function fillHistory(
 
 type History = { readonly movements: number; readonly until: string | null };
 
-/** Where a history ends that was cut short. It is never continued: its days are in order as they are. */
+/** Returns the end of an interrupted history. It is never continued, since its days are complete. */
 async function endOf({ db }: Service): Promise<string> {
   const [found] = await db.query<History>(findHistory());
   const end = found?.until ? `ends soon after ${found.until}` : 'has no closed day';

@@ -20,13 +20,13 @@ import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { createPartitions } from '../webhooks/queries.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';
 
-/** How long the history is. */
+/** The length of the history in days. */
 export const DAYS = 90;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** The grace of a close, and the first minute after it. */
+/** The grace of a close, plus some minutes. */
 const CLOSE_AFTER_MS = 20 * 60_000;
-/** An order is made on every second day. */
+/** The interval between orders in days. */
 const ORDER_DAYS = 2;
 const ORDER_QUANTITY = 10;
 const CLOSE_TRIES = 20;
@@ -39,7 +39,7 @@ type Card = {
   left: number;
 };
 
-/** Numbers that look like chance, and are the same in every demo. */
+/** Returns a generator of pseudo-random numbers, which are the same in every demo. */
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -48,7 +48,7 @@ function chance(seed: number): () => number {
   };
 }
 
-/** What happens in the history, day by day. */
+/** The events of the history, day by day. */
 export class Story {
   readonly #operator: Operator;
   readonly #clock: MovedClock;
@@ -73,7 +73,7 @@ export class Story {
     await this.#clock.set(this.#now);
   }
 
-  /** Products, merchants with their floats, and the terms of their settlements. */
+  /** Creates products, merchants with their floats, and the terms of their settlements. */
   async begin(): Promise<void> {
     await this.#operator.service.db.query(createPartitions(this.#startsAt, new Date(Date.now())));
     await this.#at(0, HOUR_MS);
@@ -82,7 +82,7 @@ export class Story {
       const wanted = { ...productDefaults(currency, decimals), ...terms, code, name };
       const product =
         (await createProduct(this.#operator, wanted)) ??
-        // Of a start that was killed before it had made the first merchant.
+        // From a start that was killed before it created the first merchant.
         (await findProduct(this.#operator.service.db, code));
       if (product) products.set(code, product);
     }
@@ -120,7 +120,7 @@ export class Story {
     return { ...(this.#contexts[merchant] as Context), now: this.#now };
   }
 
-  /** A day: what the night has closed, now and then an order in the morning, and payments. */
+  /** Plays a day: the close at night, sometimes an order in the morning, and payments. */
   async play(day: number): Promise<void> {
     await this.#at(day, CLOSE_AFTER_MS);
     if (day > 0) await this.#close();
@@ -143,12 +143,12 @@ export class Story {
       const failed = closed.flatMap((each) => each.failed);
       if (failed.length > 0) throw new Error(`a day of the demo does not agree: ${failed.join(', ')}`);
       if (closed.length > 0) return;
-      // Transactions of other databases on the same server hold a close up while they run.
+      // Transactions in other databases on the same server delay a close while they run.
       if (tries === CLOSE_TRIES) throw new Error(`a day of the demo was not closed: ${waiting?.reason}`);
     }
   }
 
-  /** One merchant after the other orders vouchers. */
+  /** Orders vouchers for one merchant after the other. */
   async #order(number: number): Promise<void> {
     const turn = number % MERCHANTS.length;
     const merchant = MERCHANTS[turn] as (typeof MERCHANTS)[number];
@@ -168,7 +168,7 @@ export class Story {
         this.#cards.push({ code, pin, serial: serialNumber, currency: product.currency, left: value });
   }
 
-  /** Payments with some of the vouchers that have something left, in the shops of their currency. */
+  /** Pays with some of the vouchers that have a balance, in shops of their currency. */
   async #pay(count: number): Promise<void> {
     const open = this.#cards.filter(({ left }) => left > 0).slice(-120);
     const chosen = new Set(
@@ -184,7 +184,7 @@ export class Story {
     const amount = habit < 0.4 ? card.left : Math.max(step, Math.floor((card.left * share) / step) * step);
     const reference = `till ${card.serial} ${card.left}`;
     const { code, pin } = card;
-    // One that has expired, or was blocked, is declined, as at a till.
+    // An expired or blocked voucher is declined, as at a till.
     const outcome = await redeem(context, { code, pin, amount, reference }).catch(declined);
     if (outcome === undefined || typeof outcome === 'string') {
       card.left = 0;
@@ -196,7 +196,7 @@ export class Story {
     card.left += step;
   }
 
-  /** What support does now and then. */
+  /** Makes an occasional change of support. */
   async #assist(day: number): Promise<void> {
     const card = this.#cards.find(({ left, currency }) => left > 0 && currency === 'USD');
     const operator: Operator = this.#operator;
@@ -222,7 +222,10 @@ export class Story {
       await extendVoucher(operator, old.serial, new Date(this.#now.getTime() + 180 * DAY_MS));
   }
 
-  /** Once a month, a few days after its end: drafts for all, approved; all but the last are paid. */
+  /**
+   * Once a month, a few days after its end: drafts and approves settlements for all, and pays all but the
+   * last.
+   */
   async #paySettlements(): Promise<void> {
     const drafts = await draftAll(this.#operator, undefined);
     const due = drafts.filter(({ payable }) => payable.minor > 0n);
@@ -239,7 +242,7 @@ export class Story {
     }
   }
 
-  /** The days are closed, the books agree, and nothing has changed since. */
+  /** Checks that the days are closed, that the books are right, and that nothing has changed since. */
   async prove(): Promise<void> {
     await this.#at(DAYS, CLOSE_AFTER_MS);
     await this.#close();

@@ -21,15 +21,15 @@ import {
 import { Refusal } from '../refusal.ts';
 import { actor } from './usage.ts';
 
-/** The top-up of each start, in major units: enough for a long afternoon. */
+/** The top-up of each start, in major units: enough for a long session. */
 const DEMO_FLOAT = 100_000n;
 /** A product whose vouchers are sold inactive. */
 const DEMO_PRODUCT = 'DEMO-CARD';
 
 /**
- * Prepares the demo merchant, and returns the whole round as curl lines that work as they are. Its key
- * is kept in the data folder, so a second start shows the same one. Each start makes the orders with
- * which the lines begin: pasted, they are replays, and the next lines can use the vouchers.
+ * Prepares the demo merchant, and returns an entire cycle as curl lines that work unchanged. Its key is
+ * stored in the data folder, so a second start shows the same key. Each start makes the orders with which the
+ * lines begin. In the lines these are replays, and the next lines can use the vouchers.
  */
 export async function prepareDemo(service: Service, baseUrl: string, dataDir: string): Promise<string[]> {
   await makeDataFolder(dataDir);
@@ -53,7 +53,7 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
 
 export const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
 
-/** Makes an order, and returns its first voucher. */
+/** Places an order, and returns its first voucher. */
 async function order(context: Context, wanted: Generate): Promise<DemoVoucher> {
   await generate(context, wanted);
   const pages = readVouchers(context.service, await findBatch(context, wanted.reference));
@@ -75,7 +75,7 @@ async function findOrCreate(operator: Operator, product: Product, file: string):
     () => undefined,
   );
   if (kept) {
-    // The key belongs to another database, or was revoked: then a new demo merchant is created.
+    // The key belongs to another database, or was revoked. A new demo merchant is then created.
     const known = await authenticate(operator.service, basic(kept)).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === '01') return undefined;
       throw error;
@@ -93,7 +93,7 @@ async function findOrCreate(operator: Operator, product: Product, file: string):
 
 type DemoVoucher = { readonly serialNumber: bigint; readonly code: string; readonly pin: string };
 
-/** The orders of the curl lines. The caller has made the same orders, and so knows the codes. */
+/** The orders of the curl lines. The caller has placed the same orders, so it knows the codes. */
 const DEMO_ORDER = { quantity: 2, value: 50 } as const;
 const ACTIVATION_VALUE = 25;
 
@@ -103,15 +103,15 @@ type Demo = {
   readonly secret: string;
   /** Makes the references of this round unique. */
   readonly run: string;
-  /** A product whose vouchers carry their value once they are activated. */
+  /** A product whose vouchers get their value when they are activated. */
   readonly productCode: string;
-  /** A voucher of the order under `order-<run>`: that product, with a value. */
+  /** A voucher of the order under `order-<run>`, with that product and a value. */
   readonly inA: DemoVoucher;
-  /** A voucher of the order under `order-b-<run>`: the default product, without a value. */
+  /** A voucher of the order under `order-b-<run>`, with the default product and no value. */
   readonly inB: DemoVoucher;
 };
 
-/** The whole round in both variants, as curl lines that work as they are, in this order. */
+/** Returns an entire cycle in both variants, as curl lines that work unchanged, in this order. */
 function curlRound({ baseUrl, keyId, secret, run, productCode, inA, inB }: Demo): string[] {
   // A line end after each answer, so that the next prompt does not follow it on the same line.
   const user = `-u ${keyId}:${secret} -w '\\n'`;
@@ -152,7 +152,7 @@ function curlRound({ baseUrl, keyId, secret, run, productCode, inA, inB }: Demo)
   ];
 }
 
-/** Who takes part in the demo's history, and on which terms. */
+/** The participants of the demo's history, and their terms. */
 
 type DemoProduct = {
   readonly code: string;
@@ -207,5 +207,5 @@ export const MERCHANTS = [
   { name: 'Kyoto Tea House', product: 'TEA-JPY', float: 230_000, values: [2_000, 3_000] },
 ] as const;
 
-/** What prices at a till are multiples of. */
+/** The prices at a till are multiples of these. */
 export const CASH_DRAWER: Readonly<Record<string, number>> = { USD: 0.5, EUR: 0.5, JPY: 100 };

@@ -5,7 +5,7 @@ import { draftName, writePrivate } from '../draft.ts';
 import { CommandError, fail } from './output.ts';
 
 /**
- * Refuses a path that cannot be written, before anything is done.
+ * Refuses a path that cannot be written, before the command starts its work.
  * @throws CommandError
  */
 export async function checkTarget(path: string, force: boolean): Promise<void> {
@@ -31,18 +31,18 @@ export async function writeWhole(
 ): Promise<void> {
   const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
   const discard = () => rmSync(draft, { force: true });
-  // Also if the process ends without waiting.
+  // Even if the process exits without waiting.
   process.once('exit', discard);
   try {
     await writePrivate(draft, pieces).catch((error: NodeJS.ErrnoException) => {
       throw error.syscall === 'open' ? explain(error, path) : error;
     });
     if (force) await rename(draft, path);
-    // A link fails if another file has been created meanwhile. A rename would replace it silently.
+    // A link fails if the file has been created meanwhile. A rename would replace it silently.
     else
       await link(draft, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'EEXIST') fail(`${path} is there already: --force overwrites it`);
-        // A file system without links (a memory stick).
+        // The file system has no links (a memory stick).
         if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS')
           return rename(draft, path);
         throw error;

@@ -110,7 +110,7 @@ function printFloats(found: readonly Float[]): void {
   );
 }
 
-/** Adds the commands that take money off a float. */
+/** Adds the commands that take money from a float. */
 function addFloatMoney(float: Command): void {
   asMoneyCommand(
     float

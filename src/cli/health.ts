@@ -58,7 +58,10 @@ async function runStatus(options: { json?: boolean }): Promise<void> {
   });
 }
 
-/** Beside those for calls: background work, and the one that holds the embedded database open. */
+/**
+ * Connections in addition to those for calls: for background work, and one that keeps the embedded database
+ * running.
+ */
 const CONNECTIONS_BESIDE = 7;
 
 export function registerDoctor(program: Command): void {

@@ -22,7 +22,7 @@ import { type Progress, showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
 const REFERENCE_MAX = 100;
-/** Errors that are printed for people; JSON has more. */
+/** The most errors that are printed for people. JSON contains more. */
 const SHOWN_MAX = 50;
 
 type Options = {

@@ -80,7 +80,7 @@ async function show(options: Json): Promise<void> {
   );
 }
 
-/** The key file, unless the key ring is a setting, which cannot be written from here. */
+/** Returns the key file, unless the key ring is a setting, which a command cannot change. */
 const writableFile = (config: Config) =>
   config.keys === undefined && config.keysFile === undefined ? keyFile(config) : undefined;
 
@@ -137,7 +137,7 @@ function printKey(key: string, { json }: Json): void {
   else say(key);
 }
 
-/** @throws CommandError where the key ring is no file that can be written */
+/** Returns the key file. @throws CommandError if the key ring is not a file that can be written */
 function sealedFile(config: Config): KeyFile {
   if (config.kms === undefined) fail('SCRIP_KMS is not set: it names the key that seals the key file');
   if (config.keys !== undefined)

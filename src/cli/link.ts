@@ -1,18 +1,18 @@
 import type { Config } from '../config.ts';
 
-/** An address that can be called. One that means "every address" cannot. */
+/** Returns an address that clients can use. One that means "every address" cannot be used. */
 export function addressToCall(host: string, port: number): string {
   const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
-/** Whether a host is only reachable from this machine. */
+/** Whether a host can only be reached from this machine. */
 export function isLoopback(host: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
 }
 
 /**
- * The address of the service for browsers. A browser on this machine uses the name localhost, since
+ * Returns the address of the service for browsers. A browser on this machine uses the name localhost, since
  * passkeys are bound to a name.
  */
 export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {

@@ -87,7 +87,7 @@ type CreateOptions = Json & {
 async function create(options: CreateOptions): Promise<void> {
   const { product, float: amount, currency, opaque = false } = options;
   if (currency !== undefined && amount === undefined) wrongUsage('--currency needs --float');
-  // A float of 0 is not funded yet.
+  // With an amount of 0, the float is not funded yet.
   const isFunded = amount !== undefined && !/^0+(\.0+)?$/.test(amount);
   const input = {
     name: parseText(options.name, '--name', NAME_MAX),
@@ -149,13 +149,13 @@ async function set(
   await performCommand(merchants.set, input, options, () => say('done'));
 }
 
-/** The code of a product. A malformed one is not repeated. */
+/** Parses the code of a product. The error does not repeat a malformed code. */
 export function parseProduct(text: string): string {
   if (/^[\w.-]{1,50}$/.test(text)) return text;
   return notFound('such product: `scrip product list` shows all');
 }
 
-/** An amount in major units, with the decimals of its currency. */
+/** Formats an amount in major units, with the decimals of its currency. */
 export function amountText(amount: number, currency: string): string {
   return amount.toFixed(decimalsOf(currency) ?? 2);
 }

@@ -22,8 +22,8 @@ import { findSchema } from './queries.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**
- * Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log
- * says where it is.
+ * Opens the key ring, which a first start creates. With an external database it is easily lost, so the log
+ * shows where it is.
  */
 async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
   const { path: file } = keyFile(config);
@@ -50,12 +50,11 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
 export type Opened = {
   readonly service: Service;
   readonly config: Config;
-  /** Of the account that migrates. */
+  /** The address of the account that migrates. */
   readonly ownerUrl: string;
   /**
-   * Closes everything, the embedded database last. It waits for work in progress until `urged`
-   * resolves.
-   * @returns whether it did not wait to the end: something may still keep the process alive
+   * Closes everything, the embedded database last. It waits for work in progress until `urged` resolves.
+   * @returns whether it stopped waiting early: something may still keep the process alive
    */
   close(urged?: Promise<void>): Promise<boolean>;
 };
@@ -67,16 +66,16 @@ type Opening = {
   readonly create: boolean;
   readonly log: Logger;
   /**
-   * Whether this is the service itself: its settings name the archive of the log, which a command leaves
-   * unchanged, and it starts on a durable server only.
+   * Whether this is the service itself. It decides where the log of the database is archived, which a command
+   * does not change, and it starts only on a durable server.
    */
   readonly isService?: boolean;
 };
 
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and
- * opens the key ring.
- * @throws StartError, one clear line, after everything was closed again
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the
+ * key ring.
+ * @throws StartError with one clear line, after everything was closed again
  */
 export async function openService(
   config: Config,
@@ -98,7 +97,7 @@ export async function openService(
       if (!create) await requireSchema(owner, url);
       await checkBeforeMigration(owner, config, false);
     });
-    // A new schema needs no line: a first start would begin with a list of files.
+    // A first start does not list the migrations: its output would begin with a list of files.
     const isNew = applied[0]?.startsWith('001-');
     if (applied.length > 0) log[isNew ? 'debug' : 'info']({ applied }, 'migrations applied');
     let db = openDatabase(url, name);
@@ -159,12 +158,11 @@ async function requireSchema(owner: Queries, url: string): Promise<void> {
 }
 
 /**
- * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to
- * the database.
+ * Only applies the migrations. It needs no key ring, but a given one must belong to the database.
  * @returns the names of the migrations
  */
 export async function migrateOnly(): Promise<string[]> {
-  // Ctrl-C leaves nothing running, and nothing half done.
+  // Ctrl-C does not interrupt it, so nothing is left running or half done.
   listenForStop();
   const config = readConfig();
   let embedded: Embedded | undefined;
@@ -181,7 +179,7 @@ export async function migrateOnly(): Promise<string[]> {
 
 /**
  * Distributes the migrated database over a Citus cluster.
- * @param buckets how many; by default the standard number, or the present one
+ * @param buckets the number of buckets; by default the standard number, or the existing one
  */
 export async function distributeOnly(buckets?: number): Promise<Distribution> {
   const { databaseUrl } = readConfig();
@@ -200,7 +198,7 @@ async function closeService(service: Service | undefined): Promise<void> {
     await flushDeclines(service);
     await flushCalls(service);
   } catch (error) {
-    // Without its database nothing can be written, and the rest must still be closed.
+    // Without the database nothing can be written, but the rest must still be closed.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
   await Promise.all([
@@ -210,7 +208,7 @@ async function closeService(service: Service | undefined): Promise<void> {
   ]);
 }
 
-/** Failures that an operator can repair, in one line, and never with the password of the address. */
+/** Describes failures that an operator can repair in one line, without the password of the address. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   const host = hostsOf(url);
@@ -241,8 +239,8 @@ export async function withService(run: (service: Service, config: Config) => Pro
 }
 
 /**
- * Runs a command that changes something. A signal during the change waits for its outcome. A second
- * signal does not wait; then, as after a lost connection, the outcome is reported as unknown.
+ * Runs a command that changes data. After a signal during the change, it waits for the outcome. After a
+ * second signal it does not wait. The outcome is then reported as unknown, as after a lost connection.
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
@@ -260,7 +258,7 @@ export async function withOperator(
   }, command);
 }
 
-/** Runs a command that ends in order when it is asked to stop. */
+/** Runs a command that ends in an orderly way when it is asked to stop. */
 export async function untilStopped(
   run: (service: Service, config: Config, stop: Stop) => Promise<void>,
   { create = false }: Command = {},
@@ -282,8 +280,8 @@ export async function untilStopped(
 }
 
 /**
- * The log of a command: only warnings and errors. With `--json` it is held back, since a failure puts
- * one JSON document on stderr and nothing else.
+ * Returns the log of a command: only warnings and errors. With `--json` it is held back, so that stderr
+ * contains only one JSON document after a failure.
  */
 function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
   const level = logLevel === 'info' ? 'warn' : logLevel;

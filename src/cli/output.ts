@@ -1,11 +1,11 @@
 import Table from 'cli-table3';
 import { isUnavailable, sqlState } from '../db/errors.ts';
 
-/** What commands print: results on stdout, everything else on stderr. */
+/** Prints the output of commands: results to stdout, everything else to stderr. */
 
 /**
- * Exit statuses beside 0 (docs/reference/exit-codes.md): one for each thing that a script does next. Why a
- * request failed is in the `code` with `--json`.
+ * The exit statuses other than 0 (docs/reference/exit-codes.md), one for each reaction that a script may
+ * need. With `--json`, the `code` contains the reason why a request failed.
  */
 export const STATUS = {
   failed: 1,
@@ -17,7 +17,9 @@ export const STATUS = {
   interrupted: 130,
 } as const;
 
-/** Why a command fails, in one line: printed as `scrip: …`, or as a JSON document with `--json`. */
+/**
+ * The reason why a command fails, in one line: printed as `scrip: …`, or as a JSON document with `--json`.
+ */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly code: string;
@@ -50,18 +52,18 @@ export function interrupted(message = 'interrupted: nothing was changed'): never
   throw new CommandError(message, 'interrupted', STATUS.interrupted);
 }
 
-/** A word without a digit. No code, PIN or secret looks like it. */
+/** Matches a word without digits, which cannot be a code, a PIN or a secret. */
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
 /**
- * A typed argument, for the message that refuses it: the word itself, or nothing if it could be a code,
- * a PIN or a secret. Messages of commands end up in logs.
+ * Returns an argument for the error that refuses it: the word itself, or nothing if it could be a code, a PIN
+ * or a secret. Error messages end up in logs.
  */
 export function quoted(text: string): string {
   return PLAIN_WORD.test(text) ? `"${text}"` : 'this value';
 }
 
-/** A message of the command line parser, without the values that it repeats. */
+/** Returns a message of the command line parser without the values that it repeats. */
 export function withoutValues(message: string): string {
   return message.replace(/(unknown (?:command|option)) '(.*)'/s, (_all, what: string, typed: string) => {
     const [name = ''] = typed.split('=');
@@ -70,33 +72,33 @@ export function withoutValues(message: string): string {
 }
 
 /**
- * Joiners and variation selectors, and the characters before them: emoji, and the letters of some
+ * Joiners and variation selectors, and the characters that may precede them: emoji, and the letters of some
  * scripts.
  */
 const JOINER = String.raw`(?:[\u200c\u200d]|[\ufe0e\ufe0f])`;
 const JOINED = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{sc=Arab}\p{sc=Deva}\p{sc=Beng}\p{M}]`;
 /**
- * Controls (a terminal obeys those above 7F too), direction marks, zero-width characters, fillers, line
- * separators.
+ * Control characters (terminals obey those above 7F too), direction marks, zero-width characters, fillers,
+ * line separators.
  */
 const UNSEEN = String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]`;
 
-/** Characters that a reader cannot see, or that change what is read. */
+/** Matches characters that a reader cannot see, or that change how others are read. */
 export const INVISIBLE = new RegExp(`(?<!${JOINED})${JOINER}|(?!${JOINER})${UNSEEN}`, 'gu');
 
 const escapeOf = (character: string) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
-/** External text with its invisible characters escaped, so that one text cannot look like another. */
+/** Escapes the invisible characters of external text, so that one text cannot look like another. */
 export function readable(text: string): string {
   return text.replace(INVISIBLE, escapeOf);
 }
 
-/** One JSON document on stdout. Ids that are numbers inside are strings of digits (`id`). */
+/** Prints one JSON document to stdout. Internal numeric ids are strings of digits (`id`). */
 export function printJson(value: unknown): void {
   process.stdout.write(`${toJson(value, 2)}\n`);
 }
 
-/** JSON that shows invisible characters as its own escapes. */
+/** Formats JSON with escapes for invisible characters. */
 export function toJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(
     value,
@@ -110,31 +112,31 @@ export function toJson(value: unknown, indent?: number): string {
   return text.replace(INVISIBLE, (character) => (character === '\n' ? character : escaped(character)));
 }
 
-/** An id in JSON; an absent reference is null. */
+/** Formats an id for JSON; an absent reference is null. */
 export function id(value: number | bigint): string;
 export function id(value: number | bigint | null): string | null;
 export function id(value: number | bigint | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** A line for people on stdout. */
+/** Prints a line for people to stdout. */
 export function say(text: string): void {
   process.stdout.write(`${readable(text)}\n`);
 }
 
-/** A number with its noun: `1 voucher`, `2 vouchers`, `2 entries`, `2 days`. */
+/** Formats a number with its noun: `1 voucher`, `2 vouchers`, `2 entries`, `2 days`. */
 export function numberOf(number: number, noun: string): string {
   const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return `${number} ${number === 1 ? noun : plural}`;
 }
 
-/** A cell of a table: a line, or several. */
+/** A cell of a table, with one line or several. */
 type Cell = string | readonly string[];
 
-/** No table is wider, on any terminal. */
+/** The maximum width of a table, on any terminal. */
 const COLUMNS_MAX = 120;
 const COLUMNS_MIN = 40;
-/** A column that is shortened keeps this much. */
+/** The minimum width of a shortened column. */
 const SHORTENED_MIN = 12;
 
 function columns(): number {
@@ -143,9 +145,9 @@ function columns(): number {
 }
 
 /**
- * A table for people, no wider than the terminal. A wider one is shortened in the given columns. If
- * that is not enough, each row becomes a list of names and values.
- * @param shorten names of columns whose text may be cut; JSON has all of it
+ * Prints a table for people, no wider than the terminal. If it is too wide, the given columns are shortened.
+ * If that is not enough, each row becomes a list of names and values.
+ * @param shorten names of columns whose text may be cut; JSON contains the full text
  */
 export function printTable(
   head: readonly string[],
@@ -176,7 +178,7 @@ function render(head: readonly string[], rows: readonly (readonly string[])[], c
   return table.toString();
 }
 
-/** The widths of the columns, as the upper border shows them. */
+/** Returns the widths of the columns from the upper border. */
 function widthsOf(table: string): number[] {
   const [border = ''] = table.split('\n');
   return border
@@ -206,7 +208,7 @@ function wrap(line: string, width: number): string[] {
   return [characters.slice(0, end).join(''), ...wrap(rest, width)];
 }
 
-/** Names and values, a line each. */
+/** Prints names and values, one per line. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
   for (const [name, value] of Object.entries(fields)) say(`${name.padEnd(width)}  ${fieldText(value)}`);
@@ -229,13 +231,13 @@ export function printSecret(made: object, isJson: boolean | undefined): void {
   say('The secret is not shown again.');
 }
 
-/** @throws CommandError if a lost connection leaves the outcome of a change unknown; else the error */
+/** Explains the outcome. @throws CommandError if a lost connection leaves it unknown; otherwise the error */
 export function explainOutcome(error: unknown, check?: string): never {
   if (isOutcomeUnknown(error)) unknownOutcome('the connection to the database was lost', check);
   throw error;
 }
 
-/** Ends the command: nobody knows whether its change was made. */
+/** Ends the command: it is unknown whether its change was made. */
 export function unknownOutcome(
   reason: string,
   check = '`scrip audit list` shows the changes that were made',
@@ -259,8 +261,8 @@ const NOT_CONNECTED = new Set([
 ]);
 
 /**
- * Whether a connection broke after a commit may have been sent. A connection that was never made
- * carried none.
+ * Whether a connection broke after a commit may have been sent. A connection that was never established sent
+ * none.
  */
 function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);

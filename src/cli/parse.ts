@@ -3,11 +3,11 @@ import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
 import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
-/** Parsers of arguments and options. A wrong value ends the command with the reason (exit status 2). */
+/** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
 
 const ID_MAX = 2_147_483_647;
 
-/** The id of a merchant or an endpoint. */
+/** Parses the id of a merchant or an endpoint. */
 export function parseId(text: string, what = 'merchant'): number {
   const id = Number(text);
   if (!/^\d{1,10}$/.test(text) || id < 1 || id > ID_MAX)
@@ -17,7 +17,7 @@ export function parseId(text: string, what = 'merchant'): number {
   return id;
 }
 
-/** The id of an API key. */
+/** Parses the id of an API key. */
 export function parseKeyId(text: string): string {
   if (isKeyId(text)) return text;
   return wrongUsage(
@@ -25,19 +25,19 @@ export function parseKeyId(text: string): string {
   );
 }
 
-/** A serial number. */
+/** Parses a serial number. */
 export function parseSerial(text: string): bigint {
   if (/^[1-9]\d{0,14}$/.test(text)) return BigInt(text);
   return wrongUsage(`${quoted(text)} is not a serial number: it has 1 to 15 digits`);
 }
 
-/** The transaction id of a batch. */
+/** Parses the transaction id of a batch. */
 export function parseTransactionId(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
   return wrongUsage(`${quoted(text)} is not a transaction id: \`scrip batch list\` shows those of batches`);
 }
 
-/** The id of an event, as in a list or in the header webhook-id. */
+/** Parses the id of an event, as shown in lists and in the header webhook-id. */
 export function parseEventId(text: string): string {
   const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
   const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
@@ -45,7 +45,7 @@ export function parseEventId(text: string): string {
   return wrongUsage(`${quoted(text)} is not the id of an event: \`scrip webhook deliveries\` shows them`);
 }
 
-/** A whole number within bounds. */
+/** Parses a whole number within bounds. */
 export function parseCount(text: string, option: string, min: number, max: number): number {
   const count = Number(text);
   if (!/^\d{1,10}$/.test(text) || count < min || count > max)
@@ -53,11 +53,11 @@ export function parseCount(text: string, option: string, min: number, max: numbe
   return count;
 }
 
-/** Digits with a decimal point: no exponent, no sign, no separator of thousands. */
+/** Matches digits with a decimal point: no exponent, no sign, no thousands separator. */
 const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
 
-/** An amount in major units that the core checks: exactly the typed number. */
+/** Parses an amount in major units, which the core checks. The result is exactly the typed number. */
 export function parseValue(text: string, option: string): number {
   const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   const read = parseDecimal(String(Number(text)));
@@ -66,7 +66,7 @@ export function parseValue(text: string, option: string): number {
   return Number(text);
 }
 
-/** A percentage from 0 to 100, with up to four decimals. */
+/** Parses a percentage from 0 to 100, with up to four decimals. */
 export function parsePercent(text: string, option: string): number {
   const percent = Number(text);
   if (!/^\d{1,3}(\.\d{1,4})?$/.test(text) || percent > 100)
@@ -74,34 +74,34 @@ export function parsePercent(text: string, option: string): number {
   return percent;
 }
 
-/** A currency, checked. */
+/** Parses the code of a currency. */
 export function parseCurrencyCode(currency: string): string {
   if (decimalsOf(currency) === undefined)
     wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`);
   return currency;
 }
 
-/** Dates have years of four digits everywhere in the service. */
+/** The last year: dates have four-digit years everywhere in the service. */
 const YEAR_MAX = 9_999;
 
-/** The end of something: a day means its last moment in UTC. */
+/** Parses an end: a day means its last moment in UTC. */
 export function parseEnd(text: string, option: string): Date {
   return parseDate(text, option, '23:59:59.999');
 }
 
-/** The beginning of something: a day means its first moment in UTC. */
+/** Parses a beginning: a day means its first moment in UTC. */
 export function parseStart(text: string, option: string): Date {
   return parseDate(text, option, '00:00:00.000');
 }
 
-/** A day of the books, as text. */
+/** Parses a day of the books. The result is text. */
 export function parseDay(text: string, option: string): string {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) wrongUsage(`${option} takes a day such as 2030-01-31`);
   parseStart(text, option);
   return text;
 }
 
-/** A day, or a date and time, which is in UTC unless it has an offset. */
+/** Parses a day, or a date and time, which is in UTC unless it has an offset. */
 function parseDate(text: string, option: string, timeOfDay: string): Date {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
@@ -115,7 +115,7 @@ function parseDate(text: string, option: string, timeOfDay: string): Date {
   return date;
 }
 
-/** One of the words that an option accepts. */
+/** Parses one of the words that an option accepts. */
 export function oneOf<Choice extends string>(
   text: string,
   option: string,
@@ -126,7 +126,7 @@ export function oneOf<Choice extends string>(
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A length of time such as `90s`, `30m`, `24h` or `7d`, up to a year; in milliseconds. */
+/** Parses a duration such as `90s`, `30m`, `24h` or `7d`, up to a year. The result is in milliseconds. */
 export function parseDuration(text: string, option: string): number {
   const [, count = '', unit = 's'] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
   const durationMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
@@ -142,7 +142,7 @@ export function parsePermission(text: string): Permission {
   );
 }
 
-/** A line of text for terminals and pages. */
+/** Parses a line of text that is shown on terminals and pages. */
 export function parseText(text: string, option: string, max: number): string {
   const line = text.trim();
   if (line.search(INVISIBLE) >= 0)

@@ -17,8 +17,8 @@ import { parseText } from './parse.ts';
 import { actor } from './usage.ts';
 
 /**
- * The account of the machine that runs a command. With the key ring and the database it has every
- * right.
+ * Returns the principal of a command: the account of the machine. Since it has the key ring and the database,
+ * it has every right.
  */
 function commandLine(): Principal {
   const { kind, name, origin } = actor();
@@ -35,18 +35,18 @@ function commandLine(): Principal {
   };
 }
 
-/** The longest list that a command prints. */
+/** The most items that a command lists. */
 export const LISTED_MAX = 10_000;
 
 type Json = { readonly json?: boolean };
 
 /**
- * Runs a command that performs one operation, and prints its result: with `--json` the answer of the
- * API, else by `print`.
- * @param input or a function that reads it, if it depends on the database
+ * Runs a command that performs one operation, and prints its result: with `--json` the answer of the API,
+ * otherwise by `print`.
+ * @param input the input, or a function that reads it, if it depends on the database
  * @param command.create whether a missing database is created
- * @param command.toJson what `--json` prints; left out: the output
- * @param command.end called with the output, however it is printed
+ * @param command.toJson returns the output of `--json`; by default the output of the operation
+ * @param command.end called with the output, in whichever form it is printed
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
@@ -73,9 +73,9 @@ export async function performCommand<Input extends TObject, Output extends TSche
 }
 
 /**
- * Checks that a command which no operation performs may be run alone.
+ * Checks that a command without an operation may be run by one person.
  * @param name such as `float.refund`
- * @throws Problem `approval-required` where another person has to approve it
+ * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireApproval(
   { service, actor: by }: Operator,
@@ -85,7 +85,9 @@ export async function requireApproval(
   await requireGlass({ name }, service, by, input);
 }
 
-/** The items that a command lists, page by page, up to a number; without one, of a list that has one page. */
+/**
+ * Lists the items of a command page by page, up to a number; without a number, the list has only one page.
+ */
 export async function listCommand<Input extends TObject, Item>(
   operation: Listing<Input, Item>,
   filters: object,
@@ -108,7 +110,7 @@ export async function listCommand<Input extends TObject, Item>(
   });
 }
 
-/** An operation that answers with pages of items. */
+/** An operation that returns pages of items. */
 type Listing<Input extends TObject, Item> = {
   readonly input: Input;
   run(caller: never, input: never): Promise<Page<Item>>;
@@ -130,7 +132,7 @@ export async function performWith<Input extends TObject, Output extends TSchema>
 
 type FileOptions = { readonly out?: string; readonly force?: boolean; readonly json?: boolean };
 
-/** Runs a command whose operation answers with a file: written to `--out`, or to stdout. */
+/** Runs a command whose operation returns a file. Writes it to `--out`, or to stdout. */
 export async function performFile<Input extends TObject>(
   operation: Operation<Input, typeof FileSchema>,
   input: Static<Input>,
@@ -155,15 +157,15 @@ async function* piecesOf(content: File['content']): AsyncGenerator<string | Buff
 }
 
 /**
- * What the money commands have in common: a reference under which a repetition books once, and how they
- * print.
+ * The shared parts of the money commands: a reference, under which a repetition is booked only once, and
+ * their output.
  */
 
 const REFERENCE_MAX = 100;
 
 export type MoneyOptions = { json?: boolean; reference: string };
 
-/** Adds the options of a money command. */
+/** Adds the common options of money commands. */
 export function asMoneyCommand(command: Command): Command {
   return command
     .requiredOption('--reference <reference>', 'your reference, under which a repetition books once')
@@ -174,17 +176,17 @@ export function parseReference(text: string): string {
   return parseText(text, '--reference', REFERENCE_MAX);
 }
 
-/** Says what a money command came to. */
+/** Prints the result of a money command. */
 export function sayBooked(replayed: boolean, text: string): void {
   say(`${replayed ? 'this was booked before; ' : ''}${text}`);
 }
 
-/** @throws CommandError where there is no such merchant */
+/** Finds a merchant. @throws CommandError if there is no such merchant */
 export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
   return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
 }
 
-/** @throws CommandError where there is no such product */
+/** Finds a product. @throws CommandError if there is no such product */
 export async function requireProduct(db: Queries, code: string) {
   const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
   return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);

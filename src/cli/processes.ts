@@ -6,20 +6,20 @@ import { StartError } from '../db/errors.ts';
 import { parseCount } from './parse.ts';
 
 /**
- * How a process is asked to stop: SIGTERM, Ctrl-C, or a closed terminal. Once it listens, no signal
- * ends it by itself, so that nothing it has started is left behind.
+ * A request to stop a process: SIGTERM, Ctrl-C, or a closed terminal. After it starts to listen, no signal
+ * ends the process directly, so that nothing it has started is left behind.
  */
 export type Stop = {
   /** Resolves at the first signal. */
   readonly asked: Promise<void>;
-  /** Resolves at the second signal: the caller does not want to wait. */
+  /** Resolves at the second signal: the user does not want to wait. */
   readonly urged: Promise<void>;
   readonly isAsked: () => boolean;
 };
 
 /**
- * npm passes on the Ctrl-C that the terminal has already sent to all processes. Two within this time
- * are one.
+ * npm forwards the Ctrl-C that the terminal has already sent to all processes. Two signals within this time
+ * count as one.
  */
 const ECHO_MS = 500;
 
@@ -41,23 +41,23 @@ export function listenForStop(): Stop {
 }
 
 /**
- * Several processes that answer on one port. The first one holds the database, does the background work
- * and watches over the others. Each of them serves by itself, as a process on another machine would,
- * and is replaced when it dies. If the first one dies, node:cluster ends the others at once, since
- * nothing could stop them in order.
+ * Several processes answer on one port. The first one starts the database, does the background work and
+ * supervises the others. Each of the others serves calls like a process on another machine, and is replaced
+ * when it dies. If the first one dies, node:cluster ends the others at once, since nothing could stop them in
+ * order.
  */
 
-/** More processes than cores only compete for time. */
+/** The most processes. More processes than cores only compete for time. */
 const PROCESSES_MAX = 64;
-/** One core is left for the database and the background work. */
+/** The number of cores left for the database and the background work. */
 const SPARED_CORES = 1;
 /**
- * The delay before a dead process is replaced: one that dies at its start must not overload the
+ * The delay before a dead process is replaced. A process that dies at its start must not overload the
  * machine.
  */
 const REPLACE_MS = 500;
 
-/** The number of processes: the option, or one for each core but one. */
+/** Returns the number of processes: the option, or by default one for each core except one. */
 export function countProcesses(option: string | undefined): number {
   if (option !== undefined) return parseCount(option, '--processes', 1, PROCESSES_MAX);
   return Math.min(PROCESSES_MAX, Math.max(1, availableParallelism() - SPARED_CORES));
@@ -70,17 +70,17 @@ export function isOneOfSeveral(): boolean {
 
 export type Processes = {
   readonly port: number;
-  /** Asks all of them to finish what they have accepted, and waits until they have ended. */
+  /** Asks all processes to finish accepted requests, and waits until they have ended. */
   stop(): Promise<void>;
 };
 
 /**
- * Starts processes that answer, and waits until each of them listens.
+ * Starts processes that answer calls, and waits until each of them listens.
  * @throws StartError if one ends before that
  */
 export async function startProcesses({ db, log }: Service, count: number, stop: Stop): Promise<Processes> {
-  // The password is not in an argument. The processes read the key ring and all else from the same
-  // settings.
+  // The password is not in an argument. The processes read the key ring and all other settings from the same
+  // environment.
   const fork = () => cluster.fork({ SCRIP_DATABASE_URL: db.url });
   let stopping = false;
   void stop.asked.then(() => {
@@ -108,7 +108,7 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
   };
 }
 
-/** The port of a new process; 0 if it was asked to stop before. */
+/** Returns the port of a new process; 0 if it was asked to stop first. */
 function listens(worker: Worker, stop: Stop): Promise<number> {
   return new Promise((resolve, reject) => {
     worker.once('listening', ({ port }) => resolve(port));

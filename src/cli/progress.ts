@@ -4,12 +4,12 @@ export type Progress = { update(done: number): void; stop(): void };
 
 const NONE: Progress = { update() {}, stop() {} };
 
-/** Redraws per second: enough to look alive. */
+/** The redraws per second: enough to show activity. */
 const FPS = 5;
 
 /**
- * A progress bar on stderr, so that stdout stays clean. There is none if stderr is not a terminal, or
- * with `quiet`.
+ * Shows a progress bar on stderr, so that stdout contains only results. There is none if stderr is not a
+ * terminal, or with `quiet`.
  * @param what the noun of the counted things, in the plural
  */
 export function showProgress(total: number, what: string, quiet = false): Progress {
@@ -22,7 +22,7 @@ export function showProgress(total: number, what: string, quiet = false): Progre
     barsize: 25,
     hideCursor: true,
     fps: FPS,
-    // The command answers signals itself.
+    // The command handles signals itself.
     gracefulExit: false,
   });
   bar.start(total, 0);

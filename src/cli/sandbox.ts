@@ -20,7 +20,7 @@ import { blockVoucher, replaceVoucher } from '../vouchers/operate.ts';
 import { setExpiry } from '../vouchers/queries.ts';
 import { actor } from './usage.ts';
 
-/** A service for the tests of integrators: known vouchers in every state, in a data folder of its own. */
+/** A service for the tests of integrators: known vouchers in every state, in a separate data folder. */
 
 const FILE = 'sandbox.json';
 const SUFFIX = '-sandbox';
@@ -32,14 +32,14 @@ const WRONG_PINS = 5;
 const HOUR_MS = 3_600_000;
 
 /**
- * The settings of a sandbox: no database and no key ring but its own, and webhooks to the machine of a
- * developer.
+ * Returns the settings of a sandbox. It uses only its own database and key ring, and may send webhooks to a
+ * developer's machine.
  */
 export function sandboxConfig(config: Config): Config {
   const { dataDir } = config;
   return {
     ...config,
-    // Commands reach a sandbox by its own folder, and the next start comes from the same shell.
+    // Commands address a sandbox by its folder, and the next start may be in the same shell.
     dataDir: dataDir.endsWith(SUFFIX) ? dataDir : `${dataDir}${SUFFIX}`,
     keys: undefined,
     keysFile: undefined,
@@ -49,8 +49,8 @@ export function sandboxConfig(config: Config): Config {
 }
 
 /**
- * Makes sure that a sandbox works on no money, and marks its data folder.
- * @throws StartError where a database is configured, or the folder holds one that is not a sandbox
+ * Ensures that a sandbox does not use a database with real money, and marks its data folder.
+ * @throws StartError if a database is configured, or the folder contains one that is not a sandbox
  */
 export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<void> {
   if (databaseUrl !== undefined)
@@ -67,7 +67,7 @@ export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<
     throw new StartError(
       `the data folder ${dataDir} holds a database that is not a sandbox: remove it, or set SCRIP_DATA_DIR`,
     );
-  // Before there is a database: a first start that is killed has made a sandbox all the same.
+  // Before the database exists: if the first start is killed, the folder is still marked as a sandbox.
   await makeDataFolder(dataDir);
   await writePrivate(file, ['{}\n']);
 }
@@ -75,7 +75,7 @@ export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<
 type Keys = { readonly own: Key; readonly other: Key };
 type Key = { readonly keyId: string; readonly secret: string };
 
-/** Makes the merchants of a new sandbox, and a set of vouchers for every start. */
+/** Creates the merchants of a new sandbox, and a set of vouchers at every start. */
 export async function openSandbox(service: Service, dataDir: string): Promise<Sandbox> {
   const operator = { service, actor: { ...actor(), reason: 'the sandbox' } };
   const file = join(dataDir, FILE);
@@ -118,7 +118,7 @@ async function createMerchants(operator: Operator, file: string): Promise<Keys> 
 
 type Made = { readonly code: string; readonly pin: string; readonly serialNumber: bigint };
 
-/** Makes vouchers in every state. */
+/** Creates vouchers in every state. */
 async function makeSet(operator: Operator, { own, other }: Keys): Promise<SandboxSet> {
   const { service } = operator;
   const run = Date.now().toString(36);
@@ -172,7 +172,7 @@ async function contextOf(service: Service, { keyId, secret }: Key): Promise<Cont
   return (await authenticate(service, header)).context;
 }
 
-/** What integrators have ordered must not end the sandbox. */
+/** Tops the float up, so that orders of integrators cannot exhaust the sandbox. */
 async function ensureFloat(operator: Operator, { merchant }: Context): Promise<void> {
   const currency = (await findProduct(operator.service.db, DEFAULT_PRODUCT))?.currency ?? '';
   await topUp(operator, { merchantId: merchant.id, currency, amountMinor: FLOAT_MINOR });

@@ -18,13 +18,13 @@ import { actor } from './usage.ts';
 import { startBackground, startMetrics } from './work.ts';
 
 /**
- * After SIGTERM the service accepts connections for this long: load balancers notice the stop from
+ * How long the service accepts connections after SIGTERM, so that load balancers notice the stop by
  * `/readyz`.
  */
 const GRACE_MS = 1_000;
 /**
- * Connections that may wait to be accepted. A crowd that connects at once waits in the operating
- * system.
+ * The number of connections that may wait to be accepted. Many clients that connect at once wait in the
+ * operating system.
  */
 const BACKLOG = 4_096;
 
@@ -83,8 +83,8 @@ async function serve(options: ServeOptions): Promise<void> {
 const tell = (line: string) => process.stderr.write(`scrip: ${line}\n`);
 
 /**
- * Fills an empty database with the demo's history, and says so: it takes some seconds. Nothing is served
- * meanwhile, since the clock of the database is moved: requests would be stamped with it.
+ * Fills an empty database with the demo's history, and says so, since it takes some seconds. Meanwhile
+ * nothing is served: the clock of the database is moved, and requests would be stamped with its time.
  */
 async function playHistory(service: Service, ownerUrl: string, stop: Stop): Promise<void> {
   const { demoActor } = await import('./demo.ts');
@@ -92,7 +92,7 @@ async function playHistory(service: Service, ownerUrl: string, stop: Stop): Prom
   await fillHistory(service, ownerUrl, demoActor(), { tell, stopping: stop.isAsked });
 }
 
-/** What answers: this process, or several that it supervises. */
+/** The part that answers calls: this process, or several processes that it supervises. */
 type Listener = { readonly port: number; close(): Promise<unknown>; closeNow(): void };
 
 async function serveUntilStopped(
@@ -129,7 +129,7 @@ async function serveUntilStopped(
       listener.closeNow();
     }
   } catch (error) {
-    // What still ran would keep the process alive, and nothing would start it again.
+    // Remaining work would keep the process alive, and nothing would start the service again.
     await close();
     throw error;
   }
@@ -148,13 +148,13 @@ async function startOne(service: Service, config: Config, options: ServeOptions)
   }
 }
 
-/** A second signal reaches the processes by itself (processes.ts). */
+/** Starts several processes. A second signal reaches them directly (processes.ts). */
 async function startSeveral(service: Service, count: number, stop: Stop): Promise<Listener> {
   const processes = await startProcesses(service, count, stop);
   return { port: processes.port, close: () => processes.stop(), closeNow: () => {} };
 }
 
-/** Tries the address, and refuses it in one line. Port 0 is always free. */
+/** Checks that the address can be used, and refuses it in one line. Port 0 is always free. */
 async function checkAddress(config: Config): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const probe = createServer();
@@ -192,7 +192,7 @@ async function greet(
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
-/** A link that signs in the owner of the demo. There is none if others can reach this port. */
+/** Returns a link that signs in the owner of the demo; none if other machines can reach this port. */
 async function signInLink(service: Service, config: Config): Promise<string | undefined> {
   if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
   const { inviteDemoOwner } = await import('../people/users.ts');

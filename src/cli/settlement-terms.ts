@@ -79,7 +79,7 @@ function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: Se
   };
 }
 
-/** Terms of a product have nothing of what belongs to the merchant. */
+/** Returns the terms of a product, which include none of the merchant's terms. */
 function productTerms(product: string, options: SetOptions) {
   const { period, leastPayout, delay, payee, lastFour } = options;
   if ([period, leastPayout, delay, payee, lastFour].some((each) => each !== undefined))

@@ -24,7 +24,7 @@ type FileOptions = Out & {
   due?: string;
 };
 
-/** Adds the documents of settlements to their commands. */
+/** Adds the commands for documents of settlements. */
 export function addSettlementDocuments(settlement: Command): void {
   settlement
     .command('document <id>')

@@ -6,7 +6,7 @@ import type { Actor } from '../context.ts';
 import { wrongUsage } from './output.ts';
 import { oneOf, parseText, repeat } from './parse.ts';
 
-/** What all commands share: their help, and how they refuse a wrong command line. */
+/** The shared parts of all commands: their help, and the refusal of a wrong command line. */
 
 const HELP_COLUMNS = 100;
 
@@ -31,7 +31,7 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** Refuses an option that is given twice and is not a list: nobody knows which one was meant. */
+/** Refuses an option that is given twice and is not a list: it is not clear which one was meant. */
 function refuseRepetition(command: Command): void {
   const given = new Set<string>();
   for (const option of command.options.filter((each) => !isList(each))) {
@@ -44,7 +44,7 @@ function refuseRepetition(command: Command): void {
 
 const isList = ({ parseArg }: Option) => parseArg === repeat;
 
-/** The settings, as `scrip --help` shows them. */
+/** Returns the settings for `scrip --help`. */
 export function settingsHelp({ command }: { command: Command }): string {
   const helper = command.createHelp();
   const settings = Object.values(SETTINGS);
@@ -60,13 +60,13 @@ export function settingsHelp({ command }: { command: Command }): string {
   return `\nSettings (environment variables):\n${rows.join('\n')}`;
 }
 
-/** The actor as the command line names it. */
+/** The actor named on the command line. */
 let given: { by?: string; reason?: string; breakGlass?: boolean } = {};
 
 const NAME_MAX = 100;
 const REASON_MAX = 500;
 
-/** Lets every command take the name of its actor and a reason, for the audit. */
+/** Lets every command accept the name of its actor and a reason, for the audit. */
 export function takeActor(program: Command): void {
   given = {};
   program
@@ -85,7 +85,7 @@ export function takeActor(program: Command): void {
     });
 }
 
-/** The actor of the changes that this process makes. */
+/** Returns the actor of this process's changes. */
 export function actor(): Actor {
   const account = accountName();
   const origin = `command line of ${account} at ${hostname()}`;
@@ -99,7 +99,7 @@ export function actor(): Actor {
   };
 }
 
-/** An account that the system knows by number only has no name. */
+/** Returns the name of the account. An account that the system knows only by number has none. */
 function accountName(): string {
   try {
     return userInfo().username;
@@ -108,7 +108,10 @@ function accountName(): string {
   }
 }
 
-/** Scripts that complete the words of a command line. They hold all commands: nothing runs at a key press. */
+/**
+ * Generates scripts that complete command lines. They contain all commands, so no program runs at a key
+ * press.
+ */
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -124,7 +127,7 @@ export function registerCompletion(program: Command): void {
 
 type Word = { readonly text: string; readonly description: string; readonly takesValue: boolean };
 
-/** What can follow some words: `merchant` is followed by `create`, `list` and so on. */
+/** The words that can follow other words: `merchant` is followed by `create`, `list` and so on. */
 type Place = { readonly path: string; readonly words: readonly Word[] };
 
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
@@ -168,7 +171,7 @@ complete -o default -F _scrip scrip`;
 
 const zsh = (places: readonly Place[]) => `autoload -U +X bashcompinit && bashcompinit\n${bash(places)}`;
 
-/** As a string of fish. */
+/** Quotes a string for fish. */
 const quote = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 function fish(places: readonly Place[]): string {
@@ -194,7 +197,7 @@ ${lines.join('\n')}`;
 
 const SCRIPTS = { bash, zsh, fish };
 
-/** The version of this program. */
+/** Returns the version of this program. */
 export function readVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

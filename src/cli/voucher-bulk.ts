@@ -79,7 +79,7 @@ async function runBulk(text: string, options: BulkOptions): Promise<void> {
   });
 }
 
-/** Runs a job in this process, unless another one already does, and shows how far it is. */
+/** Runs a job in this process, unless another process does, and shows its progress. */
 async function follow(service: Service, { id, total }: Job, stop: Stop, quiet = false): Promise<Job> {
   const stopping = new AbortController();
   void stop.asked.then(() => stopping.abort());
@@ -151,7 +151,7 @@ async function run(text: string, options: Options): Promise<void> {
   });
 }
 
-/** The voucher that replaced one, with its batch. */
+/** Finds the voucher that replaced another, with its batch. */
 async function findReplacement(service: Service, replaced: bigint) {
   const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
   if (replacedBy === null)

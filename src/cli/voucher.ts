@@ -131,7 +131,7 @@ async function find(options: FindOptions): Promise<void> {
   await listCommand(foundVouchers.find, filters, limit, options, printVouchers);
 }
 
-/** A code from standard input; with its PIN it is refused, and nothing of it is repeated. */
+/** Reads a code from standard input. With its PIN it is refused, and no part of it is repeated. */
 function readCode(): string {
   const code = readFileSync(0, 'utf8').trim();
   if (/^\d{16}$/.test(code))
@@ -204,7 +204,7 @@ async function replace(serial: string, options: Json): Promise<void> {
   );
 }
 
-/** Money commands about a single voucher. */
+/** Adds the money commands for a single voucher. */
 function addVoucherMoney(voucher: Command): void {
   asMoneyCommand(
     voucher

@@ -70,13 +70,13 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
   };
 }
 
-/** What has expired is swept, slices are sealed, and days are closed, every five minutes. */
+/** Every five minutes: sweeps expired vouchers, seals slices, and closes days. */
 const KEEP_BOOKS: Scheduled = {
   match: '*/5 * * * *',
   run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
 };
 
-/** How often old declines are dropped. */
+/** The interval at which old declines are dropped. */
 const MAINTAIN_MS = 3_600_000;
 
 async function keepDeclines(service: Service): Promise<void> {

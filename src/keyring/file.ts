@@ -8,32 +8,34 @@ import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';
 
-/** The entry of the routing key. It is not a data key: it gives a code its slot, and is never rotated. */
+/**
+ * The entry of the routing key. It is not a data key: it decides the slot of a code, and is never rotated.
+ */
 const ROUTING = 'routing';
 
-/** A new key ring as text: a data key, and the routing key. */
+/** Returns a new key ring as text: a data key and the routing key. */
 export function newKeyRing(): string {
   return `${newRingKey()}\n${ROUTING}:${randomBytes(KEY_BYTES).toString('base64url')}`;
 }
 
-/** The entry of the routing key of a key ring, as text. With it, a ring can do without its oldest key. */
+/** Returns the routing key's entry of a key ring as text. With it, a ring no longer needs its oldest key. */
 export function routingEntry(ring: KeyRing): string {
   const [, routing] = ring.share();
   return `${ROUTING}:${Buffer.from(routing).toString('base64url')}`;
 }
 
-/** A new data key as text, `id:key`. The id begins with the time and is unique. */
+/** Returns a new data key as text, `id:key`. The id begins with the time and is unique. */
 export function newRingKey(): string {
   const id = `k${Math.floor(Date.now() / 1000).toString(36)}${randomBytes(3).toString('hex')}`;
   return `${id}:${randomBytes(KEY_BYTES).toString('base64url')}`;
 }
 
 /**
- * Reads a key ring from text: `id:key` entries, separated by commas or line ends, newest first. A key
- * is 32 bytes in base64url. The entry `routing:key` may be anywhere; without it, the routing key is
- * derived from the oldest data key.
- * @param source where the text came from, for the error, which never shows the text
- * @param reload reads the text again when a key is missing
+ * Reads a key ring from text: `id:key` entries, separated by commas or line ends, newest first. A key is 32
+ * bytes in base64url. The entry `routing:key` may be anywhere; without it, the routing key is derived from
+ * the oldest data key.
+ * @param source the origin of the text, for the error, which never shows the text
+ * @param reload reads the text again if a key is missing
  * @throws StartError if it is not a key ring
  */
 export function readKeyRing(text: string, source: string, reload?: () => string): KeyRing {
@@ -41,7 +43,7 @@ export function readKeyRing(text: string, source: string, reload?: () => string)
   return new KeyRing(keys, routing, reload && (() => readKeys(reload(), source).keys), routingFrom);
 }
 
-/** What is wrong with a text as a key ring, or undefined. */
+/** Returns the fault of a text as a key ring, or undefined. */
 export function refuseKeyRing(text: string): string | undefined {
   const keys = parseKeys(text);
   return typeof keys === 'string' ? keys : undefined;
@@ -50,7 +52,7 @@ export function refuseKeyRing(text: string): string | undefined {
 type Ring = {
   readonly keys: readonly RingKey[];
   readonly routing: Uint8Array;
-  /** The key that the routing key is derived from; undefined where it has an entry of its own. */
+  /** The key from which the routing key is derived; undefined if the routing key has an entry. */
   readonly routingFrom: string | undefined;
 };
 
@@ -60,7 +62,7 @@ function readKeys(text: string, source: string): Ring {
   return ring;
 }
 
-/** The keys of a key ring, or what is wrong with it. */
+/** Returns the keys of a key ring, or the fault of the text. */
 function parseKeys(text: string): Ring | string {
   const entries = text
     .split(/[,\n]/)
@@ -80,7 +82,7 @@ function parseKeys(text: string): Ring | string {
   const oldest = keys.at(-1);
   if (!oldest) return 'holds no key';
   if (new Set(keys.map(({ id }) => id)).size < keys.length) return 'names a key twice';
-  // An operator would believe that the old key is no longer needed.
+  // With the same key twice, an operator would believe that the old key is no longer needed.
   const distinct = new Set(keys.map(({ check }) => Buffer.from(check).toString('hex')));
   if (distinct.size < keys.length) return 'holds one key under two names';
   return routing
@@ -93,15 +95,15 @@ export type KeyFile = { readonly path: string; readonly kms: Kms | undefined };
 
 type Settings = KmsSettings & { readonly dataDir: string; readonly keysFile?: string | undefined };
 
-/** The key file: the one that is configured, else that of the data folder. */
+/** Returns the configured key file, otherwise that of the data folder. */
 export function keyFile(settings: Settings): KeyFile {
   return { path: settings.keysFile ?? join(settings.dataDir, 'keys'), kms: findKms(settings) };
 }
 
 /**
- * Creates the key file completely or not at all, on the disk before it is used, and never over one that
- * another process has just created.
- * @param text as it is to stand in the file; left out: a new key ring
+ * Creates the key file completely or not at all. It is on the disk before it is used, and never replaces one
+ * that another process has just created.
+ * @param text the exact content of the file; by default a new key ring
  */
 export async function createKeyFile({ path, kms }: KeyFile, text?: string): Promise<void> {
   await makeDataFolder(dirname(path));
@@ -121,7 +123,7 @@ async function writeDraft(file: string, text: string): Promise<string> {
   return draft;
 }
 
-/** Replaces the ring in a key file: completely or not at all, and on the disk when it returns. */
+/** Replaces the ring in a key file completely or not at all. It is on the disk when this returns. */
 async function change({ path, kms }: KeyFile, changed: (ring: string) => string): Promise<void> {
   const text = await readFile(path, 'utf8');
   const ring = changed(await openRing(text, `the key file ${path}`, kms));
@@ -129,8 +131,8 @@ async function change({ path, kms }: KeyFile, changed: (ring: string) => string)
 }
 
 /**
- * Puts a new key in front of those of a key file, before anything is sealed under it. The caller holds
- * the lock of the key ring.
+ * Adds a new key at the front of a key file, before anything is sealed under it. The caller holds the lock of
+ * the key ring.
  * @returns the id of the key
  */
 export async function addToKeyFile(file: KeyFile): Promise<string> {
@@ -140,7 +142,7 @@ export async function addToKeyFile(file: KeyFile): Promise<string> {
   return key.slice(0, key.indexOf(':'));
 }
 
-/** Removes a key from a key file, and drafts that a process left behind when it died. */
+/** Removes a key from a key file, and the drafts of processes that died. */
 export async function removeFromKeyFile(file: KeyFile, keyId: string): Promise<void> {
   await change(file, (ring) => {
     const entries = ring.split(/[,\n]/).map((entry) => entry.trim());
@@ -152,7 +154,7 @@ export async function removeFromKeyFile(file: KeyFile, keyId: string): Promise<v
 }
 
 /**
- * Replaces the text of a key file: sealed by its service, or in the clear.
+ * Replaces the text of a key file: sealed by its key management service, or in plain text.
  * @param ring the text of the key ring
  */
 export async function rewriteKeyFile({ path, kms }: KeyFile, ring: string): Promise<void> {
@@ -173,7 +175,7 @@ export async function isReadByOthers({ path }: KeyFile): Promise<boolean> {
   return ((await stat(path)).mode & 0o077) !== 0;
 }
 
-/** A renamed file is durable once its folder is on the disk. */
+/** Flushes the folder of a file: only then is a renamed file durable. */
 async function syncFolder(file: string): Promise<void> {
   const folder = await open(dirname(file), 'r');
   await folder.sync().finally(() => folder.close());

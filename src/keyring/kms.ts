@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { StartError } from '../db/errors.ts';
 
-/** A key management service, which seals the data key of a key file. It sees no key of the ring. */
+/** A key management service, which seals the data key of a key file. It never sees a key of the ring. */
 export type Kms = {
-  /** For messages: `aws:…` or `vault:…`. */
+  /** The name in messages: `aws:…` or `vault:…`. */
   readonly name: string;
   /** Seals a data key. @throws StartError, one line */
   seal(dataKey: Buffer): Promise<string>;
@@ -21,13 +21,13 @@ const VAULT =
   /^vault:(https:\/\/[^/]+|http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?)\/(.+)\/keys\/([\w.-]+)$/;
 const TIMEOUT_MS = 10_000;
 const ATTEMPTS = 3;
-/** AWS compares it when it opens: a data key of something else is refused. */
+/** The encryption context. AWS compares it when it opens, and refuses a data key with another context. */
 const CONTEXT = { purpose: 'scrip key ring' };
 
-/** Whether a text names a key that can be used. */
+/** Whether a text names a usable key. */
 export const isKms = (text: string): boolean => AWS.test(text) || VAULT.test(text);
 
-/** The key management service of the settings; undefined where there is none. Nothing is asked of it yet. */
+/** Returns the key management service of the settings; undefined if there is none. It sends no request. */
 export function findKms({ kms: name, vaultTokenFile }: KmsSettings): Kms | undefined {
   if (name === undefined) return undefined;
   const [, keyId, region] = AWS.exec(name) ?? [];
@@ -63,7 +63,7 @@ function aws(name: string, KeyId: string, region: string | undefined): Kms {
   };
 }
 
-/** Loaded on demand: it is large, and few need it. */
+/** Loaded on demand: the package is large, and few installations need it. */
 async function load(region: string | undefined) {
   const { KMSClient, EncryptCommand, DecryptCommand } = await import('@aws-sdk/client-kms');
   const client = new KMSClient({
@@ -83,7 +83,7 @@ function explainAws(error: unknown, name: string): StartError {
     return new StartError(
       `there are no AWS keys for the KMS ${name}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role`,
     );
-  // A fault of the service's own is answered too, and passes.
+  // An internal error of the service is temporary.
   if (status === undefined || status >= 500) return away(name, status ?? reasonOf(error));
   return refused(name, `${code}: ${message}`);
 }
@@ -96,7 +96,7 @@ function vault(name: string, tokenFile: string | undefined): Kms {
     const { status, answer } = await post(name, url, token, body);
     const value = (answer['data'] as Record<string, unknown> | undefined)?.[field];
     if (status === 200 && typeof value === 'string') return value;
-    // 503: sealed, or a standby without a leader.
+    // 503: Vault is sealed, or a standby without a leader.
     if (status >= 500 || status === 429) throw away(name, status);
     const errors = Array.isArray(answer['errors']) ? answer['errors'].join('; ').trim() : '';
     throw refused(name, `${status}${errors === '' ? '' : `: ${errors.replaceAll('\n', ' ')}`}`);

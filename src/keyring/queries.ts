@@ -1,15 +1,15 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** The keys that the database knows, but for dropped ones. */
+/** Lists the keys that the database knows, except dropped ones. */
 export const KNOWN = sql`
   select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
 
-/** The keys in use, oldest first. */
+/** Lists the keys in use, oldest first. */
 export const IN_USE = sql`
 select key_id, check_value, superseded_at from keyring_keys
 where activation is not null and retired_at is null order by activation`;
 
-/** The same, and they stay in use until the transaction ends: putting another key to use waits for it. */
+/** Lists the keys in use and keeps them in use until the transaction ends. A new key has to wait for it. */
 export const HOLD_IN_USE = sql`select key_id, check_value from hold_key_ring()`;
 
 /** `KNOWN` before the migrations, of any schema version: `dropped_at` may not exist yet. */

@@ -11,15 +11,15 @@ import { SLOTS } from '../db/buckets.ts';
 import { KeyedHash } from './sealed.ts';
 
 /**
- * The only file that holds keys.
+ * The only file that holds keys in memory.
  *
- * A key ring is a list of data keys. The database says which are in use, and in which order
- * (src/keyring/store.ts). The newest one seals, and gives the values by which new vouchers are found.
- * During a rotation, older vouchers are looked up under the older key too. Every key of the ring opens
- * what it sealed.
+ * A key ring is a list of data keys. The database records which are in use, and in which order
+ * (src/keyring/store.ts). The newest one seals new vouchers and derives their look-up values. During a
+ * rotation, older vouchers are looked up under the older key too. Every key of the ring opens the data that
+ * it sealed.
  */
 
-/** A code and its PIN. Neither may reach a log, an error, or a page that does not ask for it. */
+/** A code and its PIN. They must never reach a log, an error, or a page that does not ask for them. */
 export type CodeAndPin = { readonly code: string; readonly pin: string };
 
 export type RingKey = {
@@ -33,17 +33,16 @@ export const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /**
- * Nonces are drawn in this number: one call of the system's generator costs as much as a hundred
- * nonces.
+ * The number of nonces drawn at once: one call of the system's generator costs as much as a hundred nonces.
  */
 const NONCE_POOL = 256;
 
-/** A key of a master key for one purpose (HKDF). */
+/** Derives a key for one purpose from a master key (HKDF). */
 export function derive(master: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, KEY_BYTES));
 }
 
-/** A data key from its id and its 32 bytes. */
+/** Returns a data key from its id and its 32 bytes. */
 export function ringKey(id: string, master: Buffer): RingKey {
   return { id, master, seal: createSecretKey(derive(master, 'seal')), check: derive(master, 'check') };
 }
@@ -59,12 +58,10 @@ function inUse(key: RingKey): KeyInUse {
   };
 }
 
-/**
- * The values by which a voucher is found and its PIN compared, under one key: 128 bits each, as uuids.
- */
+/** The values by which a voucher is found and its PIN is compared, under one key: 128 bits each, as uuids. */
 export type LookUp = { readonly codeKey: string; readonly pinKey: string };
 
-/** This process lacks a key that is in use, and must be given it. */
+/** This process lacks a key that is in use. */
 class KeyMissing extends Error {
   readonly code = 'EKEYMISSING';
 }
@@ -77,11 +74,11 @@ export class KeyRing {
   #current: KeyInUse;
   readonly #routingKey: Uint8Array;
   readonly #routing: KeyedHash;
-  /** The key that the routing key is derived from; undefined where it has an entry of its own. */
+  /** The key from which the routing key is derived; undefined if the routing key has an entry. */
   readonly routingFrom: string | undefined;
   #nonces = Buffer.alloc(0);
 
-  /** The first key is in use until the database says otherwise. */
+  /** The first key is in use until `use` is called with those of the database. */
   constructor(
     keys: readonly RingKey[],
     routing: Uint8Array,
@@ -97,52 +94,53 @@ export class KeyRing {
     this.#inUse = [this.#current];
   }
 
-  /** The parameters with which a thread of this process makes a key ring that seals like this one. */
+  /** Returns the parameters with which a thread of this process creates an equal key ring. */
   share(): [keys: readonly RingKey[], routing: Uint8Array] {
     const { id, seal, check, master } = this.#current;
     return [[{ id, seal, check, master }], this.#routingKey];
   }
 
-  /** The slot of a code, under the routing key. It never changes. */
+  /** Returns the slot of a code under the routing key. It never changes. */
   slotOf(code: string): number {
     return Number.parseInt(this.#routing.of(code).slice(0, 2), 16) % SLOTS;
   }
 
-  /** A value that proves possession of the routing key without revealing it. */
+  /** Returns a value that proves possession of the routing key without revealing it. */
   get routingCheck(): Uint8Array {
     return derive(this.#routingKey, 'check');
   }
 
   /**
-   * A keyed hash of a text that never changes. Without the key ring the text cannot be found by trying.
+   * Returns a keyed hash of a text that never changes. Without the key ring, the text cannot be found by
+   * guessing.
    */
   fingerprintOf(text: string): Buffer {
     return createHmac('sha256', derive(this.#routingKey, 'fingerprint')).update(text).digest();
   }
 
-  /** The id of the key that seals. */
+  /** Returns the id of the key that seals. */
   get current(): string {
     return this.#current.id;
   }
 
-  /** The ids of the keys in use, oldest first. The list is the same object until something changes. */
+  /** Returns the ids of the keys in use, oldest first. The list is the same object until it changes. */
   get inUse(): readonly { readonly id: string }[] {
     return this.#inUse;
   }
 
-  /** The id of each key, and a value that proves its possession without revealing it. */
+  /** Returns the id of each key, and a value that proves its possession without revealing it. */
   checks(): { keyId: string; check: Uint8Array }[] {
     return this.#keys.map(({ id, check }) => ({ keyId: id, check }));
   }
 
-  /** Whether the ring holds a key. If not, it is read again first. */
+  /** Whether the ring contains a key. If not, the ring is read again first. */
   holds(id: string): boolean {
     return this.#find(id) !== undefined;
   }
 
   /**
    * Uses these keys from now on, oldest first.
-   * @throws KeyMissing if one is missing; then nothing changes
+   * @throws KeyMissing if one is missing; then the ring does not change
    */
   use(ids: readonly string[]): void {
     if (ids.length === this.#inUse.length && ids.every((id, index) => id === this.#inUse[index]?.id)) return;
@@ -151,20 +149,20 @@ export class KeyRing {
     this.#current = this.#inUse.at(-1) ?? this.#current;
   }
 
-  /** The value by which a new voucher is found. */
+  /** Returns the value by which a new voucher is found. */
   codeKey(code: string): string {
     return codeKeyUnder(this.#current, code);
   }
 
   /**
-   * The value with which the PIN of a new voucher is compared. Equal PINs of two vouchers have
+   * Returns the value with which the PIN of a new voucher is compared. Equal PINs of two vouchers have
    * different values.
    */
   pinKey(code: string, pin: string): string {
     return pinKeyUnder(this.#current, code, pin);
   }
 
-  /** The values of a voucher under each key in use, oldest first. */
+  /** Returns the values of a voucher under each key in use, oldest first. */
   lookUps({ code, pin }: CodeAndPin): LookUp[] {
     return this.#inUse.map((key) => ({
       codeKey: codeKeyUnder(key, code),
@@ -172,20 +170,20 @@ export class KeyRing {
     }));
   }
 
-  /** The values of a code under the keys before the newest. */
+  /** Returns the values of a code under all keys in use except the newest. */
   olderCodeKeys(code: string): string[] {
     return this.#inUse.slice(0, -1).map((key) => codeKeyUnder(key, code));
   }
 
   /**
-   * Seals code and PIN (AES-256-GCM) under the newest key, bound to the serial number: it opens for no
-   * other voucher.
+   * Seals code and PIN (AES-256-GCM) under the newest key. They are bound to the serial number and cannot be
+   * opened for another voucher.
    */
   seal(serialNumber: bigint, code: string, pin: string): Buffer {
     return this.sealText(String(serialNumber), code + pin);
   }
 
-  /** Seals a text of latin letters under the newest key, bound to the name of its owner. */
+  /** Seals a Latin-1 text under the newest key, bound to the name of its owner. */
   sealText(owner: string, text: string): Buffer {
     const { id, seal } = this.#current;
     const nonce = this.#nonce();
@@ -202,7 +200,7 @@ export class KeyRing {
   }
 
   /**
-   * Opens what `seal` made.
+   * Opens the result of `seal`.
    * @throws if the key is missing, or the bytes were changed or belong to another voucher
    */
   open(serialNumber: bigint, sealed: Buffer): CodeAndPin {
@@ -211,7 +209,7 @@ export class KeyRing {
   }
 
   /**
-   * Opens what `sealText` made for the same owner.
+   * Opens the result of `sealText` for the same owner.
    * @throws as `open` does
    */
   openText(owner: string, sealed: Buffer): string {
@@ -248,7 +246,7 @@ export class KeyRing {
   }
 }
 
-/** The id of the key under which something is sealed. */
+/** Returns the id of the key under which bytes are sealed. */
 export function sealedUnder(sealed: Buffer): string {
   return sealed.toString('latin1', 1, 1 + (sealed[0] ?? 0));
 }
@@ -257,7 +255,7 @@ function codeKeyUnder(key: KeyInUse, code: string): string {
   return key.code.of(code).slice(0, 32);
 }
 
-/** Includes the code, so that equal PINs of two vouchers have different values. */
+/** Returns the PIN's value under a key. It includes the code, so that equal PINs have different values. */
 function pinKeyUnder(key: KeyInUse, code: string, pin: string): string {
   return key.pin.of(`${code}:${pin}`).slice(0, 32);
 }

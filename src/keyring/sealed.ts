@@ -3,8 +3,8 @@ import { StartError } from '../db/errors.ts';
 import type { Kms } from './kms.ts';
 
 /**
- * A sealed key file (envelope encryption): the ring is sealed under a data key, and that by a key
- * management service. One line of JSON.
+ * A sealed key file (envelope encryption). The ring is sealed under a data key, and a key management service
+ * seals the data key. The file is one line of JSON.
  */
 
 const FORMAT = 1;
@@ -15,16 +15,16 @@ const OWNER = Buffer.from('the sealed key ring of Scrip');
 
 type Envelope = {
   readonly sealedKeyRing: typeof FORMAT;
-  /** By which service; for people. */
+  /** The service that sealed the data key, for people. */
   readonly kms: string;
-  /** The data key, as the service sealed it. */
+  /** The data key as sealed by the service. */
   readonly dataKey: string;
   readonly ring: string;
 };
 
 /**
- * The data keys that this process has opened. A change of the ring keeps its data key, so that a running
- * process needs the service no more.
+ * The data keys that this process has opened. A change of the ring keeps its data key, so a running process
+ * does not need the service again.
  */
 const opened = new Map<string, Buffer>();
 
@@ -53,9 +53,9 @@ export async function sealRing(ring: string, kms: Kms, older?: string): Promise<
 
 /**
  * Opens the text of a key file, sealed or not.
- * @param source where it came from, for the error
- * @throws StartError where it is sealed and there is no service, or the service is away, and the other
- *   way round: one that is meant to be sealed is not read in the clear
+ * @param source the origin of the text, for the error
+ * @throws StartError if the text is sealed and the service is missing or down; also if there is a service and
+ *   the text is not sealed
  */
 export async function openRing(text: string, source: string, kms: Kms | undefined): Promise<string> {
   if (!isSealed(text)) {
@@ -69,7 +69,7 @@ export async function openRing(text: string, source: string, kms: Kms | undefine
   return openAgain(text, source);
 }
 
-/** The same for a text whose data key this process has opened before. It asks no service. */
+/** Opens a text whose data key this process has opened before, without asking the service. */
 export function openAgain(text: string, source: string): string {
   if (!isSealed(text)) return text;
   const { dataKey, ring } = parse(text, source);
@@ -98,12 +98,12 @@ function parse(text: string, source: string): Envelope {
 
 const BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
-/** The longest text that is hashed under a key is a code with its PIN. */
+/** The longest text that is hashed under a key: a code with its PIN. */
 const LONGEST_HASHED = 64;
 
 /**
- * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two one-shot hashes. An HMAC object for each
- * text costs three times as much, which was a tenth of a balance.
+ * Computes HMAC-SHA-256 (RFC 2104) of short texts under one key, by two one-shot hashes. An HMAC object for
+ * each text costs three times as much, which was a tenth of a balance enquiry.
  */
 export class KeyedHash {
   readonly #inner = Buffer.alloc(BLOCK_BYTES + LONGEST_HASHED, 0x36);
@@ -116,7 +116,7 @@ export class KeyedHash {
     }
   }
 
-  /** In hexadecimal digits. Each character of the text is one byte, as digits are. */
+  /** Returns the hash in hexadecimal digits. Each character of the text must be one byte, as digits are. */
   of(text: string): string {
     if (text.length > LONGEST_HASHED) throw new RangeError('no code or PIN is as long as this');
     const end = BLOCK_BYTES + this.#inner.write(text, BLOCK_BYTES, 'latin1');

@@ -37,8 +37,8 @@ type Given = KmsSettings & {
 };
 
 /**
- * Compares the key ring with a database that is about to be migrated, so that a wrong one is refused
- * before anything is changed.
+ * Compares the key ring with a database before it is migrated, so that a wrong ring is refused before any
+ * change.
  * @param owner a connection of the schema's owner
  * @param mayLack whether the key ring may be missing
  * @throws StartError as `openKeyRing`
@@ -51,27 +51,25 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
   else if (known.length > 0 && !mayLack) throw missing(config);
 }
 
-/**
- * Whether other accounts of this machine can read the key file. A key ring from a setting has no file.
- */
+/** Whether other accounts of this machine can read the key file. A key ring from a setting has no file. */
 export async function isExposed(config: Given): Promise<boolean> {
-  // Who can read a secret that is handed in is the business of what hands it in.
+  // Whoever provides a secret by a setting is responsible for who can read it.
   if (config.keys !== undefined || config.keysFile !== undefined) return false;
   return isReadByOthers(keyFile(config));
 }
 
 /**
- * Opens the key ring: from the setting, or from the key file of the data folder, which a first start
- * creates.
- * @throws StartError if the database belongs to another key ring, or to one that is missing; then
- *   nothing is changed
+ * Opens the key ring: from the setting, or from the key file of the data folder, which a first start creates.
+ * @throws StartError if the database belongs to another key ring, or to a missing one; then nothing is
+ *   changed
  */
 export async function openKeyRing(db: Database, config: Given): Promise<KeyRing> {
   const known = await db.query<Known>(KNOWN);
   let ring = await findKeyRing(config);
   if (!ring) {
     if (known.length > 0) throw missing(config);
-    // A database elsewhere outlives this folder, and a ring that nobody knows of would be lost with it.
+    // An external database outlives this folder. A key ring that was created here unasked would be lost with
+    // it.
     if (config.databaseUrl !== undefined && !config.isDataDirGiven) throw notAskedFor();
     await createKeyFile(keyFile(config));
     ring = (await findKeyRing(config)) as KeyRing;
@@ -83,7 +81,7 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
     await db.query(insertFirstKey(newest.keyId, newest.check));
   }
   await db.query(insertRouting(ring.routingCheck));
-  // Two first starts may bring two key rings. One was first, and the other one fails here.
+  // Two simultaneous first starts may have two key rings. The later one fails here.
   const inUse = await db.query<Known>(KNOWN);
   if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
     throw new StartError(
@@ -97,8 +95,8 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
 }
 
 /**
- * Printed serial numbers follow from the routing key. With another one, vouchers would be looked for on
- * the wrong shard.
+ * Checks the routing key. Printed serial numbers depend on it. With another one, vouchers would be searched
+ * on the wrong shard.
  */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
   const [row] = await db.query<{ check_value: Buffer }>(ROUTING);
@@ -108,12 +106,12 @@ async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
     );
 }
 
-/** Vouchers that a start checks: the newest ones are those that a wrong key would have made. */
+/** The number of vouchers that a start checks. A wrong key would have created the newest ones. */
 const CHECKED = 5;
 
 /**
- * The slot of a code must be that of its serial number. Otherwise the voucher was not made with this
- * key ring.
+ * Checks the slots of some vouchers. The slot of a code must equal that of its serial number. Otherwise the
+ * voucher was not created with this key ring.
  */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
   const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(listNewestVouchers(CHECKED));
@@ -124,7 +122,7 @@ async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
       );
 }
 
-/** Undefined for a voucher that cannot be opened: its calls report that. */
+/** Whether a voucher fits the key ring. Undefined if it cannot be opened: its calls report that. */
 function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | undefined {
   try {
     return ring.slotOf(ring.open(serialNumber, sealed).code) === slotOfSerial(serialNumber);
@@ -134,15 +132,15 @@ function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | un
 }
 
 /**
- * Reads which keys are in use now, and whether this key ring holds them.
- * @throws KeyMissing if it lacks one of them; Error if the database has other keys: it was restored, or
+ * Reads which keys are in use, and checks that this key ring contains them.
+ * @throws KeyMissing if one of them is missing; Error if the database has other keys: it was restored, or
  *   set up again, under a running process
  */
 export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
   refresh(ring, await db.query<Known>(IN_USE));
 }
 
-/** Like `checkKeyRing`; one statement for all lookups of the same moment. */
+/** Like `checkKeyRing`, with one statement for all look-ups of the same moment. */
 export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
   keysOf: () => [],
   async run(db, rings) {
@@ -153,8 +151,8 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
 };
 
 /**
- * Begins to seal in a transaction. The newest key stays the newest until the transaction ends: a
- * rotation waits for it, and so finds everything that must be sealed again.
+ * Prepares a transaction for sealing. The newest key stays the newest until the transaction ends. A rotation
+ * waits for it, and therefore finds every voucher that must be sealed again.
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
@@ -163,7 +161,7 @@ export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
   ring.use(idsOf(inUse));
 }
 
-/** An answer that was read before another key began to seal comes too late: that key seals from then on. */
+/** An answer may be outdated: if it was read before a newer key came into use, the newer key stays. */
 function refresh(ring: KeyRing, inUse: readonly Known[]): void {
   check(ring, inUse);
   const newest = inUse.at(-1)?.key_id;
@@ -181,13 +179,13 @@ function check(ring: KeyRing, inUse: readonly Known[]): void {
   if (!belongs || inUse.some(differs)) throw new Error('the key ring does not belong to the database');
 }
 
-/** The text of the key ring, sealed or not, for a copy of it; undefined if there is none. */
+/** Returns the text of the key ring, sealed or not, for a copy; undefined if there is none. */
 export async function readKeyRingText(config: Given): Promise<string | undefined> {
   if (!(await findKeyRing(config))) return undefined;
   return config.keys ?? (await readFile(keyFile(config).path, 'utf8'));
 }
 
-/** The key ring; undefined if there is neither a setting nor a key file. */
+/** Finds the key ring; undefined if there is neither a setting nor a key file. */
 async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   if (config.keys !== undefined)
     return readKeyRing(await openRing(config.keys, 'SCRIP_KEYS', findKms(config)), 'SCRIP_KEYS');
@@ -211,8 +209,8 @@ async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
 }
 
 /**
- * @throws StartError if the key ring lacks a key that the database knows, or holds another one under
- *   its name
+ * Checks the key ring against the keys of the database.
+ * @throws StartError if the ring lacks a key that the database knows, or has a different one under its name
  */
 function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
   const own = ring.checks();

@@ -1,12 +1,12 @@
 import type { Sql } from '../db/sql.ts';
 
-/** Differences that a check shows: enough to see what they have in common. */
+/** The number of differences that a check shows: enough to see what they have in common. */
 export const EXAMPLES = 10;
 
 type Scope = {
   /**
-   * Over shards: what is compared across them was booked before this; null on one server, where all is
-   * compared.
+   * On several shards, data that spans them is compared only if it was booked before this time; null on one
+   * server, where everything is compared.
    */
   readonly quietBefore: Date | null;
   /** The bucket of each position. */
@@ -14,26 +14,26 @@ type Scope = {
   readonly since: Since;
 };
 
-/** Where a reconciliation begins. */
+/** The point at which a reconciliation begins. */
 export type Since = {
-  /** The last closed day, whose balances are the opening ones; null: with the first row. */
+  /** The last closed day, whose balances are the opening ones; null: it begins with the first row. */
   readonly day: string | null;
-  /** The end of that day; `-infinity`. */
+  /** The end of that day, or `-infinity`. */
   readonly at: string;
-  /** No row since then has an id below this one: an id is of the hour around its row's time. */
+  /** No later row has an id below this one: an id is within an hour of its row's time. */
   readonly id: string;
 };
 
 export const EVER: Since = { day: null, at: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
 /**
- * One statement for each check, over the whole database or over what came since. Out: how many rows were
- * checked, and examples of what differs, as JSON, or null. Each reads its tables once or twice from end to
- * end and joins them by hash, whatever their size; amounts are text in minor units, since what differs
- * can be of any size. Examples stand in no order: sorted, they would be found by walking an index.
+ * One statement for each check, over the whole database or over later rows. Each returns the number of
+ * checked rows, and examples of differences as JSON, or null. Each statement reads its tables once or twice
+ * completely and joins them by hash, whatever their size. Amounts are text in minor units, since wrong ones
+ * can have any size. Examples are not sorted: to sort them, the planner would walk an index.
  *
- * Over shards there is no snapshot of all of them at one moment. So everything that changes while the
- * tills run is compared within a bucket (joined by it, without a union): a shard answers from one
- * snapshot of its own. What spans shards is compared only where it has been quiet since `quietBefore`.
+ * On several shards there is no common snapshot. Data that changes while the tills run is compared within a
+ * bucket (joined by it, without a union), because a shard answers from a single snapshot. Data that spans
+ * shards is compared only if it has been quiet since `quietBefore`.
  */
 export type Checks = Readonly<Record<string, (scope: Scope) => Sql>>;

@@ -4,21 +4,21 @@ import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
 import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
 import { OPENING } from './reconcile.since.queries.ts';
 
-/** Floats that are looked at again over shards, where the tills go on meanwhile. */
+/** The most floats that are checked again on several shards, where tills continue meanwhile. */
 const CANDIDATES = 10_000;
-/** Account numbers from here on are reserves of batches: this number and the batch's. */
+/** Account numbers from here on are reserves of batches: this number plus the id of the batch. */
 const FIRST_RESERVE = 5_000_000_000n;
-/** Account numbers from here on are vouchers, by their serial number. */
+/** Account numbers from here on are serial numbers of vouchers. */
 const FIRST_VOUCHER = 10_000_000_000n;
 
-/** Every journal row as the two accounts that it changes. */
+/** Lists the two accounts that each journal row changes. */
 const SIDES = `
   select j.bucket, j.kind, j.currency, s.account, s.amount_minor
   from journal j
   cross join lateral (values (j.credit_account, j.amount_minor),
     (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
-/** The vouchers that were activated, or replaced, since. */
+/** Selects the vouchers that were activated or replaced since. */
 const TOUCHED = `
 with touched as materialized (
   select serial_number from journal
@@ -28,11 +28,11 @@ with touched as materialized (
 )`;
 
 /**
- * What is stored of floats and vouchers against the journal, and every row of the journal against its
+ * Compares the stored balances of floats and vouchers with the journal, and every row of the journal with its
  * accounts.
  */
 const BALANCES: Checks = {
-  // Over shards these are candidates: each is looked at again while its float is locked (reconcile.ts).
+  // On several shards these are candidates: each is checked again while its float is locked (reconcile.ts).
   'float-balances': ({ quietBefore, since }) => sql`
 with opening as (
   select merchant_id, currency, balance_minor from book_balances
@@ -77,10 +77,10 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the
-  // kinds that its own kind allows, and are in its currency and of its merchant. An activation is paid
-  // from its own batch's reserve, or from the float (over shards, the transit account) where its batch
-  // has none. Vouchers that do not exist: voucher-balances.
+  // One row moves one amount between two accounts, so it balances by itself if both accounts exist, have the
+  // kinds that its own kind allows, and belong to its currency and its merchant. An activation is paid from
+  // the reserve of its batch or, if the batch has none, from the float (on several shards, the transit
+  // account). voucher-balances finds vouchers that do not exist.
   'journal-entries': ({ since }) => sql`
 select (
     select count(*) from journal where id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz
@@ -133,8 +133,8 @@ select (
   limit ${EXAMPLES}
 ) e`,
 
-  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher
-  // that it replaced.
+  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher that
+  // it replaced.
   activations: ({ since }) => ({
     text: `${since.day === null ? '' : TOUCHED}
 select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as checked,
@@ -165,8 +165,8 @@ select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as 
     values: since.day === null ? [] : [since.id, since.at],
   }),
 
-  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with,
-  // and a canceled batch was given back all that its vouchers no longer carry.
+  // The reserve of a batch, in each bucket: it has paid the amounts with which the batch's vouchers were
+  // activated, and a canceled batch has received all value that its vouchers no longer have.
   'reserve-shares': () => ({
     text: `
 select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
@@ -200,19 +200,19 @@ select (select count(*) from batches where value_minor is not null) as checked, 
 /** Every check, in the order of the report. */
 export const checks: Checks = { ...BALANCES, ...BATCHES, ...RECORDS, ...SETTLEMENTS };
 
-/** The checks of closed days, and those that compare single vouchers and batches with all their rows. */
+/** Checks of closed days, and checks that compare single vouchers and batches with all their rows. */
 const WHOLE_ONLY = [
   ...['voucher-balances', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
   ...Object.keys(SETTLEMENTS),
 ];
 
-/** The checks of what came after the last closing. */
+/** The checks of rows after the last closing. */
 export const checksSince: Checks = {
   ...OPENING,
   ...Object.fromEntries(Object.entries(checks).filter(([name]) => !WHOLE_ONLY.includes(name))),
 };
 
-/** What the journal moved on these accounts before an id, or from it on. */
+/** Returns the sum that the journal moved on these accounts, before an id or from it on. */
 export function sumMoved(accounts: readonly bigint[], id: string, isBefore: boolean): Sql {
   return {
     text: `
@@ -228,15 +228,15 @@ where s.account = any ($1::bigint[]) group by s.account`,
   };
 }
 
-/** Keeps a float as it is until the transaction ends. */
+/** Locks a float until the transaction ends. */
 export function lockFloat(account: bigint): Sql {
   return sql`select balance_minor from floats where account_id = ${account} for update`;
 }
 
 /**
- * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and
- * vouchers what is stored, of all others the opening balance and what the journal moved: that they sum to
- * zero proves that all stored balances together are right.
+ * Returns the total balance of each kind of account, positive if more was credited than debited. Floats and
+ * vouchers count with their stored balances, all others with the opening balance and the movements of the
+ * journal. If the totals sum to zero, the stored balances together are right.
  */
 export function sumByKind({ day, at, id }: Since): Sql {
   return {
@@ -271,8 +271,8 @@ order by 2, 1`,
 }
 
 /**
- * A reconciliation reads everything that ever happened: it may take longer than a request, and memory for
- * its joins.
+ * Removes the limits of a reconciliation. It reads all history, so it may take longer than a request, and
+ * needs memory for its joins.
  */
 export const allowLongReading: readonly Sql[] = [
   sql`set transaction read only`,

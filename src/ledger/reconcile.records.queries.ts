@@ -3,7 +3,7 @@ import { sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
 /**
- * Every booking against what was recorded with it: updates, references, the audit, deliveries, holds,
+ * Compares every booking with the records made with it: updates, references, the audit, deliveries, holds,
  * buckets.
  */
 export const RECORDS: Checks = {
@@ -38,8 +38,8 @@ select (
   limit ${EXAMPLES}
 ) d`,
 
-  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new
-  // redemption. A reversal belongs to one.
+  // The rows of an update exist once: its reversal and, unless it reversed in full, its new redemption. Every
+  // reversal belongs to one update.
   'update-entries': ({ since }) => sql`
 select (
     select count(*) from redemption_updates where updated_at >= ${since.at}::timestamptz
@@ -58,10 +58,10 @@ select (
   limit ${EXAMPLES}
 ) d`,
 
-  // A booking has used its reference up: without the claim a retry would be a second payment. The claim
-  // names the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit: a
-  // retry of another request would else be a replay. On one server a claim was written with its booking,
-  // so there is no claim without one either.
+  // A booking has used its reference: without the claim, a retry would be a second payment. The claim names
+  // the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit. Otherwise a
+  // retry of a different request would be a replay. On one server a claim was written with its booking, so
+  // every claim has a booking as well.
   references: ({ quietBefore, since }) => sql`
 with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
@@ -95,7 +95,7 @@ select (select count(*) from claims where id >= ${since.id}::uuid) as checked, j
   limit ${EXAMPLES}
 ) d`,
 
-  // Over shards: a transaction is booked or voided, never both.
+  // On several shards: a transaction is booked or voided, never both.
   voids: () => sql`
 select (select count(*) from voids) as checked, json_agg(d) as differing from (
   select v.id as "transactionId", j.kind, j.serial_number as "serialNumber"
@@ -103,8 +103,8 @@ select (select count(*) from voids) as checked, json_agg(d) as differing from (
   limit ${EXAMPLES}
 ) d`,
 
-  // A voucher lies in the bucket of its serial number, or no request finds it; and every bucket has its
-  // row, or nothing is booked there.
+  // A voucher is in the bucket of its serial number; otherwise no request finds it. Every bucket has its row;
+  // otherwise nothing is booked there.
   buckets: ({ buckets }) => sql`
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.bucket from vouchers v
@@ -117,7 +117,7 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   limit ${EXAMPLES}
 ) d`,
 
-  // Every top-up was somebody's: its entry in the audit names the transaction.
+  // Every top-up has an author: an entry in the audit names the transaction.
   'top-ups': ({ quietBefore, since }) => sql`
 with noted as (
   select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
@@ -131,8 +131,7 @@ select (select count(*) from journal where kind = 'TOP_UP' and id >= ${since.id}
   limit ${EXAMPLES}
 ) d`,
 
-  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as
-  // deliveries are kept.
+  // Every booking since an endpoint was enabled has a delivery to it, as long as deliveries are kept.
   deliveries: ({ since }) => sql`
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
   select j.id as "transactionId", e.id as "endpointId"
@@ -148,9 +147,8 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
   limit ${EXAMPLES}
 ) d`,
 
-  // Over shards: what went into transit is held, and what left it was booked or released, each by its own
-  // row. An activation may be booked already whose hold has not ended. On one server nothing is ever
-  // held.
+  // On several shards: money that went into transit has a hold, and money that left it was booked or
+  // released, each by its own row. An activation may be booked before its hold ends. One server has no holds.
   holds: ({ quietBefore, since }) => sql`
 with moved as (
   select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
@@ -180,10 +178,10 @@ select (select count(*) from float_holds) as checked, json_agg(d) as differing f
 /** Batches that have not ended, or ended since. */
 const RECENT = "coalesce(ended_at, 'infinity') >= $2::timestamptz";
 
-/** Batches against their vouchers and their reserve, and vouchers against those that replaced them. */
+/** Compares batches with their vouchers and their reserve, and vouchers with their replacements. */
 export const BATCHES: Checks = {
-  // A voucher that was replaced does not count: the one in its place does. Vouchers are canceled with their
-  // batch, or each by a movement of its own.
+  // A replaced voucher does not count; its replacement does. Vouchers are canceled with their batch, or each
+  // by a separate movement.
   batches: ({ quietBefore, since }) => ({
     text: `
 with made as (
@@ -210,7 +208,7 @@ select (select count(*) from batches where ${RECENT}) as checked, json_agg(d) as
     values: [quietBefore, since.at],
   }),
 
-  // A batch reserves its whole price once, and gives it back once where it is canceled.
+  // A batch reserves its whole price once, and returns it once if it is canceled.
   reserves: ({ quietBefore, since }) => sql`
 with moved as (
   select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
@@ -257,7 +255,7 @@ select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by i
     values: [],
   }),
 
-  // Money goes from a replaced voucher to its successor, or on to the last of the chain by an update.
+  // Money moves from a replaced voucher to its replacement, or to the last of the chain by an update.
   'replacement-entries': ({ since }) => sql`
 select (select count(*) from journal where kind = 'REPLACEMENT' and id >= ${since.id}::uuid) as checked,
   json_agg(d) as differing from (

@@ -2,8 +2,8 @@ import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
 /**
- * Commission against what the terms of its day make of the day's redemptions, and against its rows in the
- * journal. @param day this one alone; null: every closed day
+ * Compares commission with the terms of its day and the day's redemptions, and with its rows in the journal.
+ * @param day only this day; null: every closed day
  */
 export function differingFees(day: string | null): Sql {
   return sql`
@@ -59,13 +59,14 @@ select (select count(*) from noted) as checked, json_agg(e) as differing from (
 ) e`;
 }
 
-/** What was settled with merchants. */
+/** The checks of settlements with merchants. */
 export const SETTLEMENTS: Checks = {
   commissions: () => differingFees(null),
 
-  // Every movement on a settlement account up to the last approved settlement stands in exactly one: they
-  // follow each other day by day from the first closed day on, each is the sum of what moved in its days,
-  // and begins with what the one before ended with. Numbers have no gap, documents are as they were.
+  // Every movement on a settlement account up to the last approved settlement is in exactly one settlement.
+  // Settlements follow each other without a gap from the first closed day on. Each is the sum of the
+  // movements of its days, and begins with the balance at the end of the one before. Numbers have no gap, and
+  // documents are unchanged.
   settlements: () => sql`
 with approved as (
   select s.*, lag(last_day) over (partition by merchant_id, currency order by first_day) as before_day,
@@ -112,7 +113,8 @@ select (select count(*) from approved) as checked, json_agg(d) as differing from
   select distinct id as "settlementId", what from differing limit ${EXAMPLES}
 ) d`,
 
-  // A payout is a movement of its settlement's amount, and a settlement is paid while the last was no return.
+  // A payout moves the amount of its settlement. A settlement is paid as long as its last payout was not
+  // returned.
   payouts: () => sql`
 with noted as (
   select p.*, s.merchant_id, s.currency, s.payable_minor, s.state,

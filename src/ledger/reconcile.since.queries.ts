@@ -1,14 +1,16 @@
 import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
-/** What a reconciliation begins with that does not read the closed days. */
+/** Finds the last closing, at which a reconciliation begins that does not read closed days. */
 export function findLastClosing(): Sql {
   return sql`select day::text as day, ends_at from book_closings order by day desc limit 1`;
 }
 
-/** The opening balances against the last closing, and what vouchers hold against what moved since. */
+/**
+ * Compares the opening balances with the last closing, and the balances of vouchers with the movements since.
+ */
 export const OPENING: Checks = {
-  // Of the closing only its totals are compared: `scrip books verify` proves the closing itself.
+  // Only the totals of the closing are compared. `scrip books verify` proves the closing itself.
   opening: ({ since }) => sql`
 with closed as (
   select b.* from book_closings c

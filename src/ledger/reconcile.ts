@@ -18,36 +18,36 @@ type Check = {
   readonly name: string;
   readonly ok: boolean;
   readonly checked: number;
-  /** Some of what differs, each with its numbers; amounts in minor units. */
+  /** Some of the differences, each with its numbers; amounts in minor units. */
   readonly differing: readonly Readonly<Record<string, unknown>>[];
 };
 
-/** What all accounts of a kind hold together; exact, in major units. */
+/** The exact total balance of the accounts of a kind, in major units. */
 type Total = { readonly kind: string; readonly currency: string; readonly balance: string };
 
 export type Reconciliation = {
   readonly ok: boolean;
-  /** The last closed day, whose balances it began with; null: it read everything. */
+  /** The last closed day, with whose balances it began; null: it read everything. */
   readonly since: string | null;
   readonly checks: readonly Check[];
   readonly totals: readonly Total[];
 };
 
 /**
- * Over shards, what was stamped so long ago is visible on all of them: a stamp may be 150 seconds old
- * when it is booked (sql/005-rules.sql), and what a worker that failed has prepared is committed a minute
- * after it is back.
+ * On several shards, rows with an older stamp are visible on all of them. A stamp may be 150 seconds old when
+ * it is booked (sql/005-rules.sql), and a worker commits the transactions that it had prepared a minute after
+ * it is back.
  */
 const QUIET_MS = 300_000;
 
 /**
- * Proves the books: every stored balance against the journal, every journal row against its accounts,
- * every batch against its vouchers and its reserve, every update and replacement whole, every reference
- * used up, every top-up in the audit. On one server all of it in one snapshot, while the service goes on;
- * over shards, shard by shard.
- * @param sinceClosing only what came after the last closed day, whose proof is `verifyBooks`; everything
- *   where no day is closed, and over shards
- * @returns what each check found; `ok` only if nothing differs
+ * Proves the books: every stored balance against the journal, every journal row against its accounts, every
+ * batch against its vouchers and its reserve, and that every update and replacement is complete, every
+ * reference is used, and every top-up is in the audit. On one server it uses a single snapshot while the
+ * service continues; on several shards it checks one shard after the other.
+ * @param sinceClosing checks only rows after the last closed day, whose proof is `verifyBooks`; everything
+ *   if no day is closed, and on several shards
+ * @returns the result of each check; `ok` only if there are no differences
  */
 export async function reconcile(
   service: Pick<Service, 'db' | 'buckets' | 'clock'>,
@@ -68,9 +68,9 @@ export async function reconcile(
 }
 
 /**
- * Over shards, a float and its journal rows are read at two moments. So what has ended is summed as it
- * is, and only the rest under the lock of the float, which its bookings hold until they are committed on
- * all shards.
+ * Whether a float fits its journal rows. On several shards they are read at two different times. Rows before
+ * `quietBefore` are summed without a lock, and only the rest under the lock of the float, which its bookings
+ * hold until they are committed on all shards.
  */
 async function isBalanced(db: Database, account: bigint, quietBefore: Date): Promise<boolean> {
   const floor = idFloor(quietBefore);
@@ -119,8 +119,8 @@ async function lastClosing(tx: Queries): Promise<Since> {
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
 
 /**
- * The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was
- * debited, another one was credited.
+ * Checks that the accounts of each currency sum to zero, with the stored balances of floats and vouchers:
+ * every debit of one account is the credit of another.
  */
 async function balanceTotals(tx: Queries, since: Since): Promise<{ check: Check; totals: Total[] }> {
   const rows = await tx.query<TotalRow>(sumByKind(since));

@@ -15,13 +15,13 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
 };
 
 /**
- * The newest transactions of a merchant, newest first, by an index of their own. Activations by its
- * batches are not among them: see listBatchActivations.
+ * Lists the newest transactions of a merchant, newest first, by their own index. It does not include
+ * activations by batches: see listBatchActivations.
  */
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
-  // A condition of its own, not one beside a parameter: the planner would read the updates of all
-  // merchants for it.
+  // A separate condition, without a parameter in an `or`: with one, the planner would read the updates of all
+  // merchants.
   const isInForce =
     'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
   const text = `
@@ -39,7 +39,7 @@ order by t.id desc`;
   return { text, values: [merchantId] };
 }
 
-/** The newest completed batches of a merchant whose vouchers were active at once, newest first. */
+/** Lists a merchant's newest completed batches whose vouchers were active at once, newest first. */
 export function listActivatedBatches(merchantId: number): Sql {
   return sql`
 select id, reference, quantity from batches
@@ -52,7 +52,7 @@ const ACTIVATIONS = `
 select j.id, j.kind, j.amount_minor, j.occurred_at, b.reference, j.serial_number, j.original_id,
   false as canceled, v.sealed, b.decimals`;
 
-/** The activations of all vouchers of small batches. */
+/** Lists the activations of all vouchers of small batches. */
 export function listSmallBatchActivations(batchIds: readonly number[]): Sql {
   return {
     text: `${ACTIVATIONS}
@@ -65,7 +65,7 @@ where v.batch_id = any ($1::int[])`,
   };
 }
 
-/** The activations of a batch's newest vouchers, without reading a batch of millions. */
+/** Lists the activations of a batch's newest vouchers, without reading a batch of millions. */
 export function listLargeBatchActivations(batchId: number): Sql {
   return {
     text: `${ACTIVATIONS}

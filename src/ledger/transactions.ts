@@ -22,9 +22,9 @@ export type Transaction = {
   /** Negative for a reversal. */
   readonly amount: Money;
   readonly timestamp: Date;
-  /** The merchant's; null if the request had none. */
+  /** The merchant's reference; null if the request had none. */
   readonly reference: string | null;
-  /** The full code. Every door masks it, or shows it only to the caller that sent it. */
+  /** The full code. Every door masks it, or shows it only to the client that sent it. */
   readonly code: string;
   readonly serialNumber: bigint;
   readonly refundStatus: 'CANCELLED' | 'NEW' | null;
@@ -34,7 +34,7 @@ export type Transaction = {
 /** The result of a request: the transaction, and whether an earlier copy of the request made it. */
 export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
 
-/** The one update of a redemption: what it canceled, how, and what replaced it. */
+/** The only update of a redemption: what it canceled, how, and what replaced it. */
 export type RedemptionUpdate = {
   readonly original: Transaction;
   readonly cancellation: Transaction;
@@ -44,7 +44,7 @@ export type RedemptionUpdate = {
   readonly reference: string;
 };
 
-/** A journal row with what is needed to show it. */
+/** A journal row with the data to display it. */
 export type TransactionRow = {
   id: string;
   kind: Transaction['type'];
@@ -59,10 +59,7 @@ export type TransactionRow = {
   canceled: boolean;
 };
 
-/**
- * Turns a journal row into a transaction. refundStatus and note follow from the rows; they are not
- * stored.
- */
+/** Turns a journal row into a transaction. refundStatus and note are derived from the rows, not stored. */
 export function toTransaction(keys: KeyRing, row: TransactionRow): Transaction {
   const reversal = row.kind === 'REDEMPTION_REVERSAL';
   return {
@@ -86,7 +83,7 @@ function noteOf({ kind, canceled, original_id }: TransactionRow): string | null 
     : `Created by an update of redemption ${original_id}`;
 }
 
-/** What the database returns for an update; its three transactions are on one voucher. */
+/** The database's row for an update. Its three transactions are on one voucher. */
 export type UpdateRow = {
   readonly original_id: string;
   readonly original_minor: bigint;
@@ -144,13 +141,13 @@ export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
 
 type Lookup = { readonly context: Context; readonly reference: string };
 
-/** `reversed`: an update has reversed the redemption in full. */
+/** A transaction in force. `reversed`: an update has reversed the redemption in full. */
 type ActiveRow = Omit<TransactionRow, 'canceled'> & {
   readonly ord: number;
   readonly outcome: 'ok' | 'reversed';
 };
 
-/** By reference, if references and vouchers are in one bucket. */
+/** The look-up by reference, if references and vouchers are in the same bucket. */
 const byReference: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
@@ -181,7 +178,7 @@ const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
 };
 
 /**
- * The active transaction of a reference: the redemption or its replacement by an update, else the
+ * Finds the active transaction of a reference: the redemption or its replacement by an update, otherwise the
  * activation. A transaction without a reference is found by its id.
  * @returns undefined if there is none, also after a full reversal
  * @throws Refusal `18`
@@ -212,7 +209,7 @@ async function findOverShards(
 }
 
 /**
- * The merchant's most recent transactions, newest first, at most 50.
+ * Lists the merchant's most recent transactions, newest first, at most 50.
  * @param options.inForceOnly leaves out reversals, and redemptions that an update has replaced
  */
 export async function listTransactions(
@@ -230,9 +227,7 @@ export async function listTransactions(
     .map((row) => toTransaction(keys, row));
 }
 
-/**
- * Activations by generation, from the newest completed batches backwards, until there are enough for a list.
- */
+/** Lists activations by generation, from the newest completed batches backwards, until a list is full. */
 async function listGenerated({ service, merchant }: Context): Promise<TransactionRow[]> {
   const { readDb } = service;
   const batches = await readDb.query<{ id: number; quantity: number }>(listActivatedBatches(merchant.id));
@@ -250,16 +245,14 @@ async function listGenerated({ service, merchant }: Context): Promise<Transactio
   ];
 }
 
-/**
- * Transactions as JSON: what answers and webhooks show of them (docs/reference/interface.md, "Transaction").
- */
+/** Renders transactions as JSON for answers and webhooks (docs/reference/interface.md, "Transaction"). */
 
 /** Masks a voucher code: its first four digits, four asterisks, its last four. */
 export function maskCode(code: string): string {
   return `${code.slice(0, 4)}****${code.slice(-4)}`;
 }
 
-/** A transaction with its code masked and its amount as a number in major units. */
+/** Renders a transaction with its code masked and its amount as a number in major units. */
 export function transactionData(transaction: Transaction) {
   return {
     transactionId: transaction.transactionId,
@@ -274,7 +267,7 @@ export function transactionData(transaction: Transaction) {
   };
 }
 
-/** An update in both shapes that clients know: the named transactions, and the same in a list. */
+/** Renders an update in both shapes that clients know: the named transactions, and a list of the same. */
 export function updateData({ original, cancellation, replacement, reference }: RedemptionUpdate) {
   const originalTransaction = transactionData(original);
   const cancellationTransaction = transactionData(cancellation);

@@ -17,17 +17,17 @@ export type TopUp = {
   readonly currency: string;
   /** Above zero, in minor units. */
   readonly amountMinor: bigint;
-  /** The operator's reference: the same top-up can be sent again, and is booked once. */
+  /** The operator's reference. If the same top-up is sent again, it is booked only once. */
   readonly reference?: string | undefined;
 };
 
 export type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
 
 /**
- * Adds money to a merchant's float: the journal row and the balance in one transaction. The same top-up
- * again under its reference is a replay.
- * @throws Refusal `18`; `94` if the reference was used for another top-up; `13` if the float would
- *   exceed what a JSON number holds exactly
+ * Adds money to a merchant's float: the journal row and the balance in one transaction. The same top-up again
+ * under its reference is a replay.
+ * @throws Refusal `18`; `94` if the reference was used for another top-up; `13` if the float would exceed the
+ *   amounts that a JSON number represents exactly
  */
 export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp> {
   return retrying(() =>
@@ -39,7 +39,7 @@ export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp
   );
 }
 
-/** A top-up as a part of a transaction, which adds `change` to the audit. A replay changes nothing. */
+/** Books a top-up within a transaction, and adds `change` to the audit. A replay changes nothing. */
 export async function bookTopUp(
   service: Service,
   tx: Queries,
@@ -110,7 +110,7 @@ export async function setLow(
   });
 }
 
-/** A merchant's floats, one for each currency it uses. */
+/** Lists a merchant's floats, one for each currency that it uses. */
 export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
   const rows = await db.query<{ currency: string; decimals: number; balance_minor: bigint }>(
     listFloatRows(merchantId),

@@ -30,19 +30,19 @@ export type MerchantInfo = {
   readonly createdAt: Date;
 };
 
-/** The permissions of a new merchant; `update-redemption` must be given. */
+/** The permissions of a new merchant. `update-redemption` is granted separately. */
 const NEW_MERCHANT: readonly Permission[] = ['generate', 'download', 'activate', 'balance', 'redeem'];
 
 export type CreateMerchant = {
   readonly name: string;
-  /** In addition to those of every new merchant. */
+  /** Permissions in addition to those of every new merchant. */
   readonly permit: readonly Permission[];
   readonly opaque: boolean;
   readonly productId: number;
   readonly float?: { readonly currency: string; readonly amountMinor: bigint } | undefined;
 };
 
-/** Makes a merchant with its first key and, on request, money on its float: all of it or nothing. */
+/** Creates a merchant with its first key and, on request, money on its float, in one transaction. */
 export async function createMerchant(
   operator: Operator,
   wanted: CreateMerchant,
@@ -83,7 +83,7 @@ export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
   return (await db.query<MerchantRow>(listMerchantRows())).map(toMerchant);
 }
 
-/** A page of merchants, oldest first, after an id. */
+/** Returns a page of merchants, oldest first, after an id. */
 export async function pageOfMerchants(
   db: Queries,
   after: number,
@@ -93,7 +93,7 @@ export async function pageOfMerchants(
   return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit, name))).map(toMerchant);
 }
 
-/** Gives or takes a permission. @returns whether the merchant exists */
+/** Grants or removes a permission. @returns whether the merchant exists */
 export async function permitMerchant(
   operator: Operator,
   id: number,
@@ -115,7 +115,7 @@ export async function suspendMerchant(operator: Operator, id: number, suspended:
   }));
 }
 
-/** Changes the name of a merchant, its opacity and its default product; null leaves a setting as it is. */
+/** Changes the name of a merchant, its opacity and its default product; null does not change a setting. */
 export async function changeMerchant(
   operator: Operator,
   id: number,
@@ -142,7 +142,7 @@ export async function changeMerchant(
 
 const subjectOf = (id: number) => `merchant ${id}`;
 
-/** Runs statements under the merchant's lock, and writes both versions into the audit. */
+/** Runs statements under the merchant's lock, and writes both versions to the audit. */
 async function change(
   operator: Operator,
   id: number,
@@ -197,11 +197,11 @@ type Row = {
   default_product_id: number;
 };
 
-/** Replaces the key id of a call when an operator acts: no key has this name. */
+/** The key id of calls by an operator. No key has this id. */
 const OPERATOR = 'operator';
 
 /**
- * Lets an operator act as a merchant, with the merchant's permissions and float.
+ * Returns a context in which an operator uses a merchant's permissions and float.
  * @returns undefined if there is no such merchant
  * @throws Refusal `04`
  */
@@ -226,8 +226,8 @@ export function permit({ merchant }: Context, ...permissions: readonly Permissio
 }
 
 /**
- * Like `permit`, for a call with an amount. An amount finer than every currency in use is declined
- * first (`13`). Whether it fits the voucher's currency is decided with the voucher.
+ * Like `permit`, for a call with an amount. It first declines (`13`) an amount that is finer than every
+ * currency in use. Whether the amount fits the voucher's currency is decided with the voucher.
  * @param amountUnits in ten-thousandths of a major unit; null if there is none
  */
 export async function permitAmount(
@@ -239,7 +239,7 @@ export async function permitAmount(
   permit(context, permission);
 }
 
-/** The highest number of decimals in use. Products are only ever added, so it can only grow. */
+/** The highest number of decimals in use. Products are never removed, so it can only grow. */
 const known = new WeakMap<Service, number>();
 
 async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {

@@ -21,14 +21,12 @@ export const DEFAULT_PRODUCT = 'DEFAULT';
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
-/** The default of the highest value, in major units. */
+/** The default highest value, in major units. */
 const GREATEST_VALUE = 100_000n;
-/**
- * The default of the lowest value is a hundredth, or one minor unit if the currency has no hundredths.
- */
+/** The default lowest value is a hundredth, or one minor unit if the currency has no hundredths. */
 const DECIMALS_MIN = 2;
 
-/** The default terms of a product. */
+/** Returns the default terms of a product. */
 export function productDefaults(currency: string, decimals: number) {
   return {
     currency,
@@ -44,7 +42,7 @@ export function productDefaults(currency: string, decimals: number) {
   } as const;
 }
 
-/** Makes the product `DEFAULT` if it is missing. Safe in several processes at once. */
+/** Creates the product `DEFAULT` if it is missing. Several processes can do so at once. */
 export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
   if (await findProduct(db, DEFAULT_PRODUCT)) return;
   const decimals = decimalsOf(currency);
@@ -54,7 +52,7 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
   );
 }
 
-/** Makes a product. @returns undefined if the code is taken */
+/** Creates a product. @returns undefined if the code exists already */
 export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
     const [row] = await tx.query<ProductRow>(insertProduct(wanted));
@@ -78,7 +76,7 @@ export async function listProducts(db: Queries): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRows())).map(toProduct);
 }
 
-/** A page of products, oldest first, after an id. */
+/** Returns a page of products, oldest first, after an id. */
 export async function pageOfProducts(db: Queries, after: number, limit: number): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRowsAfter(after, limit))).map(toProduct);
 }
@@ -87,7 +85,8 @@ export async function pageOfProducts(db: Queries, after: number, limit: number):
 export class ValuesNotOrdered extends Error {}
 
 /**
- * Changes terms of a product, for future batches. @returns undefined if there is none
+ * Changes terms of a product, for future batches.
+ * @returns undefined if there is none
  * @throws ValuesNotOrdered
  */
 export async function changeProduct(
@@ -128,7 +127,7 @@ export async function changeProduct(
   });
 }
 
-/** Puts a product on sale or takes it off sale. Vouchers stay as they are. */
+/** Puts a product on sale or takes it off sale. Existing vouchers do not change. */
 export async function putOnSale(
   operator: Operator,
   code: string,

@@ -7,7 +7,7 @@ const KEY = `
   k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
 
 /**
- * Looks keys up. In: column $1 key ids; $2 the day. Out: a row for each key that exists and is not
+ * Looks up keys. In: $1 a column of key ids; $2 the day. Out: a row for each key that exists and is not
  * revoked.
  */
 export const FIND_KEYS: HotStatement = {
@@ -22,10 +22,10 @@ left join lateral (select blocked_at from api_key_days where key_id = k.id and d
 };
 
 /**
- * The changes since a moment. In: $1 the horizon of the last call, or null; $2 the day; $3 the highest
- * number of rows. Out: at least one row, with the new horizon: the oldest transaction that is still
- * running. Changes by it or a later one are reported again next time, so none is missed, whatever the
- * order of commits.
+ * Lists the changes since a read. In: $1 the horizon of the last call, or null; $2 the day; $3 the highest
+ * number of rows. Out: at least one row, with the new horizon: the oldest transaction that is still running.
+ * Changes by it or a later one are reported again next time, so none is missed, whatever the order of
+ * commits.
  */
 export const CHANGED_KEYS: HotStatement = {
   name: 'changed-keys',
@@ -68,8 +68,8 @@ returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null 
 }
 
 /**
- * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. A
- * key that another process has just blocked is returned too.
+ * Blocks a key with too many guesses: more than `most` in the day, and more than `share` of its calls. A key
+ * that another process has just blocked is returned too.
  */
 export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
   return sql`
@@ -95,7 +95,7 @@ where d.key_id = b.key_id and d.day = b.day
 returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
 }
 
-/** Makes the caches of all processes read a key again after a change in another table. */
+/** Makes the caches of all processes read a key again, after a change in another table. */
 export function touchKey(keyId: string): Sql {
   return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
@@ -128,11 +128,11 @@ select m.*, p.code as product from merchants m join products p on p.id = m.defau
   limit 10000`;
 }
 
-/** The words of a text, as the index merchants_by_words has them. */
+/** Returns the words of a text, as in the index merchants_by_words. */
 const wordsOf = (text: string) =>
   `to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
 
-/** @param name the beginnings of words of the name, in capitals or not; null for all */
+/** @param name the beginnings of words of the name, in any case; null for all */
 export function listMerchantRowsAfter(after: number, limit: number, name: string | null): Sql {
   if (name === null)
     return sql`
@@ -163,7 +163,7 @@ update merchants set permissions = case
 where id = ${id} returning id`;
 }
 
-/** @param at null: it is no longer suspended; a merchant that is suspended stays so since then */
+/** @param at null: ends the suspension; a merchant that is already suspended keeps its date */
 export function setSuspended(id: number, at: Date | null): Sql {
   return sql`
 update merchants set suspended_at = case
@@ -184,7 +184,7 @@ update merchants set name = coalesce(${name}, name), opaque = coalesce(${opaque}
 where id = ${id} returning id`;
 }
 
-/** Keeps the name that a merchant has until it gets another one. */
+/** Stores the name that a merchant has until it gets another one. */
 export function insertFormerName(id: number, name: string, until: Date): Sql {
   return sql`
 insert into merchant_names (merchant_id, until, name)
@@ -211,7 +211,7 @@ export type NewProduct = {
   readonly decimals: number;
   readonly activation: 'immediate' | 'on-activation';
   readonly scope: 'network' | 'issuer';
-  /** To whom belongs what expires; frozen on a batch when it is accepted. */
+  /** The owner of expired value. A batch keeps the policy of its acceptance. */
   readonly expiryPolicy: 'operator' | 'issuer' | 'unclaimed';
   readonly minValueMinor: bigint;
   readonly maxValueMinor: bigint;
@@ -233,7 +233,7 @@ on conflict on constraint products_code_unique do nothing
 returning *`;
 }
 
-/** Changes terms of a product; null leaves one as it is. Batches keep the terms of their order. */
+/** Changes terms of a product; null does not change one. Batches keep the terms of their order. */
 export function setProduct(
   code: string,
   { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,

@@ -5,27 +5,27 @@ import type { Sql } from '../db/sql.ts';
 import { readLastBackup } from '../db/status.ts';
 import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, LAST_CLOSE, SERVER, WEBHOOKS_BEHIND } from './queries.ts';
 
-/** What a start and a night need, checked at once: what is wrong, and what to do. */
+/** Checks what a start and a night of unattended operation require: it reports problems with advice. */
 
-/** `ok`; `warning`: should be seen to; `failure`: something must be done. */
+/** `ok`; `warning`: somebody should look at it; `failure`: it needs action. */
 type State = 'ok' | 'warning' | 'failure';
 
 export type Finding = {
   readonly check: string;
   readonly state: State;
   readonly found: string;
-  /** What to do; null where nothing is. */
+  /** The advice; null if nothing is to be done. */
   readonly advice: string | null;
 };
 
 export type Surroundings = {
   readonly version: string;
-  /** Undefined where the database is not the embedded one. */
+  /** Undefined if the database is not the embedded one. */
   readonly dataDir: string | undefined;
   readonly archiveDir: string | undefined;
-  /** Where the key ring comes from, in words. */
+  /** The source of the key ring, in words. */
   readonly keyRing: { readonly source: string; readonly isFile: boolean; readonly isExposed: boolean };
-  /** Connections that one process may take. */
+  /** The most connections of one process. */
   readonly connectionsMax: number;
 };
 
@@ -91,7 +91,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const askedAt = Date.now();
     const { clock } = await one<ServerRow>(service, SERVER);
     const answeredAt = Date.now();
-    // The database read its clock between the two.
+    // The database read its clock between these two times.
     const offSeconds = Math.max(0, askedAt / 1_000 - clock, clock - answeredAt / 1_000);
     const found = `the database's clock is ${offSeconds.toFixed(1)} s off this machine's`;
     if (offSeconds > CLOCK_OFF_FAILURE_SECONDS)
@@ -215,8 +215,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Runs all checks. One that fails itself is a finding as well.
- * @returns what each found, in a fixed order; checks that make no sense here are left out
+ * Runs all checks. A check that fails with an error is a finding as well.
+ * @returns the finding of each check, in a fixed order; checks that do not apply are left out
  */
 export async function examine(service: Service, surroundings: Surroundings): Promise<Finding[]> {
   const findings: Finding[] = [];

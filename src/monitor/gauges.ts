@@ -19,11 +19,11 @@ import {
   WEBHOOKS_BEHIND,
 } from './queries.ts';
 
-/** What the database knows, as gauges. Every process reports the same: take the maximum over them. */
+/** Gauges of the database's state. Every process reports the same values: aggregate them by maximum. */
 
 type Watching = { readonly service: Service; readonly dataDir: string | undefined };
 
-/** How a gauge is read: a value, or one for each label; null where there is none. */
+/** Reads a gauge: one value, or one for each label; null if there is none. */
 type Read = (watching: Watching) => Promise<Readonly<Record<string, number | null>>>;
 
 type Definition = { readonly help: string; readonly label?: string; readonly read: Read };
@@ -33,7 +33,7 @@ const one = async <Row>({ service }: Watching, statement: Sql): Promise<Row> =>
 
 type Behind = { processing: number; due: number; oldest_seconds: number };
 
-/** By name. The value without a label stands under ''. */
+/** The gauges by name. The key of a value without a label is ''. */
 const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_batches_processing: {
     help: 'Batches that are being produced.',
@@ -115,16 +115,16 @@ const GAUGES: Readonly<Record<string, Definition>> = {
       if (watching.dataDir === undefined) return { '': null };
       const backup = await readLastBackup(watching.dataDir);
       if (backup) return { '': (Date.now() - Date.parse(backup.endedAt)) / 1_000 };
-      // A backup that was never made is an old one: the alert has to see it.
+      // A missing backup counts as old, so that the alert fires.
       return { '': (await one<{ seconds: number }>(watching, DATABASE_AGE)).seconds };
     },
   },
 };
 
 /**
- * Makes the gauges of a service.
- * @param dataDir of the embedded database; undefined where the database is elsewhere
- * @returns reads them all; `scrip_database_up` is 0, and the others are absent, while the database is away
+ * Returns a function that reads all gauges of a service. While the database is away, `scrip_database_up` is 0
+ * and the others are absent.
+ * @param dataDir of the embedded database; undefined if the database is external
  */
 export function createGauges(service: Service, dataDir: string | undefined): () => Promise<string> {
   const registry = new Registry();
@@ -138,7 +138,7 @@ export function createGauges(service: Service, dataDir: string | undefined): () 
     const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers });
     return async () => {
       gauge.reset();
-      // Reset, a value without a label is 0; what cannot be read is to be absent.
+      // A reset would set a value without a label to 0, but a gauge that cannot be read must be absent.
       if (label === undefined) gauge.remove();
       for (const [at, value] of Object.entries(await read({ service, dataDir }))) {
         if (value !== null) gauge.set(label === undefined ? {} : { [label]: at }, value);
@@ -148,7 +148,7 @@ export function createGauges(service: Service, dataDir: string | undefined): () 
   return async () => {
     const read = await Promise.allSettled(gauges.map((each) => each()));
     const failures = read.filter((each) => each.status === 'rejected').map(({ reason }) => reason as Error);
-    // What is no outage is a fault of a statement, which would otherwise only be missed.
+    // An error other than an outage is a fault in a statement, which would otherwise go unnoticed.
     for (const error of failures)
       if (!isAway(error)) service.log.error({ err: error }, 'a metric cannot be read');
     up.set(failures.some(isAway) ? 0 : 1);

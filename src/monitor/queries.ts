@@ -1,7 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /**
- * What an operator wants to know of a service at a glance. One row each, cheap: by indexes, or of small
+ * The state of a service at a glance. Each query returns one row and is cheap: it uses indexes or small
  * tables.
  */
 
@@ -10,12 +10,12 @@ select count(*)::int as processing, coalesce(extract(epoch from now() - min(prog
   0)::float8 as oldest_seconds
 from batches where status = 'PROCESSING'`;
 
-/** Without the rows of partitions to come: deliveries are found along the index of what is due. */
+/** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
 export const WEBHOOKS_BEHIND: Sql = sql`
 select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
 from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
 
-/** Jobs of the queue, and those that operators started and no process works on. */
+/** Jobs of the queue, and jobs that operators started and on which no process works. */
 export const JOBS_BEHIND: Sql = sql`
 with due as (
   select run_at as at from graphile_worker.jobs
@@ -59,7 +59,7 @@ from pg_stat_archiver`;
 export const LAST_CLOSE: Sql = sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`;
 
-/** Before the first close: since when the books have days. */
+/** Before the first close: the beginning of the first day of the books. */
 export const CLOSED_UNTIL: Sql = sql`
 select extract(epoch from now() - coalesce((select max(ends_at) from book_closings),
   (select min(starts_at) from book_days)))::float8 as seconds`;

@@ -22,12 +22,12 @@ export type Correction = {
   readonly merchantId: number;
   readonly originalId: string;
   readonly amountUnits: bigint;
-  /** Of the reversal, the new redemption, and the movement to a voucher that replaced this one. */
+  /** The ids of the reversal, the new redemption, and the movement to a voucher that replaced this one. */
   readonly ids: readonly [string, string, string];
   readonly now: Date;
 };
 
-/** The update of one redemption, in a transaction of its own. */
+/** Updates one redemption, in a separate transaction. */
 export function correctOne({ bucket, merchantId, originalId, amountUnits, ids, now }: Correction): Sql {
   return sql`
 select * from update_redemptions(${bucket}, array[${merchantId}::int], null, array[${originalId}::uuid],

@@ -13,11 +13,11 @@ import { lookUp } from '../vouchers/look-up.ts';
 import { REDEEM } from './queries.ts';
 
 export type Redeem = {
-  /** 12 digits. */
+  /** The code: 12 digits. */
   readonly code: string;
-  /** 4 digits. */
+  /** The PIN: 4 digits. */
   readonly pin: string;
-  /** In major units, as in the JSON. */
+  /** The amount in major units, as in the JSON. */
   readonly amount: number;
   readonly reference?: string | undefined;
 };
@@ -25,7 +25,7 @@ export type Redeem = {
 type Request = Redeem &
   LookUp & {
     readonly context: Context;
-    /** The id of the transaction; over shards, of its claim. */
+    /** The id of the transaction; on several shards, that of its claim. */
     readonly id: string;
     readonly amountUnits: bigint;
   };
@@ -33,8 +33,8 @@ type Request = Redeem &
 type Row = {
   readonly ord: number;
   /**
-   * `account`: the merchant has no settlement account in this currency yet. `void`: the claim was given
-   * to another request.
+   * `account`: the merchant has no settlement account in this currency yet. `void`: another request has taken
+   * the claim over.
    */
   readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
   readonly id: string;
@@ -75,8 +75,8 @@ const redemptions: Operation<Request, Row, Row> = {
 };
 
 /**
- * Redeems an amount from a voucher: the whole amount or nothing. The same request again under its
- * reference is a replay.
+ * Redeems an amount from a voucher: the whole amount or nothing. The same request again under its reference
+ * is a replay.
  * @throws Refusal `18`, `13`, `03`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `40`, `47`, `42`, `51`;
  *   `91` under overload
  */
@@ -102,7 +102,7 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   );
 }
 
-/** Books a redemption, or finds why it is declined. A missing settlement account is created first. */
+/** Books a redemption, or finds the reason for its decline. A missing settlement account is created first. */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
   const bucket = service.buckets.ofSlot(service.keys.slotOf(request.code));
@@ -114,7 +114,7 @@ async function book(request: Request): Promise<Row> {
 }
 
 /**
- * Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
+ * On several shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
  * voucher.
  */
 async function claimAndBook(request: Request): Promise<Row | '94'> {

@@ -12,7 +12,7 @@ import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';
 type Lookup = {
   readonly context: Context;
   readonly reference: string;
-  /** Over shards, the redemption of the reference. Null on one server, where the call finds it. */
+  /** On several shards, the redemption of the reference. Null on one server, where the call finds it. */
   readonly originalId: string | null;
 };
 
@@ -24,12 +24,12 @@ type Request = Lookup & {
   readonly replacementId: string;
 };
 
-/** `58` carries the first update as well. */
+/** `58` also contains the first update. */
 type Row = UpdateRow & { readonly ord: number; readonly outcome: RefusalCode | 'ok' | 'again' };
 
 const keyOf = ({ context, reference }: Lookup) => `${context.merchant.id} ${reference}`;
 
-/** Null for all if the call finds the references itself. */
+/** Returns null for all if the call finds the references itself. */
 function originalsOf(requests: readonly Lookup[]): string | null {
   return requests[0]?.originalId === null ? null : plainArray(requests.map(({ originalId }) => originalId));
 }
@@ -81,8 +81,8 @@ const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> =
 };
 
 /**
- * Updates a redemption of the merchant once. The original is canceled and reversed, and a new
- * redemption of `amountUsed` takes its place, unless that is 0: all of it or nothing.
+ * Updates a redemption of the merchant. This is possible once. The original is canceled and reversed, and a
+ * new redemption of `amountUsed` replaces it, unless that is 0. It happens completely or not at all.
  * @param request.reference of the redemption, or its transaction id if it has none
  * @param request.amountUsed in major units, 0 or more
  * @throws Refusal `18`, `13`, `03`, `60`, `44`, `43`, `54`, `58` (with the first update as its data),
@@ -107,7 +107,7 @@ export async function updateRedemption(
 }
 
 /**
- * The update of a redemption, by the redemption's reference (or transaction id).
+ * Returns the update of a redemption, by the redemption's reference (or transaction id).
  * @throws Refusal `18`, `60` if there is none
  */
 export async function findUpdate(context: Context, reference: string): Promise<RedemptionUpdate> {
@@ -119,7 +119,7 @@ export async function findUpdate(context: Context, reference: string): Promise<R
   return toUpdate(service.keys, row);
 }
 
-/** Where the redemption of a reference is. @throws Refusal `60`, over shards, if there is none */
+/** Finds the redemption of a reference. @throws Refusal `60`, on several shards, if there is none */
 async function locate(
   { service, merchant }: Context,
   reference: string,

@@ -7,16 +7,16 @@ from keyring_keys k order by k.activation nulls last, k.key_id`;
 }
 
 /**
- * One process changes the key ring and its file at a time, until its transaction ends. No other lock
- * has this number.
+ * Lets one process at a time change the key ring and its file, until its transaction ends. No other lock has
+ * this number.
  */
 export function lockKeyRing(): Sql {
   return sql`select pg_advisory_xact_lock(7311990003)`;
 }
 
 /**
- * Ends the use of the key that seals. The caller holds the lock, so every transaction that sealed under
- * it has ended.
+ * Ends the use of the key that seals. The caller holds the lock, so every transaction that sealed under this
+ * key has ended.
  */
 export function supersede(now: Date): Sql {
   return sql`
@@ -29,7 +29,7 @@ export function insertRingKey(keyId: string, check: Uint8Array, activation: numb
     insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, ${activation})`;
 }
 
-/** Vouchers are no longer looked up under the keys before the newest. */
+/** Ends the look-up of vouchers under the keys before the newest. */
 export function retireOlder(newest: string, now: Date): Sql {
   return sql`
 update keyring_keys set retired_at = ${now}
@@ -50,8 +50,8 @@ where bucket = ${bucket} and serial_number > ${after} order by serial_number lim
 }
 
 /**
- * Puts vouchers of a bucket under another key (sql/012-vouchers.sql). The parameters are columns of
- * equal length.
+ * Writes vouchers of a bucket that were sealed under another key (sql/012-vouchers.sql). The parameters are
+ * columns of equal length.
  */
 export function resealVouchers(
   bucket: number,
@@ -69,7 +69,7 @@ select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${se
   ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
 }
 
-/** How many vouchers of a page are sealed under each key, and where the page ends. */
+/** Counts the vouchers of a page by the key that sealed them, and returns the end of the page. */
 export function countPage(bucket: number, after: bigint, count: number): Sql {
   return sql`
 select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
@@ -104,13 +104,13 @@ export function endProgress(keyId: string, now: Date): Sql {
 }
 
 /**
- * The estimated number of vouchers, from the statistics. Counting a billion takes longer than a
- * statement may.
+ * Estimates the number of vouchers from the statistics. Counting a billion takes longer than the time limit
+ * of a statement.
  */
 export const estimateVouchers = sql`
 select greatest(reltuples, 0)::bigint as vouchers from pg_class where oid = 'vouchers'::regclass`;
 
-/** Every secret, including those of removed endpoints: nothing may depend on a key unnoticed. */
+/** Lists every secret, including those of removed endpoints, so that all dependencies on a key are found. */
 export function listSecrets(): Sql {
   return sql`select id, secret, previous_secret from webhook_endpoints order by id`;
 }
@@ -123,7 +123,7 @@ export function setSecrets(id: number, secret: Buffer, previous: Buffer | null):
   return sql`update webhook_endpoints set secret = ${secret}, previous_secret = ${previous} where id = ${id}`;
 }
 
-/** The secret of every authenticator app. */
+/** Lists the secret of every authenticator app. */
 export function listTotpSecrets(): Sql {
   return sql`select id, totp_secret as secret from users where totp_secret is not null order by id`;
 }

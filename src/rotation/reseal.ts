@@ -21,13 +21,13 @@ import {
   setTotpSecret,
 } from './queries.ts';
 
-/** Vouchers of one transaction. It holds their locks for some milliseconds. */
+/** The number of vouchers in a transaction. It holds their locks for some milliseconds. */
 const CHUNK = 500;
-/** Vouchers that one statement counts, or reads. */
+/** The number of vouchers that one statement counts or reads. */
 const PAGE = 20_000;
 const READ = 2_000;
 
-/** Why the key ring cannot be changed, in words for the operator. */
+/** The reason why the key ring cannot be changed, in words for the operator. */
 export class RingRefused extends Error {}
 
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
@@ -36,9 +36,8 @@ type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: s
 export type OnProgress = (vouchers: number) => boolean;
 
 /**
- * Seals every voucher under the newest key: the sealed bytes and the values for code and PIN, in one
- * update. It continues where an earlier run was interrupted. New vouchers are under that key from the
- * start.
+ * Seals every voucher under the newest key. The sealed bytes and the values for code and PIN change in one
+ * update. It continues where an earlier run was interrupted. New vouchers use that key from the start.
  * @returns whether it reached the end
  */
 export async function resealAll(service: Service, onProgress: OnProgress): Promise<boolean> {
@@ -59,7 +58,7 @@ async function resealBucket(service: Service, bucket: number, onProgress: OnProg
     await retrying(() =>
       db.transaction(async (tx) => {
         await holdKeyRing(tx, keys);
-        // A voucher must never move back: another rotation has its own run.
+        // A voucher must never return to an older key. Another rotation has a run of its own.
         if (keys.current !== target)
           throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
         if (due.length > 0) await tx.query(resealVouchers(bucket, resealed(service, due)));
@@ -83,8 +82,8 @@ function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof re
 }
 
 /**
- * Whether a voucher is sealed and found under the newest key. It is opened for that; no note is
- * trusted.
+ * Whether a voucher is sealed and found under the newest key. The voucher is opened to prove it; recorded
+ * progress does not count.
  */
 function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pin_key }: Row): boolean {
   if (sealedUnder(sealed) !== keys.current) return false;
@@ -94,7 +93,7 @@ function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pi
 }
 
 /**
- * How many vouchers are not under the newest key. Each is opened and compared. Undefined if it was
+ * Counts the vouchers that are not under the newest key. Each is opened and compared. Undefined if it was
  * stopped.
  */
 export async function countLeftBehind(service: Service, onProgress: OnProgress): Promise<number | undefined> {
@@ -111,7 +110,7 @@ export async function countLeftBehind(service: Service, onProgress: OnProgress):
   return left;
 }
 
-/** How many vouchers are sealed under each key. */
+/** Counts the vouchers by the key that sealed them. */
 export async function countSealed({ db, buckets }: Service): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const bucket of buckets.all) {
@@ -134,7 +133,7 @@ type SecretRow = { id: number; secret: Buffer; previous_secret: Buffer | null };
 const secretsOf = ({ secret, previous_secret }: SecretRow) =>
   previous_secret ? [secret, previous_secret] : [secret];
 
-/** Seals the secrets of all endpoints under the newest key, one transaction for each endpoint. */
+/** Seals the secrets of all endpoints under the newest key, in one transaction for each endpoint. */
 export async function resealSecrets({ db, keys }: Service): Promise<void> {
   for (const { id } of await db.query<SecretRow>(listSecrets())) {
     await db.transaction(async (tx) => {
@@ -147,7 +146,7 @@ export async function resealSecrets({ db, keys }: Service): Promise<void> {
   }
 }
 
-/** How many secrets of endpoints are sealed under each key. */
+/** Counts the secrets of endpoints by the key that sealed them. */
 export async function countSecrets(db: Queries): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const row of await db.query<SecretRow>(listSecrets())) {
@@ -159,7 +158,7 @@ export async function countSecrets(db: Queries): Promise<Map<string, number>> {
 
 type TotpRow = { id: number; secret: Buffer };
 
-/** Puts the secrets of all authenticator apps under the key that seals now, a user in each transaction. */
+/** Seals the secrets of all authenticator apps under the newest key, in one transaction for each user. */
 export async function resealTotpSecrets({ db, keys }: Service): Promise<void> {
   for (const { id } of await db.query<TotpRow>(listTotpSecrets())) {
     await db.transaction(async (tx) => {
@@ -172,7 +171,7 @@ export async function resealTotpSecrets({ db, keys }: Service): Promise<void> {
   }
 }
 
-/** How many of them are sealed under each key. */
+/** Counts the secrets of authenticator apps by the key that sealed them. */
 export async function countTotpSecrets(db: Queries): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const { secret } of await db.query<TotpRow>(listTotpSecrets()))

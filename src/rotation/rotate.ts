@@ -28,11 +28,11 @@ import {
 } from './reseal.ts';
 
 /**
- * Rotates the key ring while traffic runs (docs/explanation/key-ring.md).
+ * Rotates the key ring while the service runs (docs/explanation/key-ring.md).
  *
- * From one moment on, all processes seal under a new key. Then every voucher is sealed again under it,
- * a few at a time. Then the older keys are retired. They can be dropped once it is proven, voucher by
- * voucher, that nothing depends on them.
+ * First, all processes switch to sealing under a new key. Then every voucher is sealed again under it, a few
+ * at a time. Then the older keys are retired. They can be dropped after a check of every voucher has proven
+ * that nothing depends on them.
  */
 
 type RingRow = {
@@ -51,7 +51,7 @@ export type RingKeyInfo = {
   readonly state: RingKeyState;
   readonly inKeyRing: boolean;
   readonly since: Date | null;
-  /** How many are sealed under it. */
+  /** The number of vouchers sealed under it. */
   readonly vouchers: number;
   readonly webhookSecrets: number;
 };
@@ -62,7 +62,7 @@ function stateOf(row: RingRow): RingKeyState {
   return row.superseded_at ? 'being replaced' : 'in use';
 }
 
-/** Every key that is in the key ring or was ever in use, and what depends on it. */
+/** Lists every key that is in the key ring or was ever in use, and what depends on it. */
 export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   const rows = await service.db.query<RingRow>(listRingKeys());
   const [vouchers, secrets] = [await countSealed(service), await countSecrets(service.db)];
@@ -83,9 +83,8 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
 }
 
 /**
- * Starts using a new key. If an earlier rotation is unfinished, that one continues.
- * @param keyFile where a new key is added if the ring has no unused one; undefined if it cannot be
- *   written
+ * Starts using a new key. If an earlier rotation is unfinished, it continues that one.
+ * @param keyFile receives a new key if the ring has no unused one; undefined if it cannot be written
  * @throws RingRefused if there is no new key
  */
 export async function beginRotation(
@@ -94,7 +93,7 @@ export async function beginRotation(
 ): Promise<{ keyId: string; resumed: boolean }> {
   const { db, keys, clock } = operator.service;
   const resumed = await db.transaction(async (tx) => {
-    // Two processes that change the key file at the same time could lose a key that is in use.
+    // Two processes that change the key file at the same time could lose a key in use.
     await tx.query(lockKeyRing());
     await checkKeyRing(tx, keys);
     if (keys.inUse.length > 1) return true;
@@ -123,15 +122,15 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: KeyFile | undefin
   );
 }
 
-/** The estimated number of vouchers. */
+/** Estimates the number of vouchers. */
 export async function estimateAll(db: Queries): Promise<number> {
   const [row] = await db.query<{ vouchers: bigint }>(estimateVouchers);
   return Number(row?.vouchers ?? 0);
 }
 
 /**
- * Seals everything under the newest key, proves that nothing is left under another one, and retires the
- * older keys.
+ * Seals everything under the newest key, proves that nothing is left under another key, and retires the older
+ * keys.
  * @returns the ids of the retired keys; undefined if it was stopped
  */
 export async function finishRotation(
@@ -152,7 +151,7 @@ export async function finishRotation(
     );
   return db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
-    // In the order of the pages of vouchers: the keys, then the progress.
+    // Locks in the order of the pages of vouchers: first the keys, then the progress.
     const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map(
       (row) => row.key_id,
     );
@@ -169,9 +168,9 @@ export async function finishRotation(
 }
 
 /**
- * Removes a key from the key ring. Every voucher and every secret is opened to prove that nothing
- * depends on it. A key that was already dropped in the database is only removed from the file: that
- * completes an interrupted run.
+ * Removes a key from the key ring. It opens every voucher and every secret to prove that nothing depends on
+ * the key. If the key was already dropped in the database, it is only removed from the file, which completes
+ * an interrupted run.
  * @param keyFile from which the key is removed; undefined if it cannot be written
  * @returns whether it was done; false if it was stopped
  * @throws RingRefused if something depends on the key
@@ -202,7 +201,7 @@ export async function dropKey(
   return true;
 }
 
-/** The part in the database. False if it was stopped. */
+/** Drops the key in the database. Returns false if it was stopped. */
 async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;

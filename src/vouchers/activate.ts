@@ -15,31 +15,31 @@ import { ACTIVATE } from './queries.ts';
 
 export type Activate = {
   /**
-   * By code (12 digits) and PIN (4 digits); or by serial number, for vouchers that the merchant
-   * generated itself.
+   * The code (12 digits) and PIN (4 digits), or the serial number, for vouchers that the merchant generated
+   * itself.
    */
   readonly voucher: { readonly code: string; readonly pin: string } | { readonly serialNumber: number };
-  /** In major units; by default the value of the batch, else 5000. */
+  /** In major units; by default the value of the batch, otherwise 5000. */
   readonly value?: number | undefined;
   readonly reference?: string | undefined;
 };
 
-/** In major units, if neither the batch nor the request has a value. */
+/** The value in major units if neither the batch nor the request has one. */
 const DEFAULT_VALUE = 5_000n;
 
 type Request = {
   readonly context: Context;
   readonly bucket: number;
-  /** The id of the transaction; over shards, of its claim. */
+  /** The id of the transaction; on several shards, that of its claim. */
   readonly id: string;
-  /** The id of the event, if this activation takes the float below its threshold. */
+  /** The id of the event if this activation takes the float below its threshold. */
   readonly lowId: string;
   readonly codeKey: string | null;
   readonly pinKey: string | null;
   readonly serialNumber: number | null;
   readonly valueUnits: bigint | null;
   readonly reference: string | undefined;
-  /** Over shards: the float is too low. */
+  /** On several shards: whether the float is too low. */
   readonly isUnfunded?: boolean;
 };
 
@@ -90,13 +90,13 @@ const byCode: Operation<Request, Row, Row> = {
 };
 
 /**
- * The same by serial number, in calls of its own. In one call, the code and the serial number of one
- * voucher would be two keys, and the call could hold the voucher twice.
+ * The same by serial number, in separate calls. In one call, the code and the serial number of a voucher
+ * would be two keys, and the call could contain the voucher twice.
  */
 const bySerialNumber: Operation<Request, Row, Row> = { ...byCode };
 
 /**
- * Activates a voucher, so that it carries its value.
+ * Activates a voucher, which gives it its value.
  * @throws Refusal `18`, `13`, `03`, `61`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `41`, `47`, `50`;
  *   `91` under overload
  */
@@ -109,7 +109,7 @@ export async function activate(context: Context, { voucher, value, reference }: 
   const find = isSharded(service) ? claimAndBook : book;
   const asked = { operation: 'activate', amountUnits: valueUnits, reference: reference ?? null } as const;
   if ('serialNumber' in voucher) {
-    // A serial number is no secret: an unknown one is not a guess.
+    // A serial number is not secret, so an unknown one is not a guess.
     const { serialNumber } = voucher;
     const bucket = service.buckets.ofSerial(BigInt(serialNumber));
     const row = await find({ ...request, bucket, serialNumber, codeKey: null, pinKey: null });
@@ -137,8 +137,8 @@ export async function activate(context: Context, { voucher, value, reference }: 
 }
 
 /**
- * Books an activation, or finds why it is declined. A missing float is created first; being empty, it
- * declines the activation.
+ * Books an activation, or finds the reason for its decline. A missing float is created first; since it is
+ * empty, it declines the activation.
  */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
@@ -151,7 +151,7 @@ async function book(request: Request): Promise<Row> {
 }
 
 /**
- * Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
+ * On several shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
  * voucher.
  */
 async function claimAndBook(request: Request): Promise<Row | '94'> {
@@ -159,7 +159,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   const { service, merchant, now } = context;
   const serialNumber = request.serialNumber === null ? null : BigInt(request.serialNumber);
   const found = await findVoucher(service, bucket, { codeKey, serialNumber });
-  // By serial number a voucher exists only for the merchant that generated it.
+  // By serial number, a voucher can be found only by the merchant that generated it.
   const voucher = codeKey === null && found?.merchant_id !== merchant.id ? undefined : found;
   if (reference === undefined) return fundAndBook(request, voucher, new Set());
   const claim = {
@@ -179,16 +179,19 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   }
 }
 
-/** In minor units: the batch's value, else the requested one, else the default. */
+/**
+ * Returns the value in minor units: that of the batch, otherwise the requested one, otherwise the default.
+ */
 function valueFor({ valueUnits }: Request, { value_minor, decimals }: FoundVoucher): bigint {
   const unit = unitOf(decimals);
   return value_minor ?? (valueUnits === null ? (DEFAULT_VALUE * 10_000n) / unit : valueUnits / unit);
 }
 
 /**
- * Over shards, a voucher that its batch has not paid for: its value moves from the float to the transit
- * account before the activation.
- * @param voided ids that this request has taken the reference from: what they hold is no reason to decline
+ * On several shards, for a voucher that its batch has not paid for: its value moves from the float to the
+ * transit account before the activation.
+ * @param voided ids that this request has taken the reference from: money that they hold is no reason for a
+ *   decline
  */
 async function fundAndBook(
   request: Request,
@@ -220,8 +223,8 @@ async function fundAndBook(
 }
 
 /**
- * @param codeOf opens the code if the request did not have it: after the booking, and for this request
- *   alone
+ * Returns the outcome of a booked activation.
+ * @param codeOf opens the code if the request did not contain it: after the booking, for this request only
  */
 function toOutcome(
   row: Row | '94',

@@ -17,23 +17,23 @@ export type VoucherBalance = {
   readonly usable: Money;
   /** The value at activation; null before it. */
   readonly value: Money | null;
-  /** Those in force, oldest first. */
+  /** The transactions in force, oldest first. */
   readonly transactions: readonly {
     readonly transactionId: string;
     readonly type: 'ACTIVATION' | 'REDEMPTION';
     readonly amount: Money;
     /** ISO 8601, UTC, to the millisecond. */
     readonly timestamp: string;
-    /** The caller's own; null if it gave none, and "" for a transaction of another merchant. */
+    /** The caller's reference; null if it gave none, and "" for a transaction of another merchant. */
     readonly reference: string | null;
   }[];
 };
 
-/** The longest history of an answer: the newest entries. */
+/** The most entries of a history in an answer. They are the newest. */
 export const HISTORY_MAX = 50;
 /**
- * Rows that are read for it. A shorter history is complete, and the rows themselves show which entries
- * are in force.
+ * The rows that are read for a history. If there are fewer, the history is complete, and the rows themselves
+ * show which entries are in force.
  */
 const HISTORY_ROWS = 60;
 
@@ -43,7 +43,7 @@ type Entry = readonly [
   id: string,
   kind: 'ACTIVATION' | 'IMPORT' | 'REPLACEMENT' | 'REDEMPTION' | 'REDEMPTION_REVERSAL',
   amountMinor: number,
-  /** As PostgreSQL writes it in JSON. */
+  /** The time as PostgreSQL writes it in JSON. */
   at: string,
   reference: string | null,
   originalId: string | null,
@@ -62,9 +62,9 @@ type BalanceRow = {
 type Row = BalanceRow | RefusalCode;
 
 /**
- * A plain read for all, then a check under the lock for vouchers that it did not return. Both belong to
- * one turn of a voucher: if the read did not wait for the count of the guess before it, a thousand
- * guesses at once would all be compared.
+ * Reads all vouchers without a lock, then checks those under a lock that this did not return. Both belong to
+ * one turn of a voucher. If the read did not wait until the previous guess was counted, a thousand
+ * simultaneous guesses would all be compared.
  */
 const balances: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
@@ -74,7 +74,7 @@ const balances: Operation<Request, Row, Row> = {
     const rest = requests.filter((_, index) => rows[index] === undefined);
     if (rest.length === 0) return rows as Row[];
     const checked = await check(db, rest, bucket);
-    // A right PIN after wrong ones resets the count, and the plain read then returns the voucher.
+    // A right PIN after wrong ones resets the count. A second read then returns the voucher.
     const right = rest.filter((_, index) => checked[index] === 'ok');
     const again = right.length > 0 ? await read(db, right, bucket) : [];
     return rows.map((row) => {
@@ -118,7 +118,7 @@ function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: strin
 }
 
 /**
- * The balance, usable amount and history of a voucher, for a caller with its code and PIN.
+ * Returns the balance, usable amount and history of a voucher, for a caller with its code and PIN.
  * @throws Refusal `03`, `14`, `75`, `55`; `91` under overload
  */
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
@@ -139,7 +139,7 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
 
 type Transactions = VoucherBalance['transactions'];
 
-/** The entries in force, oldest first. */
+/** Returns the entries in force, oldest first. */
 async function historyOf(
   { service, merchant }: Context,
   bucket: number,
@@ -166,10 +166,10 @@ type HistoryRow = {
 };
 
 /**
- * The entries in force, oldest first: no reversals, and no reversed redemptions. The movements that
- * filled a voucher which replaced another count as one activation. A reversal may have a smaller id
- * than its redemption: ids are drawn when a request arrives, and an update may have arrived before the
- * redemption that it waited for.
+ * Returns the entries in force, oldest first, without reversals and reversed redemptions. The movements that
+ * filled a replacement voucher count as one activation. A reversal may have a smaller id than its redemption:
+ * ids are drawn when a request arrives, and an update may have arrived before the redemption that it waited
+ * for.
  */
 export function inForce(newestFirst: readonly Entry[]): Entry[] {
   const reversed = new Set<string | null>();

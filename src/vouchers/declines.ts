@@ -14,15 +14,15 @@ import {
 } from './queries.ts';
 
 /**
- * Declines: the requests that named a voucher and were refused. They are kept 90 days for support, and
- * never hold a code or a PIN. A till does not wait for them: they are collected, and written a moment
- * later, many at once. A crash loses at most that moment.
+ * Stores declines: requests that named a voucher and were refused. They are kept for 90 days for support, and
+ * never contain a code or a PIN. Tills do not wait for them: they are collected, and written in bulk a moment
+ * later. A crash loses at most that moment.
  */
 
-/** What a request that named a voucher asked for. */
+/** The content of a request that named a voucher. */
 export type Asked = {
   readonly operation: 'activate' | 'balance' | 'redeem';
-  /** In ten-thousandths of a major unit; null where the request has no amount. */
+  /** In ten-thousandths of a major unit; null if the request has no amount. */
   readonly amountUnits: bigint | null;
   readonly reference: string | null;
 };
@@ -38,9 +38,7 @@ type Decline = Asked & {
 };
 
 const FLUSH_MS = 1_000;
-/**
- * Declines that wait to be written. A crowd that guesses may make more: those are counted, and not kept.
- */
+/** The most declines that wait to be written. A mass of guesses may cause more: those are only counted. */
 const WAITING_MAX = 5_000;
 const DAY_MS = 86_400_000;
 const KEEP_DAYS = 90;
@@ -48,7 +46,7 @@ const AHEAD_DAYS = 365;
 
 type Collected = {
   waiting: Decline[];
-  /** By day and code, of the waiting ones and of those that were dropped. */
+  /** By day and code: the declines that wait, and those that were dropped. */
   counts: Map<string, number>;
   dropped: number;
   timer: NodeJS.Timeout | undefined;
@@ -67,7 +65,7 @@ function collectionOf(service: Service): Collected {
   return collected;
 }
 
-/** Keeps a decline. Costs no statement and no wait. */
+/** Adds a decline. It needs no statement and does not wait. */
 export function recordDecline(
   { service, merchant, keyId, now }: Context,
   asked: Asked,
@@ -77,7 +75,7 @@ export function recordDecline(
   const collected = collectionOf(service);
   const counted = `${now.toISOString().slice(0, 10)} ${code}`;
   collected.counts.set(counted, (collected.counts.get(counted) ?? 0) + 1);
-  // The timer keeps no process alive: the end of a service writes what is left.
+  // The timer does not keep the process alive: when the service closes, it writes the remaining declines.
   collected.timer ??= setTimeout(() => void flushDeclines(service), FLUSH_MS).unref();
   if (collected.waiting.length >= WAITING_MAX) {
     collected.dropped++;
@@ -90,7 +88,9 @@ export function recordDecline(
   collected.waiting.push({ ...asked, ...named, id: newId(now), merchantId: merchant.id, keyId, code });
 }
 
-/** Writes the declines collected so far. What cannot be written is lost: nothing depends on it. */
+/**
+ * Writes the declines collected so far. If they cannot be written, they are lost: nothing depends on them.
+ */
 export async function flushDeclines(service: Service): Promise<void> {
   const collected = collectionOf(service);
   clearTimeout(collected.timer);
@@ -166,12 +166,12 @@ function toInfo(row: Row): DeclineInfo {
   };
 }
 
-/** The newest declines of a voucher, newest first. */
+/** Lists the newest declines of a voucher, newest first. */
 export async function declinesOf(db: Queries, serialNumber: bigint, limit: number): Promise<DeclineInfo[]> {
   return (await db.query<Row>(listVoucherDeclines(serialNumber, limit))).map(toInfo);
 }
 
-/** A page of declines, newest first, before an id. */
+/** Returns a page of declines, newest first, before an id. */
 export async function pageOfDeclines(
   db: Queries,
   filter: { readonly merchantId: number | null; readonly serialNumber: bigint | null },
@@ -182,7 +182,7 @@ export async function pageOfDeclines(
   return rows.map(toInfo);
 }
 
-/** How many requests were declined from one day of UTC to another, by code, the most frequent first. */
+/** Counts declines from one UTC day to another, by code, the most frequent first. */
 export function countDeclines(
   db: Queries,
   from: Date,
@@ -191,7 +191,7 @@ export function countDeclines(
   return db.query(sumDeclineCounts(from, to));
 }
 
-/** Makes the partitions of the months to come, and drops those older than 90 days. */
+/** Creates the partitions of the next months, and drops those older than 90 days. */
 export async function maintainDeclines({ db, clock }: Service): Promise<void> {
   const now = clock().getTime();
   await db.query(createDeclinePartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));

@@ -13,10 +13,7 @@ import {
   SCAN_MAX,
 } from './queries.ts';
 
-/**
- * Finding vouchers, for the operator: by code, by masked code, by what was done with them, and batch by
- * batch.
- */
+/** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
 
 export type FoundVoucher = {
   readonly serialNumber: bigint;
@@ -76,7 +73,7 @@ function toFound(keys: KeyRing, row: Row): FoundVoucher {
 const HIDDEN_DIGITS = 4;
 const FOUND_MAX = 200;
 
-/** The keys of a code under every key of the key ring in use. */
+/** Returns the keys of a code under every key of the key ring in use. */
 function keysOf(keys: KeyRing, code: string): string[] {
   return [...keys.olderCodeKeys(code), keys.codeKey(code)];
 }
@@ -92,8 +89,8 @@ export function findByCode(service: Service, code: string): Promise<FoundVoucher
 }
 
 /**
- * Vouchers by a masked code: the ten thousand codes that it can stand for are looked up at once, by the
- * index of codes. So no part of a code has to be stored.
+ * Finds vouchers by a masked code. The ten thousand codes that it can stand for are looked up at once in the
+ * index of codes, so that no part of a code has to be stored.
  * @param masked such as `4829****7641`
  */
 export function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
@@ -117,7 +114,7 @@ export async function findBySerials(
   return rows.map((row) => toFound(keys, row));
 }
 
-/** What a merchant's reference names: single vouchers, or the transaction id of a batch. */
+/** Returns what a merchant's reference names: single vouchers, or the transaction id of a batch. */
 export async function serialsOfReference(
   db: Queries,
   merchantId: number,
@@ -132,7 +129,7 @@ export async function serialsOfReference(
   };
 }
 
-/** The voucher of a transaction; undefined where there is none. */
+/** Returns the voucher of a transaction; undefined if there is none. */
 export async function serialOfTransaction(db: Queries, id: string): Promise<bigint | undefined> {
   const [row] = await db.query<{ serial_number: bigint | null }>(findOfTransaction(id));
   return row?.serial_number ?? undefined;
@@ -141,11 +138,10 @@ export async function serialOfTransaction(db: Queries, id: string): Promise<bigi
 type Scanned = { scanned_to: bigint | null; scanned: bigint } & (Row | { serial_number: null });
 
 /**
- * The next vouchers of a batch, or of all batches, in the order of their serial numbers.
+ * Returns the next vouchers of a batch, or of all batches, in the order of their serial numbers.
  * @param batchId null: all batches
  * @param after a serial number, or 0
- * @returns at most `limit` vouchers, and from where the next page goes on; undefined where this is the
- *   last one
+ * @returns at most `limit` vouchers, and the start of the next page; undefined if this is the last one
  */
 export async function pageOfVouchers(
   { readDb, keys, clock }: Service,

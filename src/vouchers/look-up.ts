@@ -17,8 +17,8 @@ import { drawNumber, findCodeKeys, replaceBy } from './queries.ts';
  * Finds a voucher by its code.
  *
  * An unknown code and a wrong PIN count as guesses of the API key before they are answered. An opaque
- * merchant gets the same answer for both, and for a locked PIN, after the same time and at the same
- * cost: answers wait for the end of a fixed step, counted from the start of the request.
+ * merchant gets the same answer for both, and for a locked PIN, after the same time and at the same cost:
+ * answers are sent at the end of a fixed step, counted from the start of the request.
  * @throws Refusal with the code that `ask` returns
  */
 export async function lookUp<Answer extends object>(
@@ -48,32 +48,31 @@ export async function lookUp<Answer extends object>(
   }
 }
 
-/** What an opaque merchant cannot tell apart. */
+/** Whether an opaque merchant must not learn this answer. */
 function isHidden(answer: unknown): boolean {
   return answer === '14' || answer === '55' || answer === '75';
 }
 
 /**
- * What counts against a key. For an opaque merchant, a locked PIN counts too: otherwise a key that is blocked
- * for its guesses, or is not, would show whether a code exists.
+ * Whether an answer counts against a key. For an opaque merchant, a locked PIN counts too. Otherwise it would
+ * show whether a code exists, by whether the key is blocked for its guesses.
  */
 const isGuess = (answer: unknown, isOpaque: boolean): boolean =>
   isHidden(answer) && (isOpaque || answer !== '75');
 
 /**
- * Asks under each key under which a voucher can be found; nearly always there is one.
+ * Looks a voucher up under each key that can find it; usually there is one.
  *
- * During a rotation there are two, and vouchers move from the older to the newer. The older one is
- * asked first, so a voucher that moves in between is found under one of them. If none finds it, the
- * database is asked for a newer key that this process does not know yet. A key is in use before the
- * first voucher moves to it, so a voucher that has moved is then found. "Not found" is returned only
- * after that.
+ * During a rotation there are two, and vouchers move from the older to the newer. The older one is used
+ * first, so a voucher that moves in between is found under one of them. If neither finds it, the database is
+ * asked for a newer key that this process does not know yet. A key is in use before the first voucher moves
+ * to it, so a voucher that has moved is then found. "Not found" is returned only after that.
  *
- * A used reference (`94`) is found before the voucher is, so also under a key that does not find the
- * voucher. That is not final either.
+ * A used reference (`94`) is found before the voucher, so also under a key that does not find the voucher.
+ * This outcome is not final either.
  *
- * For an opaque merchant a wrong or locked PIN takes the same work as an unknown code: the remaining
- * keys are asked for a code that does not exist, and the database for a newer key.
+ * For an opaque merchant, a wrong or locked PIN takes the same work as an unknown code: the remaining keys
+ * look up a code that does not exist, and the database is asked for a newer key.
  */
 async function find<Answer extends object>(
   { service, merchant }: Context,
@@ -95,17 +94,18 @@ async function find<Answer extends object>(
   }
 }
 
-/** Keys under which no voucher is found. */
+/** Returns keys under which no voucher is found. */
 const nobody = (): LookUp => ({ codeKey: randomUUID(), pinKey: randomUUID() });
 
 /**
- * Much longer than the work takes, even under load. A customer with a mistyped PIN does not notice it.
+ * The length of a step, much longer than the work takes, even under load. A customer with a mistyped PIN does
+ * not notice it.
  */
 const STEP_MS = 50;
 
 /**
- * Steps of time from the start of a request. A wait computed after the work would be rounded by the
- * timer, and the remainder would reveal how long the work took.
+ * Steps of time from the start of a request. A wait computed after the work would be rounded by the timer,
+ * and the remainder would reveal how long the work took.
  */
 class Steps {
   #timer: NodeJS.Timeout | undefined;
@@ -134,7 +134,7 @@ class Steps {
   }
 }
 
-/** If the code exists, another one is drawn. */
+/** Inserts a replacement. If the code exists, another one is drawn. */
 export async function insertReplacement(
   { keys, clock }: Service,
   tx: Queries,
@@ -162,8 +162,8 @@ export async function insertReplacement(
 }
 
 /**
- * A code with a given slot, so that a voucher and its successor are in one bucket: one of 64 drawn
- * codes.
+ * Returns a code with a given slot, so that a voucher and its replacement are in one bucket. On average, one
+ * of 64 drawn codes has the slot.
  */
 function randomCodeOf(keys: KeyRing, slot: number): string {
   for (;;) {

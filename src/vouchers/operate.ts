@@ -12,7 +12,7 @@ import { insertReplacement } from './look-up.ts';
 import { findVoucher, listVoucherEntries, lockVoucher, resetPin, setBlock, setExpiry } from './queries.ts';
 
 /**
- * What an operator can do to a single voucher. Each change happens completely, or is declined and
+ * The changes that an operator can make to a single voucher. Each one happens completely, or is declined and
  * changes nothing.
  */
 
@@ -42,7 +42,7 @@ export type VoucherInfo = {
   readonly activatedAt: Date | null;
   readonly expiresAt: Date;
   readonly blockedAt: Date | null;
-  /** Wrong PINs in a row. */
+  /** The number of consecutive wrong PINs. */
   readonly wrongPins: number;
   readonly pinLocked: 'no' | 'until unlocked' | Date;
   readonly replacedBy: bigint | null;
@@ -53,7 +53,7 @@ export type VoucherInfo = {
     readonly amount: Money;
     readonly timestamp: Date;
     readonly merchantId: number | null;
-    /** The merchant's; null if it gave none. */
+    /** The merchant's reference; null if it gave none. */
     readonly reference: string | null;
     /** Whether it took the amount from the voucher. */
     readonly takes: boolean;
@@ -91,7 +91,9 @@ type Entry = {
   takes: boolean;
 };
 
-/** A voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete */
+/**
+ * Returns a voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete
+ */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
   serialNumber: bigint,
@@ -131,7 +133,7 @@ export async function showVoucher(
   };
 }
 
-/** Follows from what is stored, in the order in which a redemption would be declined for it. */
+/** Derives the state from the row, in the order in which a redemption would be declined for it. */
 function stateOf(row: VoucherRow, now: Date): VoucherState {
   if (row.closed) return row.closed;
   if (row.blocked_at) return 'BLOCKED';
@@ -146,8 +148,7 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 }
 
 /**
- * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked. @throws Refusal `14`,
- * `44`
+ * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked. @throws Refusal `14`, `44`
  */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
@@ -157,7 +158,7 @@ export async function blockVoucher(operator: Operator, serialNumber: bigint): Pr
   });
 }
 
-/** Ends a block. @throws Refusal `14`, `44` */
+/** Unblocks a voucher. @throws Refusal `14`, `44` */
 export async function unblockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   await change(operator, serialNumber, 'voucher.unblock', async (tx, { bucket, blocked_at }) => {
     await tx.query(setBlock(bucket, serialNumber, null));
@@ -174,8 +175,8 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
 }
 
 /**
- * Extends a voucher, also one that has expired.
- * @param expiresAt later than now and than the present expiry
+ * Extends a voucher, even one that has expired.
+ * @param expiresAt later than now and than the current expiry
  * @throws Refusal `14`, `44`, `17`
  */
 export async function extendVoucher(
@@ -195,7 +196,7 @@ export async function extendVoucher(
   });
 }
 
-/** Gives back what has expired of a voucher: a REINSTATEMENT for each EXPIRY. */
+/** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. */
 async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
   const expiries = await tx.query<{ id: string; credit_account: bigint; amount_minor: bigint }>(
     listExpiries(bucket, serialNumber),
@@ -209,9 +210,9 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
 }
 
 /**
- * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes
- * over balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed for
- * good. The new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
+ * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes over
+ * balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed permanently. The
+ * new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
@@ -226,7 +227,7 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
   return replacedBy;
 }
 
-/** A voucher of an incomplete batch cannot be seen, by the operator either. */
+/** Returns the refusal of an unknown voucher. Even operators do not see vouchers of an incomplete batch. */
 function unknownVoucher(): Refusal {
   return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
 }
@@ -240,7 +241,9 @@ type Locked = {
   readonly wrong_pins: number;
 };
 
-/** Runs a change under the voucher's lock, with its entry in the audit. A closed voucher stays closed. */
+/**
+ * Runs a change under the voucher's lock, with its entry in the audit. A closed voucher cannot be changed.
+ */
 async function change(
   operator: Operator,
   serialNumber: bigint,
@@ -261,10 +264,10 @@ async function change(
 }
 
 /**
- * Cancels a voucher for good: what it holds goes back to the float of the merchant that generated it
- * (CANCELLATION). What was redeemed of it stays redeemed.
- * @throws Refusal `14`, `44`, `54`, `40`; `42` where it holds nothing; `13` where the float would hold too
- *   much
+ * Cancels a voucher permanently: its balance goes back to the float of the merchant that generated it
+ * (CANCELLATION). Its redemptions remain.
+ * @throws Refusal `14`, `44`, `54`, `40`; `42` if its balance is 0; `13` if the float would exceed its
+ *   maximum
  */
 export async function cancelVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const { service } = operator;

@@ -21,10 +21,10 @@ export function readHistory(bucket: number, merchantId: number, serialNumber: bi
   return sql`select * from read_history(${bucket}, ${merchantId}, ${serialNumber}, ${entries})`;
 }
 
-/** Entries of a voucher's history that are shown to the operator. */
+/** The number of entries of a voucher's history that the operator sees. */
 const HISTORY = 100;
 
-/** A voucher as the operator sees it (sql/019-operator.sql). One of an incomplete batch cannot be seen. */
+/** Finds a voucher for the operator (sql/019-operator.sql). A voucher of an incomplete batch is not found. */
 export function findVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from show_voucher(${bucket}, ${serialNumber})`;
 }
@@ -54,7 +54,7 @@ export function drawNumber(): Sql {
   return sql`select nextval('voucher_numbers') as number`;
 }
 
-/** Which of these code keys are taken. */
+/** Returns those of these code keys that exist already. */
 export function findCodeKeys(codeKeys: string): Sql {
   return sql`select from find_code_keys(${codeKeys}::uuid[])`;
 }
@@ -68,7 +68,7 @@ export type Replacement = {
   readonly entryId: string;
 };
 
-/** `done` is false if the new code exists. */
+/** Replaces a voucher. `done` is false if the new code exists. */
 export function replaceBy(bucket: number, replaced: bigint, by: Replacement, now: Date): Sql {
   return sql`
 select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid,
@@ -76,12 +76,12 @@ select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}
   ${by.entryId}::uuid, ${now}) as done`;
 }
 
-/** Vouchers looked through for one page of a list with a state: a page may hold fewer than its limit. */
+/** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
 export const SCAN_MAX = 5_000;
 
 /**
- * The states of a voucher, as conditions on its row; $1 is the time. The order is that in which a
- * redemption is refused.
+ * The states of a voucher as conditions on its row; $1 is the time. Their order is that in which a redemption
+ * is refused.
  */
 const STATES = `
 case when v.closed is not null then v.closed::text
@@ -101,8 +101,8 @@ join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
 join products p on p.id = b.product_id`;
 
 /**
- * Vouchers by the keys of their codes. Materialized: the planner cannot know that most of ten thousand keys
- * are of no voucher, and would look through all vouchers in the order of the list.
+ * Lists vouchers by the keys of their codes. Materialized: the planner does not know that most of ten
+ * thousand keys belong to no voucher, and would read all vouchers in the order of the list.
  */
 export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql {
   return {
@@ -113,7 +113,7 @@ export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql 
   };
 }
 
-/** Vouchers by their serial numbers. */
+/** Lists vouchers by their serial numbers. */
 export function listBySerials(serials: string, now: Date): Sql {
   return {
     text: `
@@ -124,8 +124,9 @@ export function listBySerials(serials: string, now: Date): Sql {
 }
 
 /**
- * The next vouchers of a batch, or of all batches, behind a serial number: at most SCAN_MAX are looked
- * at, and those in the state, or in any, are returned. Each row shows the last one that was read.
+ * Lists the next vouchers of a batch, or of all batches, after a serial number. It reads at most SCAN_MAX,
+ * and returns those in the state, or in any. Each row contains the serial number of the last one that was
+ * read.
  */
 export function listVoucherRows(
   batchId: number | null,
@@ -155,7 +156,7 @@ left join lateral (
   };
 }
 
-/** The vouchers that a merchant's reference names: of its redemption, of its activation. */
+/** Finds the vouchers of a merchant's reference: that of its redemption and that of its activation. */
 export function findClaimed(merchantId: number, reference: string): Sql {
   return sql`
 select operation, serial_number, id from claims
@@ -163,12 +164,15 @@ where merchant_id = ${merchantId} and reference = ${reference}
   and operation in ('redeem', 'activate', 'generate')`;
 }
 
-/** The voucher of a journal row. */
+/** Finds the voucher of a journal row. */
 export function findOfTransaction(id: string): Sql {
   return sql`select serial_number, batch_id from journal where id = ${id}::uuid`;
 }
 
-/** Adds declines, columns of equal length; the voucher is found by one of two keys of its code, or given. */
+/**
+ * Inserts declines, in columns of equal length. A voucher is found by one of two keys of its code, or is
+ * given.
+ */
 export function insertDeclines(columns: {
   readonly ids: string;
   readonly serials: string;
@@ -201,7 +205,7 @@ left join lateral (
 ) v on true`;
 }
 
-/** Adds to the counts of days, in columns of equal length. */
+/** Adds to the counts of days. The parameters are columns of equal length. */
 export function addDeclineCounts(days: string, codes: string, counts: string): Sql {
   return sql`
 insert into decline_counts as c (day, code, declines)
@@ -211,7 +215,7 @@ order by u.day, u.code
 on conflict (day, code) do update set declines = c.declines + excluded.declines`;
 }
 
-/** How many requests were declined from one day to another, by code, the most frequent first. */
+/** Counts declines from one day to another, by code, the most frequent first. */
 export function sumDeclineCounts(from: Date, to: Date): Sql {
   return sql`
 select code, sum(declines)::bigint as declines from decline_counts
@@ -220,14 +224,14 @@ where day >= (${from}::timestamptz at time zone 'UTC')::date
 group by code order by declines desc, code`;
 }
 
-/** The newest declines of a voucher. */
+/** Lists the newest declines of a voucher. */
 export function listVoucherDeclines(serialNumber: bigint, limit: number): Sql {
   return sql`
 select id, merchant_id, operation, code, amount_units, reference from declines
 where serial_number = ${serialNumber} order by id desc limit ${limit}`;
 }
 
-/** A page of declines, newest first, before an id; of a merchant or of all, of a voucher or of all. */
+/** Lists a page of declines, newest first, before an id; of one merchant or all, of one voucher or all. */
 export function listDeclineRows(
   merchantId: number | null,
   serialNumber: bigint | null,
@@ -245,7 +249,7 @@ export function listDeclineRows(
   };
 }
 
-/** Partitions of the months from one to another (sql/021-declines.sql). */
+/** Creates the partitions from one month to another (sql/021-declines.sql). */
 export function createDeclinePartitions(first: Date, last: Date): Sql {
   return sql`select create_decline_partitions(${first}, ${last}) as made`;
 }

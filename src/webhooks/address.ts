@@ -9,14 +9,14 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** For one question to one server. It is asked twice, with a longer timeout the second time. */
+/** The time limit of one query to one server. The second query has a longer limit. */
 const TIMEOUT_MS = 2_000;
 const TRIES = 2;
 
 /**
- * Makes a resolver that asks the name servers itself. The system's resolver runs on few threads: eight
- * deliveries to a name with silent servers delayed all other endpoints by forty seconds. It knows only
- * DNS, without the hosts file and search domains, which public names do not need.
+ * Returns a resolver that asks the name servers directly. The system's resolver has few threads: eight
+ * deliveries to a name with silent servers delayed all other endpoints by forty seconds. This resolver uses
+ * only DNS, without the hosts file and search domains, which public names do not need.
  * @param servers to ask, as `address:port`; by default those of the system
  */
 export function resolverOf(servers?: readonly string[]): Resolve {
@@ -30,7 +30,7 @@ export function resolverOf(servers?: readonly string[]): Resolve {
     void Promise.all(questions).then((answers) => {
       const found = answers.flatMap(({ addresses }) => addresses);
       if (found.length > 0) return done(null, found);
-      // A silent server may know the name. It does not exist only if every answer says so.
+      // A silent server may know the name. The name does not exist only if every answer says so.
       const isUnknown = answers.every(({ code }) => code === 'ENOTFOUND' || code === 'ENODATA');
       const code = isUnknown ? 'ENOTFOUND' : 'EAI_AGAIN';
       done(Object.assign(new Error(`${host} cannot be resolved (${code})`), { code }), []);
@@ -58,11 +58,12 @@ function ask(
 }
 
 /**
- * Where webhooks may be sent. A merchant's address makes this service call somewhere. Without these
- * rules it could reach what only the operator's own network should (server-side request forgery).
+ * The addresses to which webhooks may be sent. A merchant's address makes this service send a request.
+ * Without these rules, the request could reach services inside the operator's network (server-side request
+ * forgery).
  */
 
-/** Why an address is refused. */
+/** The address is not allowed; the message is the reason. */
 export class ForbiddenAddress extends Error {}
 
 const HTTPS_PORT = 443;
@@ -70,13 +71,12 @@ const HTTPS_PORT = 443;
 const FIRST_FREE_PORT = 1_024;
 const LONGEST_URL = 2_000;
 
-/** The routed part of IPv6; `::127.0.0.1` and similar forms are outside. */
+/** The routed part of IPv6. `::127.0.0.1` and similar forms are outside it. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Whether an address is on the public internet: not private, loopback, link-local, carrier, multicast,
- * documentation or reserved, and no form of IPv6 with an IPv4 address in it, which would be the real
- * target.
+ * Whether an address is on the public internet. It must not be private, loopback, link-local, carrier,
+ * multicast, documentation or reserved, nor an IPv6 form of an IPv4 address, which would be the real target.
  */
 export function isPublic(address: string): boolean {
   // The library also accepts incomplete spellings, such as 1.2.3.
@@ -87,7 +87,7 @@ export function isPublic(address: string): boolean {
 
 /**
  * Reads the URL of an endpoint.
- * @returns the URL as it will be called: the parser has normalized every spelling of an IP address
+ * @returns the URL that will be called: the parser has normalized every spelling of an IP address
  * @throws ForbiddenAddress with the reason, for the operator
  */
 export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
@@ -106,23 +106,26 @@ export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
     throw new ForbiddenAddress(
       `port ${port} belongs to another service: use 443, or one from ${FIRST_FREE_PORT}`,
     );
-  // A name with a final dot is the same name, and would otherwise pass as another one.
+  // A name with a final dot is the same name, but would not match the rules.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(host) ? !isPublic(host) : isPrivateName(host))
     throw new ForbiddenAddress(`${host} is not a public address`);
   return url;
 }
 
-/** Names that never leave a network: without a dot, or with a reserved ending (RFC 6761, 6762, 8375). */
+/**
+ * Whether a name is valid only in private networks: without a dot, or with a reserved ending (RFC 6761, 6762,
+ * 8375).
+ */
 function isPrivateName(host: string): boolean {
   return !host.includes('.') || /\.(localhost|local|internal|home\.arpa|test|invalid|onion)$/i.test(host);
 }
 
 /**
- * A lookup for connections that returns public addresses only. If one address of a name is not public,
- * none is called. The connection is made to the checked address; there is no second lookup with another
+ * Returns a look-up for connections that returns only public addresses. If one address of a name is not
+ * public, none is used. The connection uses the checked address; there is no second look-up with a different
  * result.
- * @param resolve by default the name servers; in development the system's own lookup, which knows
+ * @param resolve by default the name servers; in development the system's own look-up, which knows
  *   `localhost`
  */
 export function guardedLookup(

@@ -8,29 +8,29 @@ import { judgeEndpoints, type Made, maintain, recordAttempts } from './record.ts
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /**
- * The longest delay of an event. A notification for every redemption would make all commits wait for
- * one lock.
+ * The longest delay of an event. A notification for every redemption would make all commits wait for one
+ * lock.
  */
 const POLL_MS = 200;
-/** Deliveries in flight at one endpoint: enough for a fast one, too few to flood it. */
+/** The most deliveries in flight at one endpoint: enough for a fast one, too few to flood it. */
 const ENDPOINT_MAX = 64;
-/** For a failing endpoint, so that hundreds of dead ones leave room for all others. */
+/** The same limit for a failing endpoint, so that hundreds of dead ones leave capacity for all others. */
 const FAILING_ENDPOINT_MAX = 2;
-/** In flight in this process; each holds a socket. */
+/** The most deliveries in flight in this process. Each holds a socket. */
 const IN_FLIGHT_MAX = 1_024;
-/** Deliveries of one claim: preparing them must not delay the calls at the till. */
+/** The most deliveries of one claim: preparing them must not delay the calls of tills. */
 const CLAIM_MAX = 128;
-/** Endpoints that one claim visits. With a thousand dead ones, each is visited once a second. */
+/** The most endpoints that one claim visits. With a thousand dead ones, each is visited once a second. */
 const VISITS_MAX = 200;
-/** A sender that has not reported by then is dead: longer than a receiver has to answer. */
+/** The time after which a sender without a report is dead. It is longer than the time limit of receivers. */
 export const LEASE_MS = 25_000;
 /**
- * Deliveries in flight when the service stops get this long. Then they are released, to be sent again.
+ * The time that deliveries in flight have when the service stops. Then they are released, to be sent again.
  */
 const GRACE_MS = 3_000;
 const MAINTAIN_MS = 600_000;
 
-/** Signs a delivery with the secrets that are valid now. */
+/** Signs a delivery with the secrets that are currently valid. */
 export function prepare({ keys, clock }: Service, delivery: Delivery, body: string): Prepared {
   const owner = ownerOf(delivery.endpoint_id);
   const sealed = delivery.previous_secret ? [delivery.secret, delivery.previous_secret] : [delivery.secret];
@@ -38,7 +38,7 @@ export function prepare({ keys, clock }: Service, delivery: Delivery, body: stri
   return { url: delivery.url, headers: signedHeaders(delivery.event_id, body, secrets, clock()), body };
 }
 
-/** Sends what is due until it is stopped. Any number of processes can do so at the same time. */
+/** Sends deliveries that are due until it is stopped. Any number of processes can run it at the same time. */
 export function startDelivery(service: Service, sender: Sender, read: ReadBatch): { stop(): Promise<void> } {
   const deliverer = new Deliverer(service, sender, read);
   const running = deliverer.run();
@@ -64,7 +64,7 @@ class Deliverer {
   readonly #read: ReadBatch;
   readonly #stopping = new AbortController();
   readonly #abandoning = new AbortController();
-  /** The deliveries in flight of each endpoint. */
+  /** The number of deliveries in flight of each endpoint. */
   readonly #inFlight = new Map<number, number>();
   /** For each bucket, the endpoint after which the next claim continues. */
   readonly #next = new Map<number, number>();
@@ -72,7 +72,7 @@ class Deliverer {
   #made: Made[] = [];
   #recording = false;
   #maintained: Promise<void> = Promise.resolve();
-  /** Resolved, and replaced by a new one, whenever there is room again. */
+  /** Resolved, and replaced by a new promise, whenever there is capacity again. */
   #progress = Promise.withResolvers<void>();
 
   constructor(service: Service, sender: Sender, read: ReadBatch) {
@@ -112,8 +112,8 @@ class Deliverer {
   }
 
   /**
-   * Claims what is due in every bucket. A bucket that is away does not delay the others. @returns how
-   * many were claimed
+   * Claims deliveries that are due in every bucket. A bucket that is down does not delay the others.
+   * @returns how many were claimed
    */
   async #claimAll(): Promise<number> {
     let claimed = 0;
@@ -147,7 +147,7 @@ class Deliverer {
       ],
       bucket,
     );
-    // The last row is not a delivery: it says where the next claim continues.
+    // The last row is not a delivery: it names the endpoint after which the next claim continues.
     this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
     const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket }));
     for (const { endpoint_id } of deliveries)
@@ -174,8 +174,8 @@ class Deliverer {
       if (body instanceof Error) throw body;
       attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#abandoning.signal);
     } catch (error) {
-      // Not the receiver's fault: a key is missing from the ring, or a bug. It is tried again like any
-      // failure.
+      // Not the receiver's fault: a key is missing from the ring, or there is a bug. It is tried again like
+      // any other failure.
       log.error(
         { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
         'cannot be sent',
@@ -193,7 +193,7 @@ class Deliverer {
     if (!this.#recording) await this.#record();
   }
 
-  /** Attempts that end while a record is written go into the next record. */
+  /** Records attempts. Those that end while a record is written go into the next one. */
   async #record(): Promise<void> {
     this.#recording = true;
     while (this.#made.length > 0) {
@@ -203,15 +203,14 @@ class Deliverer {
         await recordAttempts(this.#service, made);
       } catch (error) {
         this.#warn(error as Error, 'attempts cannot be recorded');
-        // An unrecorded delivery is sent again when its lease ends, so nothing is lost while the
-        // service stops.
+        // An unrecorded delivery is sent again when its lease ends, so nothing is lost if the service stops.
         if (!this.#stopping.signal.aborted) {
           this.#made.unshift(...made);
           await this.#pause();
           continue;
         }
       }
-      // The places are free now, whatever happens to the endpoints.
+      // The places are free now, whatever happens with the endpoints.
       this.#free(made.map(({ delivery }) => delivery));
       await judgeEndpoints(this.#service, made).catch((error: Error) =>
         this.#warn(error, 'endpoints cannot be judged'),

@@ -17,14 +17,14 @@ import {
 import { recordAll } from './record.ts';
 import type { Attempt, Sender } from './send.ts';
 
-/** An event for an endpoint, with the last attempt. */
+/** An event for an endpoint, with its last attempt. */
 export type DeliveryRecord = {
   readonly eventId: string;
   readonly type: string;
   readonly occurredAt: Date;
   readonly state: 'PENDING' | 'DELIVERED' | 'FAILED';
   readonly attempts: number;
-  /** If it is pending: when it is tried next. */
+  /** The time of the next attempt, if it is pending. */
   readonly dueAt: Date | null;
   readonly lastAttempt: {
     readonly at: Date;
@@ -65,7 +65,7 @@ type AttemptRow = {
   error: string | null;
 };
 
-/** Deliveries of an endpoint, newest first, before the id of an event. */
+/** Lists deliveries of an endpoint, newest first, before the id of an event. */
 export async function listDeliveries(
   db: Queries,
   endpointId: number,
@@ -90,7 +90,7 @@ export async function listDeliveries(
   }));
 }
 
-/** Every attempt to deliver an event to an endpoint, oldest first. */
+/** Lists every attempt to deliver an event to an endpoint, oldest first. */
 export async function listAttempts(
   db: Queries,
   endpointId: number,
@@ -106,11 +106,11 @@ export async function listAttempts(
   }));
 }
 
-/** Deliveries that one transaction sends again. */
+/** The number of deliveries that one transaction sends again. */
 const RESEND_PART = 5_000;
 
 /**
- * Sends one event again, or all that failed since a time, with all their attempts.
+ * Sends one event again, or all events that failed since a time, with all their attempts.
  * @returns how many
  */
 export async function resend(
@@ -141,7 +141,7 @@ export async function resend(
 }
 
 /**
- * Sends a test to an endpoint from this process, once, even if the endpoint is disabled.
+ * Sends a test to an endpoint once, directly from this process, even if the endpoint is disabled.
  * @returns the attempt; undefined if there is no such endpoint
  */
 export async function sendTest(

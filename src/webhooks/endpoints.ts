@@ -25,7 +25,7 @@ export type Endpoint = {
   readonly id: number;
   readonly merchantId: number;
   readonly url: string;
-  /** Null: all. */
+  /** The events that are sent; null: all. */
   readonly events: readonly string[] | null;
   readonly full: boolean;
   readonly createdAt: Date;
@@ -50,7 +50,7 @@ type EndpointRow = {
 
 type CountRow = { id: number; pending: bigint; failed: bigint };
 
-/** Every event is written once for each endpoint that takes it. */
+/** The most endpoints of a merchant: every event is written once for each endpoint that takes it. */
 const ENDPOINTS_MAX = 20;
 const OVERLAP_MS = 24 * 3_600_000;
 
@@ -60,13 +60,13 @@ export class TooManyEndpoints extends Error {}
 type NewEndpoint = {
   readonly merchantId: number;
   readonly url: string;
-  /** Null: all. */
+  /** The events that are sent; null: all. */
   readonly events: readonly EventType[] | null;
   readonly full: boolean;
 };
 
 /**
- * Adds an endpoint to a merchant that exists.
+ * Adds an endpoint to an existing merchant.
  * @returns its id, and its secret, which is shown once
  * @throws ForbiddenAddress if webhooks may not be sent there; TooManyEndpoints
  */
@@ -100,12 +100,12 @@ export async function addEndpoint(
   });
 }
 
-/** The owner of a sealed secret. */
+/** Returns the owner under which a secret is sealed. */
 export function ownerOf(endpointId: number): string {
   return `webhook:${endpointId}`;
 }
 
-/** A name that resolves to a private address is refused. One that does not resolve may do so later. */
+/** Refuses a name that resolves to a private address. A name that does not resolve may do so later. */
 async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   const url = readEndpointUrl(text, allowPrivate);
   if (allowPrivate) return url;
@@ -116,7 +116,7 @@ async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   return url;
 }
 
-/** A page of endpoints that were not removed, of one merchant or of all, oldest first, after an id. */
+/** Lists a page of endpoints that were not removed, of one merchant or of all, oldest first, after an id. */
 export async function pageOfEndpoints(
   db: Queries,
   merchantId: number | null,
@@ -156,8 +156,8 @@ function toEndpoint(row: EndpointRow, counts: CountRow | undefined): Endpoint {
 const subjectOf = (id: number) => `webhook ${id}`;
 
 /**
- * Removes an endpoint: no more events are sent to it. Its attempts stay visible for 90 days. @returns
- * whether it exists
+ * Removes an endpoint: no more events are sent to it. Its attempts stay visible for 90 days.
+ * @returns whether it exists
  */
 export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
@@ -174,8 +174,8 @@ export function removeEndpoint(operator: Operator, id: number): Promise<boolean>
 }
 
 /**
- * Enables an endpoint. Events from the time when it was disabled are not sent by themselves. @returns
- * whether it exists
+ * Enables an endpoint. Events since it was disabled are not sent automatically.
+ * @returns whether it exists
  */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
@@ -190,8 +190,8 @@ export function enableEndpoint(operator: Operator, id: number): Promise<boolean>
 }
 
 /**
- * Gives an endpoint a new secret. For 24 hours deliveries are signed with both, so that the receiver
- * can change over.
+ * Gives an endpoint a new secret. For 24 hours, deliveries are signed with both secrets, so that the receiver
+ * can switch.
  * @returns the new secret, which is shown once, and the end of the old one; undefined if there is no
  *   endpoint
  */
@@ -216,8 +216,8 @@ export async function rotateSecret(
 type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
 
 /**
- * Changes the row of an endpoint under its lock, and writes both versions into the audit; false if
- * there is none.
+ * Changes the row of an endpoint under its lock, and writes both versions to the audit. Returns false if
+ * there is no such endpoint.
  */
 function change(
   operator: Operator,

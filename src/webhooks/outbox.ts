@@ -12,7 +12,7 @@ import {
 } from '../ledger/transactions.ts';
 import { announce, listSubjects } from './queries.ts';
 
-/** The events (docs/reference/webhooks.md). An endpoint takes a list of these, or all. */
+/** The events (docs/reference/webhooks.md). An endpoint takes some of these, or all. */
 export const EVENTS = [
   'voucher.batch.completed',
   'voucher.batch.canceled',
@@ -27,32 +27,32 @@ export const EVENTS = [
 
 export type EventType = (typeof EVENTS)[number];
 
-/** Sent by the operator to see whether an endpoint answers. */
+/** The event by which the operator tests whether an endpoint answers. */
 export const TEST_EVENT = 'webhook.test';
 
 export type OutboxEvent = {
   readonly merchantId: number;
   readonly type: EventType;
-  /** Time-ordered and unique. Receivers recognize repetitions by it. */
+  /** The time-ordered and unique id, by which receivers recognize repetitions. */
   readonly eventId: string;
   /** The journal row or batch of the event. */
   readonly subjectId: string | null;
-  /** The data, if it is fixed now. Never a full code or a PIN. */
+  /** The data, if it is stored with the event. Never a full code or a PIN. */
   readonly data: object | null;
   readonly now: Date;
 };
 
 /**
  * Adds an event to the outbox: a delivery for each of the merchant's endpoints that takes it, in the
- * transaction of its cause. Functions of the hot path do the same in SQL.
+ * transaction of the change. Functions of the hot path do the same in SQL.
  */
 export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<void> {
   await tx.query(announce(event));
 }
 
 /**
- * The body of a delivery. It is made when the delivery is sent, from rows that never change, so every
- * attempt has the same body.
+ * Builds the body of a delivery when it is sent. The rows behind it never change, so every attempt has the
+ * same body.
  */
 
 /** A claimed delivery, with its endpoint. */
@@ -83,7 +83,7 @@ export type ReadBatch = (
   most: number,
 ) => Promise<BatchVoucher[] | undefined>;
 
-/** A journal row and, of a reversal, the update that made it. */
+/** A journal row and, for a reversal, the update that made it. */
 type SubjectRow = TransactionRow & { readonly subject_id: string } & (
     | { readonly reversal_id: null }
     | (Omit<UpdateRow, 'original_id' | 'reference'> & {
@@ -92,10 +92,10 @@ type SubjectRow = TransactionRow & { readonly subject_id: string } & (
       })
   );
 
-/** A larger batch is sent without its vouchers, also to a `full` endpoint: it is downloaded. */
+/** A larger batch is sent without its vouchers, even to a `full` endpoint. Receivers download it. */
 const FULL_VOUCHERS_MAX = 1_000;
 
-/** The bodies of deliveries, in their order; an error if one cannot be made. */
+/** Builds the bodies of deliveries, in their order; an error for a body that cannot be built. */
 export async function makeBodies(
   service: Service,
   deliveries: readonly Delivery[],
@@ -139,7 +139,7 @@ function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
   return updateData(toUpdate(keys, { ...subject, reference: subject.original_reference }));
 }
 
-/** Codes go only to `full` endpoints, and never unencrypted. */
+/** Whether a delivery includes codes: only to `full` endpoints, and never unencrypted. */
 function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
   return type === 'voucher.batch.completed' && full_vouchers && url.startsWith('https:');
 }

@@ -22,7 +22,7 @@ export const RECORD_ATTEMPTS: HotStatement = {
 };
 
 /**
- * The journal rows of deliveries and, for a reversal, the update that made it. Parameters: arrays of
+ * Lists the journal rows of deliveries and, for a reversal, the update that made it. Parameters: arrays of
  * buckets and ids.
  */
 export function listSubjects(buckets: string, ids: string): Sql {
@@ -41,21 +41,21 @@ left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.orig
 left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
 }
 
-/** Releases deliveries that were claimed and not sent. */
+/** Releases deliveries that were claimed but not sent. */
 export function releaseDeliveries(bucket: number, endpointId: number, eventId: string, now: Date): Sql {
   return sql`
 update webhook_deliveries set due_at = ${now}, attempts = attempts - 1, tries = tries - 1
 where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = ${eventId} and finished_at is null`;
 }
 
-/** The first failure after a success starts the count of days, and a success ends it. */
+/** Sets or clears the start of failures: the first failure after a success sets it, a success clears it. */
 export function markEndpoint(id: number, isFailing: boolean, now: Date): Sql {
   return sql`
 update webhook_endpoints set failing_since = case when ${isFailing}::boolean then ${now}::timestamptz end
 where id = ${id} and (failing_since is null) = ${isFailing}::boolean`;
 }
 
-/** Disables an endpoint that is gone, or one that has failed since before a time. */
+/** Disables an endpoint that answered 410, or one that has failed since before a time. */
 export function disableEndpoint(id: number, isGone: boolean, failingBefore: Date, now: Date): Sql {
   return sql`
 update webhook_endpoints set disabled_at = ${now},
@@ -66,7 +66,7 @@ where id = ${id} and disabled_at is null and removed_at is null
 returning disabled_reason`;
 }
 
-/** Endpoints that are disabled or removed, and still have pending deliveries. */
+/** Lists endpoints that are disabled or removed, but still have pending deliveries. */
 export function listAbandoned(): Sql {
   return sql`
 select id from webhook_endpoints
@@ -75,7 +75,7 @@ where (disabled_at is not null or removed_at is not null)
 order by id limit 100`;
 }
 
-/** Ends some pending deliveries of a disabled endpoint. They can be sent again by hand. */
+/** Ends some pending deliveries of a disabled endpoint. An operator can send them again. */
 export function failPending(bucket: number, endpointId: number, count: number, now: Date): Sql {
   return sql`
 with failed as (
@@ -109,10 +109,10 @@ insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secr
 values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${now})`;
 }
 
-/** Deliveries in a state are counted up to this number: "this many or more". */
+/** Deliveries in a state are counted up to this number, which then means "this many or more". */
 const COUNT_MAX = 100;
 
-/** Endpoints that were not removed, behind an id. */
+/** Lists endpoints that were not removed, after an id. */
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number, after = 0): Sql {
   return sql`
 select * from webhook_endpoints
@@ -122,7 +122,7 @@ where removed_at is null and id > ${after} and (${merchantId}::int is null
 order by id limit ${most}`;
 }
 
-/** How many deliveries wait and how many failed at each endpoint, each counted up to COUNT_MAX. */
+/** Counts the pending and the failed deliveries of each endpoint, each up to COUNT_MAX. */
 export function countDeliveries(ids: readonly number[]): Sql {
   return sql`select id, pending, failed from count_deliveries(${ids}::integer[], ${COUNT_MAX})`;
 }
@@ -134,8 +134,7 @@ export function countEndpoints(merchantId: number): Sql {
 }
 
 /**
- * Lets one transaction at a time add endpoints of a merchant, so that their number stays within the
- * limit.
+ * Lets one transaction at a time add endpoints of a merchant, so that their number stays within the limit.
  */
 export function lockMerchant(merchantId: number): Sql {
   return sql`select id from merchants where id = ${merchantId} for no key update`;
@@ -162,7 +161,7 @@ update webhook_endpoints set previous_secret = secret, previous_until = ${previo
 where id = ${id}`;
 }
 
-/** The newest deliveries of an endpoint first: their ids are in the order of time. */
+/** Lists deliveries of an endpoint, newest first: their ids are in the order of time. */
 export function listDeliveryRows(
   endpointId: number,
   state: string | null,
@@ -171,7 +170,7 @@ export function listDeliveryRows(
 ): Sql {
   const values: unknown[] = [endpointId, most];
   const conditions = ['endpoint_id = $1'];
-  // Those that failed have an index of their own.
+  // Failed deliveries have a separate index.
   if (state !== null)
     conditions.push(state === 'FAILED' ? "state = 'FAILED'" : `state = $${values.push(state)}`);
   if (before !== null) conditions.push(`event_id < $${values.push(before)}::uuid`);
@@ -183,7 +182,7 @@ where ${conditions.join(' and ')} order by event_id desc limit $2`,
   };
 }
 
-/** The last attempt of each of these events. */
+/** Finds the last attempt of each of these events. */
 export function listLastAttempts(endpointId: number, eventIds: string): Sql {
   return sql`
 select distinct on (event_id) event_id, status, error, attempted_at from webhook_attempts
@@ -204,7 +203,7 @@ update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, fin
 where endpoint_id = ${endpointId} and event_id = ${eventId} returning 1`;
 }
 
-/** Sends again what failed since a time. Event ids begin with their time. */
+/** Sends events again that failed since a time. Event ids begin with their time. */
 export function resendFailed(endpointId: number, since: Date, floor: string, count: number, now: Date): Sql {
   return sql`
 with again as (
@@ -222,7 +221,7 @@ with again as (
 select count(*)::int as count from again`;
 }
 
-/** A test, claimed by the process that sends it. */
+/** Inserts a test that is already claimed by this process, which sends it. */
 export function insertTest(
   bucket: number,
   endpointId: number,
@@ -237,7 +236,7 @@ insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occur
 values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
 }
 
-/** An endpoint with what is needed to send a test to it. */
+/** Finds an endpoint with the data for a test. */
 export function findForTest(id: number, now: Date): Sql {
   return sql`
 select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now}
@@ -246,7 +245,7 @@ select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_unt
 from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }
 
-/** The partitions of the months from one to another (sql/004-partitions.sql). */
+/** Creates the partitions from one month to another (sql/004-partitions.sql). */
 export function createPartitions(first: Date, last: Date): Sql {
   return sql`select create_partitions(${first}, ${last}) as made`;
 }

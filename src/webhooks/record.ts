@@ -14,24 +14,25 @@ import {
 } from './queries.ts';
 import type { Attempt } from './send.ts';
 
-/** When a failed delivery is tried again. Pure, so that it can be tested without a network. */
+/** Decides when a failed delivery is tried again. It is pure, so that it can be tested without a network. */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** After the first attempt, each counted from the one before. */
+/** The delays after each failed attempt, counted from that attempt. */
 const DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
-/** Up to a fifth is added at random, so that deliveries that failed together do not return together. */
+/** Up to a fifth is added at random, so that deliveries that failed together are not repeated together. */
 const JITTER = 0.2;
-/** A receiver may delay a delivery, but not for ever. */
+/** The longest delay that a receiver may ask for. */
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
 /**
+ * Returns the delay before the next attempt.
  * @param tries made so far, including the one that has just failed
- * @param retryAfterMs the delay that the receiver asked for: it is never tried earlier
+ * @param retryAfterMs the delay that the receiver asked for; the next attempt is never earlier
  * @param random from 0 to 1
- * @returns the delay in milliseconds, or undefined if it is given up
+ * @returns the delay in milliseconds, or undefined if there is no further attempt
  */
 export function nextTry(tries: number, retryAfterMs: number | undefined, random: number): number | undefined {
   const delay = DELAYS_MS[tries - 1];
@@ -53,7 +54,7 @@ export function readRetryAfter(header: string | undefined, now: Date): number | 
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/** An attempt that was made; `final` if a failure is not tried again. */
+/** A completed attempt. `final`: a failure is not tried again. */
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
 
 const GONE = 410;
@@ -95,9 +96,9 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
 }
 
 /**
- * What recorded attempts mean for their endpoints, one by one, so that the failure of one does not
- * affect the others. An endpoint that answered 410, or has failed for five days, is disabled: one row.
- * Its pending deliveries are no longer claimed, and are ended later, in parts.
+ * Updates the endpoints of recorded attempts one by one, so that the failure of one does not affect the
+ * others. An endpoint that answered 410, or has failed for five days, is disabled, which changes one row. Its
+ * pending deliveries are no longer claimed, and are ended later, in parts.
  */
 export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
@@ -121,21 +122,23 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
   }
 }
 
-/** Both, for a single attempt. */
+/** Records attempts and updates their endpoints, for a single attempt. */
 export async function recordAll(service: Service, made: readonly Made[]): Promise<void> {
   await recordAttempts(service, made);
   await judgeEndpoints(service, made);
 }
 
 const DAY_MS = 86_400_000;
-/** How long an attempt is kept. */
+/** The days for which an attempt is kept. */
 const KEEP_DAYS = 90;
-/** Partitions exist this far ahead: a service that is off for less misses none. */
+/** The days for which partitions are created ahead. A service that is off for less time misses none. */
 const AHEAD_DAYS = 365;
-/** Deliveries that one statement ends. */
+/** The number of deliveries that one statement ends. */
 const PART = 5_000;
 
-/** Periodic maintenance of the partitions of journal and webhooks. Any number of processes may run it. */
+/**
+ * Maintains the partitions of the journal and the webhooks periodically. Any number of processes may run it.
+ */
 export async function maintain(service: Service): Promise<void> {
   const { db, log, clock } = service;
   const now = clock().getTime();
@@ -147,7 +150,7 @@ export async function maintain(service: Service): Promise<void> {
   if (isSharded(service)) await resolveOldHolds(service);
 }
 
-/** Ends deliveries that wait for disabled or removed endpoints, a part at a time. */
+/** Ends pending deliveries of disabled or removed endpoints, a part at a time. */
 async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
   for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
     for (const bucket of buckets.all) {

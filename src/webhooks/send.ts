@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
 import { readRetryAfter } from './record.ts';
 
-/** One attempt: a signed request, and its result. */
+/** Sends one attempt as a signed request, and returns its result. */
 
 export type Prepared = {
   readonly url: string;
@@ -14,9 +14,9 @@ export type Prepared = {
 export type Attempt = {
   readonly attemptedAt: Date;
   readonly durationMs: number;
-  /** Null: there was no answer. */
+  /** The HTTP status; null: there was no answer. */
   readonly status: number | null;
-  /** Why it failed; null for an answer of 2xx. Never what the receiver sent. */
+  /** The reason for the failure; null for a 2xx answer. Never the content of the answer. */
   readonly error: string | null;
   readonly retryAfterMs: number | undefined;
 };
@@ -33,15 +33,15 @@ type SenderOptions = {
   readonly resolve?: Resolve;
 };
 
-/** For the whole answer, connecting included. */
+/** The time limit of the whole request, including the connection. */
 const TIMEOUT_MS = 15_000;
-/** The body of an answer is not used. This much is read, so that the connection can be kept. */
+/** The body of an answer is not used. Up to this size it is read, so that the connection can be kept. */
 const BODY_READ_MAX_BYTES = 16_384;
 const HEADER_MAX_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Makes a sender. It keeps connections open, follows no redirects, and uses no proxy of the
+ * Creates a sender. It keeps connections open, follows no redirects, and ignores proxy settings of the
  * environment.
  */
 export function createSender({
@@ -70,7 +70,7 @@ export function createSender({
       body,
       signal,
     });
-    // The status is known. The rest of the answer changes nothing.
+    // The status is known. The rest of the answer does not matter.
     await response.body.dump({ limit: BODY_READ_MAX_BYTES, signal }).catch(() => {});
     return { status: response.statusCode, retryAfter: response.headers['retry-after'] };
   }
@@ -114,10 +114,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network cannot be reached',
 };
 
-/**
- * The failure in words of a closed list, or the error's code: nothing that a receiver could have
- * written.
- */
+/** Describes a failure in words of a closed list, or by the error's code, never in words of the receiver. */
 function describe(error: unknown, timedOut: boolean): string {
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   if (cause instanceof ForbiddenAddress) return cause.message;
@@ -127,8 +124,8 @@ function describe(error: unknown, timedOut: boolean): string {
 }
 
 /**
- * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature
- * by each valid secret, separated by spaces.
+ * Returns the headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a
+ * signature for each valid secret, separated by spaces.
  */
 export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
   const id = `msg_${eventId.replaceAll('-', '')}`;
