@@ -53,7 +53,7 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
 
 /** Whether other accounts of this machine can read the key file. A key ring from a setting has no file. */
 export async function isExposed(config: Given): Promise<boolean> {
-  // Whoever provides a secret by a setting is responsible for who can read it.
+  // A secret that a setting provides is protected by its provider.
   if (config.keys !== undefined || config.keysFile !== undefined) return false;
   return isReadByOthers(keyFile(config));
 }
