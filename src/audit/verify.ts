@@ -38,8 +38,8 @@ const PAGE = 1_000;
  * Reads the whole chain and finds the first entry that was changed, deleted, moved or inserted. Then it
  * compares the end with the one that was sealed under the key ring.
  * @param published the hash (hex) of an end of the chain that was published earlier, which must be the hash
- * of an entry. Without it, a chain that somebody with the key ring rewrote, or an older database that was
- * restored, cannot be detected.
+ *   of an entry. Without it, a chain that somebody with the key ring rewrote, or an older database that was
+ *   restored, cannot be detected.
  */
 export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
   let last: End = { sequence: 0n, hash: GENESIS };

@@ -108,7 +108,7 @@ function isNear({ booked_on }: EntryRow, { occurred_on }: MovementRow): boolean 
  * Matches by hand: one entry with one or several movements, or several entries with one movement. The
  * unmatched amounts of both sides must be equal.
  * @throws Refusal `60` if an entry or a movement does not exist; `13` if the sums differ; `30` for several on
- * both sides
+ *   both sides
  */
 export async function matchByHand(
   operator: Operator,

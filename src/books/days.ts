@@ -61,7 +61,8 @@ export async function getBooks(db: Database): Promise<Books> {
 }
 
 /**
- * Lists the days, oldest first. @param interval days from (inclusive) and to (exclusive), such as 2026-01-31
+ * Lists the days, oldest first.
+ * @param interval days from (inclusive) and to (exclusive), such as 2026-01-31
  */
 export async function listDays(
   { db }: Pick<Service, 'db'>,

@@ -72,8 +72,8 @@ export async function readGlMapping(db: Queries): Promise<GlMapping> {
 }
 
 /**
- * Checks that every account has a number. @throws Unmapped with all accounts of these movements that have
- * none
+ * Checks that every account has a number.
+ * @throws Unmapped with all accounts of these movements that have none
  */
 export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): void {
   const missing = new Set<string>();

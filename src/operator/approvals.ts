@@ -112,8 +112,9 @@ async function lockPending(tx: Queries, id: number, now: Date): Promise<Approval
 }
 
 /**
- * Checks that the caller may approve. @throws Problem `forbidden` for the same person as the maker, a token,
- * or a user without the role; `conflict` before the delay has passed
+ * Checks that the caller may approve.
+ * @throws Problem `forbidden` for the same person as the maker, a token, or a user without the role;
+ *   `conflict` before the delay has passed
  */
 async function checkChecker(
   db: Queries,
@@ -163,7 +164,7 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
  * Approves an operation and performs it, once and in one transaction, on the state at that moment.
  * @param find returns the operation with a name
  * @throws Problem `conflict` with the new effect if it differs from the confirmed one; any error of the
- * operation. The approval then stays pending.
+ *   operation. The approval then stays pending.
  */
 export async function approve(
   caller: Caller,

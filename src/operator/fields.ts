@@ -127,14 +127,16 @@ export function Start(description: string) {
 }
 
 /**
- * Returns the end of a day, or a time. @throws Problem that names the field for a date that does not exist
+ * Returns the end of a day, or a time.
+ * @throws Problem that names the field for a date that does not exist
  */
 export function toEnd(text: string, field: string): Date {
   return toTime(text, field, 'T23:59:59.999Z');
 }
 
 /**
- * Returns the start of a day, or a time. @throws Problem that names the field for a date that does not exist
+ * Returns the start of a day, or a time.
+ * @throws Problem that names the field for a date that does not exist
  */
 export function toStart(text: string, field: string): Date {
   return toTime(text, field, 'T00:00:00.000Z');
@@ -258,8 +260,8 @@ export function requireDecimals(currency: string, field = 'currency'): number {
 }
 
 /**
- * Returns an amount in minor units. @throws Problem that names the field for more decimals than the currency
- * has
+ * Returns an amount in minor units.
+ * @throws Problem that names the field for more decimals than the currency has
  */
 export function minorOf(value: number, currency: string, field: string): bigint {
   const decimals = requireDecimals(currency);
@@ -283,7 +285,8 @@ export function Percent(description: string) {
 }
 
 /**
- * Returns a percentage as parts per million. @throws Problem that names the field for more than four decimals
+ * Returns a percentage as parts per million.
+ * @throws Problem that names the field for more than four decimals
  */
 export function toPpm(percent: number, field: string): number {
   const decimal = parseDecimal(String(percent));

@@ -151,7 +151,8 @@ async function keeping<T>({ db, clock }: Service, id: number, run: () => Promise
 }
 
 /**
- * Runs the rows of a job. @returns the job's final state; undefined if it was interrupted and continues later
+ * Runs the rows of a job.
+ * @returns the job's final state; undefined if it was interrupted and continues later
  */
 async function runRows(
   service: Service,

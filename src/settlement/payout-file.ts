@@ -63,7 +63,7 @@ type Paid = { readonly settlement: Settlement; readonly account: PayeeAccount };
  * Makes a file that pays settlements: approved ones, and those whose payment was returned. It books nothing.
  * The operator books a payout with `pay` once the bank has paid.
  * @throws Refusal `30` if a settlement cannot be paid, or if its merchant has no account or a different one
- * than its terms say
+ *   than its terms say
  */
 export async function makePayoutFile(
   operator: Operator,

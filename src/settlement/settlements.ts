@@ -128,8 +128,8 @@ export async function findVisibleSettlement(db: Queries, id: number): Promise<Se
 }
 
 /**
- * Returns a page of settlements, newest first. @param before the page begins before this id; null: the first
- * page
+ * Returns a page of settlements, newest first.
+ * @param before the page begins before this id; null: the first page
  */
 export async function pageOfSettlements(
   db: Queries,
@@ -212,8 +212,8 @@ export async function disputesOf(db: Queries, { id }: Settlement): Promise<Dispu
 }
 
 /**
- * Returns a page of disputes, newest first. @param before the page begins before this id; null: the first
- * page
+ * Returns a page of disputes, newest first.
+ * @param before the page begins before this id; null: the first page
  */
 export async function pageOfDisputes(
   db: Queries,

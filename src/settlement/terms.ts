@@ -125,8 +125,8 @@ const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
 };
 
 /**
- * Returns whether an earlier transaction booked the commission of a day. @throws while its rows cannot be
- * read yet
+ * Returns whether an earlier transaction booked the commission of a day.
+ * @throws while its rows cannot be read yet
  */
 async function isBooked(tx: Queries, day: string): Promise<boolean> {
   const fees = await tx.query<{ fee_id: string | null; vat_id: string | null }>(listFees(day));

@@ -69,7 +69,7 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
 /**
  * Makes a report of an interval of days from aggregates. A report of closed days never changes.
  * @throws Refusal `30` for days that are not in the books, for days that are not closed if the report is of
- * closed days only, and for a merchant if the report cannot be restricted to one
+ *   closed days only, and for a merchant if the report cannot be restricted to one
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
   if (wanted.merchantId !== undefined && !kind.byMerchant)
