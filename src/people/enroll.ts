@@ -28,22 +28,22 @@ import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin 
 import { changeUser, subjectOf, toUser, type UserInfo } from './users.ts';
 
 /**
- * Second factors: a code of an authenticator app, or a recovery code. Each is accepted once, in however many
- * processes.
+ * Second factors: a code of an authenticator app, or a recovery code. Each code is accepted once, even with
+ * several processes.
  */
 
 const RECOVERY_CODES = 10;
 /** 80 bits. */
 const RECOVERY_BYTES = 10;
-/** Digits and letters without those that look alike (Crockford). */
+/** The digits and letters of a recovery code, without those that look alike (Crockford). */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** What a user sends as its second factor: one of these. */
+/** A second factor that a user sends. */
 export type Factor = { readonly totp: string } | { readonly recoveryCode: string };
 
 type FactorUser = { readonly id: number; readonly totp_secret: Buffer | null };
 
-/** Whether a second factor is right; it is not right a second time. */
+/** Returns whether a second factor is correct. It is not accepted a second time. */
 export async function acceptFactor(
   { db, keys, clock }: Service,
   user: FactorUser,
@@ -70,14 +70,14 @@ function newRecoveryCode(): string {
   return text;
 }
 
-/** Spelled as it may be: with or without hyphens and spaces, in capitals. */
+/** Returns the hash of a recovery code. Hyphens, spaces and capitals do not matter. */
 function hashRecoveryCode(code: string): Buffer {
   return hashSecret(`recovery ${code.toLowerCase().replace(/[^0-9a-z]/g, '')}`);
 }
 
 /**
- * Gives a user new recovery codes; the old ones are of no use any more. @returns them, which are stored as
- * hashes only
+ * Gives a user new recovery codes. The old ones become invalid.
+ * @returns the codes, which are stored only as hashes
  */
 export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise<string[]> {
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
@@ -86,28 +86,28 @@ export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise
   return codes;
 }
 
-/** Codes of authenticator apps: TOTP (RFC 6238), six digits, a new one every 30 seconds. */
+/** Codes of authenticator apps: TOTP (RFC 6238) with six digits and a new code every 30 seconds. */
 
 const PERIOD_S = 30;
-/** Steps before and after the present one that are accepted, for clocks that differ. */
+/** The number of periods before and after the present one that are accepted, for clocks that differ. */
 const WINDOW = 1;
 
 function totpOf(secret: string, label: string): TOTP {
   return new TOTP({ issuer: 'Scrip', label, secret: Secret.fromBase32(secret), digits: 6, period: PERIOD_S });
 }
 
-/** A new secret: 160 bits, in base32, as apps take it. */
+/** Returns a new secret: 160 bits in base32, the form that apps accept. */
 function newTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
-/** The address that an app reads from a QR code. */
+/** Returns the URI that an app reads from a QR code. */
 function totpUri(secret: string, email: string): string {
   return totpOf(secret, email).toString();
 }
 
 /**
- * The step of a code: the number of its 30 seconds since 1970.
+ * Returns the period of a code: the number of 30-second periods since 1970.
  * @returns undefined for a wrong code
  */
 function totpStep(secret: string, code: string, now: Date): number | undefined {
@@ -117,8 +117,8 @@ function totpStep(secret: string, code: string, now: Date): number | undefined {
 }
 
 /**
- * Accepting an invitation: a password, an authenticator app that shows the right code, and recovery codes to
- * keep.
+ * The acceptance of an invitation: a password, an authenticator app that shows the correct code, and recovery
+ * codes for the user to keep.
  */
 
 export type OpenInvitation = {
@@ -127,7 +127,7 @@ export type OpenInvitation = {
   readonly roles: readonly string[];
   readonly merchantId: number | null;
   readonly expiresAt: Date;
-  /** For the authenticator app; the same whenever the link is opened. */
+  /** The secret for the authenticator app. It is the same each time the link is opened. */
   readonly totp: { readonly secret: string; readonly uri: string };
 };
 
@@ -137,7 +137,10 @@ const unknownLink = () =>
     'this link has been used, has expired, or was replaced by a newer one: ask for another one',
   );
 
-/** @throws Problem `unauthorized` where a link is not valid any more, or leads to the other door */
+/**
+ * Finds the user of an invitation.
+ * @throws Problem `unauthorized` if the link is no longer valid, or belongs to the other door
+ */
 async function findInvited(
   service: Service,
   door: Door,
@@ -150,7 +153,7 @@ async function findInvited(
   return { user, expiresAt: invitation.expires_at };
 }
 
-/** What the page of an invitation shows. @throws Problem `unauthorized` */
+/** Returns the content of an invitation's page. @throws Problem `unauthorized` */
 export async function openInvitation(service: Service, door: Door, token: string): Promise<OpenInvitation> {
   const { user, expiresAt } = await findInvited(service, door, token);
   const secret = await offerTotp(service, user.id);
@@ -158,7 +161,7 @@ export async function openInvitation(service: Service, door: Door, token: string
   return { email, name, roles, merchantId, expiresAt, totp: { secret, uri: totpUri(secret, email) } };
 }
 
-/** The secret that an invited user's authenticator app is set up with; made when the link is opened first. */
+/** Returns the secret for an invited user's authenticator app. It is made when the link is first opened. */
 async function offerTotp({ db, keys }: Service, userId: number): Promise<string> {
   return db.transaction(async (tx) => {
     await holdKeyRing(tx, keys);
@@ -176,9 +179,9 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
 
 /**
  * Accepts an invitation and signs in.
- * @returns the token of the session, and the recovery codes, which are stored nowhere
- * @throws Problem `unauthorized` for the link; `invalid` for what is wrong with the rest: the link is still
- *   valid then
+ * @returns the token of the session and the recovery codes, neither of which is stored
+ * @throws Problem `unauthorized` for the link; `invalid` for any other wrong field, and the link then stays
+ *   valid
  */
 export async function enroll(
   service: Service,
@@ -212,11 +215,11 @@ export async function enroll(
 }
 
 /**
- * Confirms that an account belongs to the person that it names, and not to the user that was handed its link:
- * until then the two count as one person (docs/how-to/people.md, "Four eyes").
+ * Confirms that an account belongs to the person that it names, and not to the user who received its link.
+ * Until then the two count as one person (docs/how-to/people.md, "Four eyes").
  * @param by null for the command line
- * @throws Problem `not-found`; `conflict` for somebody who has not enrolled, or is disabled; `forbidden` for
- *   what may be the same person
+ * @throws Problem `not-found`; `conflict` if the user has not enrolled or is disabled; `forbidden` for a user
+ *   who may be the same person
  */
 export async function confirmUser(operator: Operator, id: number, by: number | null): Promise<UserInfo> {
   return changeUser(operator, id, async (tx, user) => {

@@ -29,8 +29,8 @@ import { beginSecondFactor, signIn } from './sign-in.ts';
 
 /**
  * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider
- * takes the place of the password, for the operator's people who were invited. Unless it vouches for a
- * second factor, ours is asked for.
+ * replaces the password for the operator's users, who have to be invited first. If the provider does not
+ * confirm a second factor, the service asks for its own.
  */
 
 export type OidcSettings = {
@@ -40,26 +40,29 @@ export type OidcSettings = {
 };
 
 const SCOPE = 'openid email';
-/** The claim `amr` of a sign-in with more than one factor (RFC 8176). */
+/** The value of the claim `amr` for a sign-in with more than one factor (RFC 8176). */
 const MULTI_FACTOR = 'mfa';
 const SIGN_IN_MS = 10 * 60_000;
 const TIMEOUT_S = 10;
 
 type Details = { readonly verifier: string; readonly nonce: string; readonly state: string };
 
-/** An identity provider, which is asked about itself when somebody signs in first. */
+/** An identity provider. Its configuration is fetched at the first sign-in. */
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #callbackUrl: string;
   #configuration: Promise<Configuration> | undefined;
 
-  /** @param callbackUrl to which the provider sends the browser back */
+  /** @param callbackUrl the URL to which the provider sends the browser back */
   constructor(settings: OidcSettings, callbackUrl: string) {
     this.#settings = settings;
     this.#callbackUrl = callbackUrl;
   }
 
-  /** @throws Problem `conflict` where the provider cannot be reached; it is asked again the next time */
+  /**
+   * Returns the provider's configuration.
+   * @throws Problem `conflict` if the provider cannot be reached; the next call tries again
+   */
   async #configured(): Promise<Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const server = new URL(issuer);
@@ -79,7 +82,7 @@ export class OidcProvider {
 
   /**
    * Begins to sign in.
-   * @returns the address at the provider, and the token by which the browser is known when it comes back
+   * @returns the URL at the provider, and the token that identifies the browser when it comes back
    */
   async begin({ db, clock }: Service): Promise<{ url: URL; token: string }> {
     const configuration = await this.#configured();
@@ -110,8 +113,8 @@ export class OidcProvider {
   }
 
   /**
-   * Signs in somebody who comes back from the provider.
-   * @param query of the address that the browser was sent back to
+   * Signs in a user who comes back from the provider.
+   * @param query the query of the URL that the browser was sent back to
    * @returns the token of a session, or of a sign-in that waits for the second factor
    * @throws Problem `unauthorized`
    */
@@ -152,7 +155,7 @@ export class OidcProvider {
       const email = profile['email_verified'] === true ? String(profile['email']).toLowerCase() : undefined;
       return { issuer: iss, subject: sub, email, amr: Array.isArray(amr) ? amr.map(String) : [] };
     } catch {
-      // What the provider said may hold a code or a token, and is neither shown nor logged.
+      // The provider's error may contain a code or a token, so it is neither shown nor logged.
       throw new Problem('unauthorized', 'the identity provider did not confirm the sign-in: begin again');
     }
   }
@@ -161,7 +164,7 @@ export class OidcProvider {
 type Claims = {
   readonly issuer: string;
   readonly subject: string;
-  /** Only where the provider has verified it. */
+  /** Undefined unless the provider has verified the address. */
   readonly email: string | undefined;
   readonly amr: readonly string[];
 };
@@ -169,8 +172,8 @@ type Claims = {
 const notInvited = () => new Problem('unauthorized', 'nobody was invited under this account');
 
 /**
- * The person of an account at the provider: by issuer and subject, and the first time by email address. An
- * invitation is accepted by that, where the provider asked for a second factor.
+ * Finds the user of an account at the provider: by issuer and subject, or by email address the first time.
+ * The first sign-in also accepts the invitation if the provider asked for a second factor.
  */
 async function findPerson(
   service: Service,

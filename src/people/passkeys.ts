@@ -24,21 +24,21 @@ import { actorOfUser, type Door, type Origin, renewStepped, type Session } from 
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';
 
 /**
- * Passkeys (WebAuthn): a key that a device, or a manager of passwords, keeps for this address. It asks
- * its owner for a fingerprint or a PIN, and so counts as both factors. A challenge is answered once.
+ * Passkeys (WebAuthn): keys that a device or a password manager keeps for this site. A passkey asks its owner
+ * for a fingerprint or a PIN, so it counts as both factors. Each challenge can be answered once.
  */
 
 const NAME = 'Scrip';
 const CHALLENGE_MS = 10 * 60_000;
 const PASSKEYS_MAX = 20;
 
-/** Loaded when somebody first uses a passkey: it is large, and every start would be slower. */
+/** Loaded at the first use of a passkey, since the package is large and would slow down every start. */
 const webAuthn = () => import('@simplewebauthn/server');
 
-/** The address of the page that asks: passkeys are bound to its name. */
+/** The address of the page that asks. Passkeys are bound to its host name. */
 type Place = { readonly origin: string; readonly rpId: string };
 
-/** @throws Problem `conflict` where the service is called by a number */
+/** Returns the place of an origin. @throws Problem `conflict` if the host is an IP address */
 export function placeOf(origin: string): Place {
   const { hostname } = new URL(origin);
   if (/^[\d.]+$|^\[/.test(hostname))
@@ -61,7 +61,7 @@ async function recall({ db, clock }: Service, token: string, userId: number | nu
   return row.details;
 }
 
-/** What the browser asks a device for, and the token by which the answer is known. */
+/** The options that the browser passes to a device, and the token that identifies the answer. */
 export type Asked<Options> = { readonly options: Options; readonly token: string };
 
 /** Begins to add a passkey. @throws Problem `step-up-required` */
@@ -146,7 +146,11 @@ export async function askForPasskey(
 
 const refused = () => new Problem('unauthorized', 'this passkey does not sign in here');
 
-/** Checks the answer of a device. @returns the id of the user @throws Problem `unauthorized` */
+/**
+ * Checks the answer of a device.
+ * @returns the id of the user
+ * @throws Problem `unauthorized`
+ */
 async function acceptPasskey(
   service: Service,
   response: AuthenticationResponseJSON,
@@ -172,7 +176,7 @@ async function acceptPasskey(
   return row.user_id;
 }
 
-/** Signs in with a passkey, which no lock of the account keeps out. @returns the token of the session */
+/** Signs in with a passkey, even while the account is locked. @returns the token of the session */
 export async function signInByPasskey(
   service: Service,
   door: Door,
@@ -210,7 +214,7 @@ export type PasskeyInfo = {
   readonly lastUsedAt: Date | null;
 };
 
-/** The passkeys of a user, oldest first. */
+/** Lists the passkeys of a user, oldest first. */
 export async function listPasskeys({ db }: Service, userId: number): Promise<PasskeyInfo[]> {
   const rows = await db.query<PasskeyRow>(listPasskeyRows(userId));
   return rows.map(({ id, name, created_at, last_used_at }) => ({

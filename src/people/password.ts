@@ -8,20 +8,23 @@ import { invalid, Problem } from '../operator/problem.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 
 /**
- * Passwords, as NIST SP 800-63B and OWASP ASVS 5.0 (6.2) ask for: long, not common, without rules of
- * composition.
+ * Passwords as NIST SP 800-63B and OWASP ASVS 5.0 (6.2) recommend: long and not common, but without rules
+ * about kinds of characters.
  */
 
 const LENGTH_MIN = 12;
-/** A bound on the work; a passphrase is far shorter. */
+/** A limit on the work of hashing. Passphrases are far shorter. */
 const LENGTH_MAX = 256;
 
-/** One of OWASP's settings for scrypt: 32 MiB and about a quarter of a second. Tests lower it. */
+/**
+ * The cost of scrypt, one of OWASP's recommendations: 32 MiB and about a quarter of a second. Tests lower it.
+ */
 export const PASSWORD_COST = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /**
- * Passwords that may wait for their hash. Each takes a thread and 32 MiB, so that one is hashed at a time.
+ * The most passwords that wait for their hash. Each takes a thread and 32 MiB, so they are hashed one at a
+ * time.
  */
 const WAITING_MAX = 20;
 
@@ -30,18 +33,18 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 let waiting = 0;
 let last: Promise<unknown> = Promise.resolve();
 
-/** @throws Problem `too-many-requests` where too many wait */
+/** Hashes a password with a salt. @throws Problem `too-many-requests` if too many wait */
 async function hashOf(password: string, salt: Buffer): Promise<Buffer> {
   if (waiting >= WAITING_MAX)
     throw new Problem('too-many-requests', 'too many people sign in at once: try again in a moment');
   waiting++;
-  // One spelling of a letter with an accent, whatever the keyboard sends.
+  // Keyboards send accented letters in different forms, so the text is normalized.
   const hashed = last.then(() => derive(password.normalize('NFKC'), salt, HASH_BYTES, PASSWORD_COST));
   last = hashed.catch(() => {}).finally(() => waiting--);
   return hashed;
 }
 
-/** The hash of a new password, with its salt and its cost. */
+/** Returns the hash of a new password, with its salt and its cost. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hashed = await hashOf(password, salt);
@@ -52,9 +55,8 @@ export async function hashPassword(password: string): Promise<string> {
 const NOBODY_SALT = randomBytes(SALT_BYTES);
 
 /**
- * Whether a password is that of a hash. Without a hash, for an account that does not exist, it takes the same
- * time.
- * @throws Problem `too-many-requests` where too many wait
+ * Returns whether a password matches a hash. Without a hash (for an unknown account) it takes the same time.
+ * @throws Problem `too-many-requests` if too many wait
  */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   const [, , , , salt, expected] = hash?.split('$') ?? [];
@@ -68,14 +70,15 @@ export async function isPassword(password: string, hash: string | null): Promise
 
 let common: Promise<ReadonlySet<string>> | undefined;
 
-/** Read when the first password is set. */
+/** Reads the list of common passwords when the first password is set. */
 async function readCommon(): Promise<ReadonlySet<string>> {
   const text = await readFile(new URL('./common-passwords.txt', import.meta.url), 'utf8');
   return new Set(text.split('\n').filter((line) => !line.startsWith('# ')));
 }
 
 /**
- * @throws Problem `invalid` where a password is too short, too long, common, or the address of its account
+ * Checks a new password.
+ * @throws Problem `invalid` if it is too short, too long, common, or the address of its account
  */
 export async function checkNewPassword(password: string, email: string): Promise<void> {
   const length = [...password].length;
@@ -90,21 +93,25 @@ export async function checkNewPassword(password: string, email: string): Promise
 }
 
 /**
- * Attempts to sign in, counted in the database before each is checked: a thousand at once, in however many
- * processes, are no more than one after another. A lock always ends. An address that belongs to nobody is
- * counted, and locked, like every other.
+ * The limit on attempts to sign in. Each attempt is counted in the database before it is checked, so parallel
+ * attempts, even over several processes, gain nothing. A lock always ends. Attempts with an unknown address
+ * are counted and locked in the same way.
  */
 
 /**
- * Five wrong ones in a quarter of an hour lock an account for that long, then for twice as long, up to a day.
+ * Five wrong attempts within 15 minutes lock an account for 15 minutes. Each further lock is twice as long,
+ * up to a day.
  */
 const ACCOUNT = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
-/** Fifty wrong ones in an hour lock a network for the next hour. */
+/** Fifty wrong attempts within an hour lock a network for an hour. */
 const NETWORK = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
 
 const MINUTE_MS = 60_000;
 
-/** An IPv6 customer has a network of 64 bits: all its addresses count as one. */
+/**
+ * Returns the network of an address. A customer with IPv6 has a network of 64 bits, so all its addresses
+ * count as one.
+ */
 function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
@@ -118,7 +125,7 @@ export type Attempt = { readonly email: string; readonly address: string };
 
 /**
  * Counts an attempt.
- * @throws Problem `too-many-requests` where it may not be checked
+ * @throws Problem `too-many-requests` if the attempt may not be checked
  */
 export async function countAttempt({ db, clock }: Service, { email, address }: Attempt): Promise<void> {
   const now = clock();
@@ -138,13 +145,13 @@ function tooMany(waitMs: number): Problem {
   );
 }
 
-/** A right password: the attempt does not count any more, earlier ones still do. */
+/** Removes an attempt with a correct password from the count. Earlier attempts still count. */
 export async function takeBack({ db }: Service, { email, address }: Attempt): Promise<void> {
   await db.query(takeBackAttempt(networkSubject(address)));
   await db.query(takeBackAttempt(accountSubject(email)));
 }
 
-/** A right second factor: earlier attempts on the account are forgotten. */
+/** Removes all attempts on an account from the count after a correct second factor. */
 export async function forget({ db }: Service, { email, address }: Attempt): Promise<void> {
   await db.query(takeBackAttempt(networkSubject(address)));
   await db.query(deleteAttempts(accountSubject(email)));

@@ -36,7 +36,7 @@ export function findUserById(id: number): Sql {
   return { text: `${USER} where u.id = $1`, values: [id] };
 }
 
-/** A user that nobody else changes until the transaction ends. */
+/** Locks a user until the transaction ends. */
 export function lockUserByEmail(email: string): Sql {
   return { text: `${USER} where u.email = $1 for update of u`, values: [email] };
 }
@@ -45,7 +45,7 @@ export function lockUserById(id: number): Sql {
   return { text: `${USER} where u.id = $1 for update of u`, values: [id] };
 }
 
-/** A page of users, oldest first; of one merchant, of the operator (0), or all (null). */
+/** Lists a page of users, oldest first: of one merchant, of the operator (0), or of all (null). */
 export function listUserRows(merchantId: number | null, after: number, count: number): Sql {
   return {
     text: `${USER}
@@ -54,13 +54,16 @@ where u.id > $2 and ($1::integer is null or coalesce(u.merchant_id, 0) = $1) ord
   };
 }
 
-/** Notes the user that has the link to enroll. A confirmation from before did not know of it, and is void. */
+/**
+ * Records the user who received the link to enroll. An earlier confirmation becomes void, since it was given
+ * without knowledge of this link.
+ */
 export function setHandedTo(id: number, handedTo: number | null): Sql {
   return sql`
 update users set handed_to = ${handedTo}, confirmed_at = null, confirmed_by = null where id = ${id}`;
 }
 
-/** Whether two accounts may be one person's (sql/022-approvals.sql). */
+/** Returns whether two accounts may belong to one person (sql/022-approvals.sql). */
 export function samePerson(one: number | null, other: number | null): Sql {
   return sql`select same_person(${one}, ${other}) as same`;
 }
@@ -83,8 +86,8 @@ on conflict (email) do nothing returning id`;
 }
 
 /**
- * The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the second
- * one waits.
+ * Locks the enrolled owners of the operator who may sign in. If two are removed at once, the second removal
+ * waits.
  */
 export function lockOwners(): Sql {
   return sql`
@@ -101,7 +104,7 @@ export function setDisabled(id: number, disabledAt: Date | null): Sql {
   return sql`update users set disabled_at = ${disabledAt} where id = ${id}`;
 }
 
-/** Takes everything by which a user signs in. */
+/** Removes all factors with which a user signs in. */
 export function clearFactors(id: number): Sql {
   return sql`
 with gone as (delete from passkeys where user_id = ${id}),
@@ -115,7 +118,10 @@ export function setTotpSecret(id: number, sealed: Buffer): Sql {
   return sql`update users set totp_secret = ${sealed}, totp_step = null where id = ${id}`;
 }
 
-/** Accepts a step once: of two that come at once, in whatever processes, one gets a row. */
+/**
+ * Accepts the period of a TOTP code once. Of two concurrent calls, even in different processes, one gets a
+ * row.
+ */
 export function acceptTotpStep(id: number, step: number): Sql {
   return sql`
 update users set totp_step = ${step}
@@ -160,7 +166,7 @@ insert into invitations (token_hash, user_id, purpose, created_at, expires_at)
 values (${tokenHash}, ${userId}, ${purpose}, ${now}, ${expiresAt})`;
 }
 
-/** The newest link counts alone. */
+/** Deletes earlier invitations, so that only the newest link is valid. */
 export function deleteInvitations(userId: number): Sql {
   return sql`delete from invitations where user_id = ${userId} and used_at is null`;
 }
@@ -173,7 +179,7 @@ select user_id, expires_at from invitations
 where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and expires_at > ${now}`;
 }
 
-/** Uses an invitation: of two that do so at once, one gets a row. */
+/** Uses an invitation. Of two concurrent calls, one gets a row. */
 export function takeInvitation(tokenHash: Buffer, purpose: string, now: Date): Sql {
   return sql`
 update invitations set used_at = ${now}
@@ -181,7 +187,7 @@ where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and
 returning user_id, expires_at`;
 }
 
-/** Replaces the recovery codes of a user. */
+/** Deletes the recovery codes of a user, before new ones are stored. */
 export function deleteRecoveryCodes(userId: number): Sql {
   return sql`delete from recovery_codes where user_id = ${userId}`;
 }
@@ -192,7 +198,7 @@ insert into recovery_codes (user_id, code_hash)
 select ${userId}, h.hash from unnest(${hashes}::bytea[]) as h (hash)`;
 }
 
-/** Uses a recovery code: of two that do so at once, one gets a row. */
+/** Uses a recovery code. Of two concurrent calls, one gets a row. */
 export function takeRecoveryCode(userId: number, codeHash: Buffer, now: Date): Sql {
   return sql`
 update recovery_codes set used_at = ${now}
@@ -200,12 +206,14 @@ where user_id = ${userId} and code_hash = ${codeHash} and used_at is null
 returning user_id`;
 }
 
-/** The user of an account at an identity provider. */
+/** Finds the user of an account at an identity provider. */
 export function findUserByOidc(issuer: string, subject: string): Sql {
   return { text: `${USER} where u.oidc_issuer = $1 and u.oidc_subject = $2`, values: [issuer, subject] };
 }
 
-/** Binds a user to an account, once: no row where the user is bound to another one. */
+/**
+ * Binds a user to an account at an identity provider. Returns no row if the user is bound to another account.
+ */
 export function bindOidc(id: number, issuer: string, subject: string): Sql {
   return sql`
 update users set oidc_issuer = ${issuer}, oidc_subject = ${subject}
@@ -253,7 +261,7 @@ values (${id}, ${userId}, ${name}, ${publicKey}, ${counter}, ${transports}, ${no
 on conflict do nothing returning id`;
 }
 
-/** Writes down a use; no row where another one came between. */
+/** Records a use. Returns no row if another use came in between. */
 export function usePasskey(id: string, before: bigint, counter: number, now: Date): Sql {
   return sql`
 update passkeys set counter = ${counter}, last_used_at = ${now} where id = ${id} and counter = ${before}

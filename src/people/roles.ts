@@ -2,9 +2,9 @@ import { PORTAL_ROLES, ROLES } from '../operator/principal.ts';
 import { invalid } from '../operator/problem.ts';
 
 /**
- * The roles of a user, each once, in the order of the table.
+ * Returns the roles of a user, each once, in the order of the table.
  * @param merchantId null for a user of the operator
- * @throws Problem `invalid` for an unknown role, or none
+ * @throws Problem `invalid` for an unknown role, or if there is none
  */
 export function checkRoles(roles: readonly string[], merchantId: number | null): string[] {
   const known: readonly string[] = merchantId === null ? ROLES : PORTAL_ROLES;

@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** Sessions, sign-ins that have begun, and counted attempts. */
+/** Sessions, started sign-ins, and counted attempts. */
 
 export function insertSession(session: {
   readonly tokenHash: Buffer;
@@ -19,7 +19,7 @@ values (${tokenHash}, ${userId}, ${now}, ${now}, ${expiresAt}, ${steppedUpAt}, $
 returning id`;
 }
 
-/** A session that has not ended, with its user as it is now. */
+/** Returns a session that has not ended, with its user as it is now. */
 export function findSessionRow(tokenHash: Buffer, now: Date): Sql {
   return sql`
 select s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.stepped_up_at, u.email, u.name,
@@ -35,14 +35,14 @@ export function touchSession(id: bigint, now: Date): Sql {
   return sql`update sessions set last_seen_at = ${now} where id = ${id} and last_seen_at < ${now}`;
 }
 
-/** Gives a session a new token. The old one ends at once; of two that do so at once, one gets a row. */
+/** Gives a session a new token, and ends the old one at once. Of two concurrent calls, one gets a row. */
 export function renewSession(id: bigint, oldHash: Buffer, newHash: Buffer, now: Date): Sql {
   return sql`
 update sessions set token_hash = ${newHash}, stepped_up_at = ${now}, last_seen_at = ${now}
 where id = ${id} and token_hash = ${oldHash} returning id`;
 }
 
-/** The sessions of a user that have not ended, newest first. */
+/** Lists the sessions of a user that have not ended, newest first. */
 export function listSessionRows(userId: number, now: Date, idleSince: Date): Sql {
   return sql`
 select id, created_at, last_seen_at, expires_at, network, agent from sessions
@@ -53,14 +53,14 @@ export function deleteSession(userId: number, id: bigint): Sql {
   return sql`delete from sessions where user_id = ${userId} and id = ${id} returning id`;
 }
 
-/** All sessions of a user, or all but one. Sign-ins that have begun end too. */
+/** Deletes all sessions of a user, or all but one. Started sign-ins are deleted too. */
 export function deleteSessions(userId: number, except: bigint | null): Sql {
   return sql`
 with begun as (delete from sign_ins where user_id = ${userId})
 delete from sessions where user_id = ${userId} and id is distinct from ${except} returning id`;
 }
 
-/** Removes what has ended long ago. */
+/** Deletes sessions, sign-ins and attempts that ended long ago. */
 export function deleteEnded(now: Date): Sql {
   return sql`
 with begun as (delete from sign_ins where expires_at < ${now}),
@@ -92,7 +92,7 @@ select user_id, details from sign_ins
 where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}`;
 }
 
-/** Ends a sign-in that has begun: of two that do so at once, one gets a row. */
+/** Ends a started sign-in. Of two concurrent calls, one gets a row. */
 export function takeSignIn(tokenHash: Buffer, stage: string, now: Date): Sql {
   return sql`
 delete from sign_ins where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}
@@ -110,12 +110,12 @@ select count_sign_in(${subject}, ${now}, ${rule.most}, ${rule.period}::interval,
   ${rule.longest}::interval) as locked_until`;
 }
 
-/** Takes an attempt back that was right. */
+/** Removes a correct attempt from the count. */
 export function takeBackAttempt(subject: Buffer): Sql {
   return sql`update sign_in_attempts set failures = failures - 1 where subject = ${subject} and failures > 0`;
 }
 
-/** Forgets the wrong attempts of an account. */
+/** Removes all attempts on an account from the count. */
 export function deleteAttempts(subject: Buffer): Sql {
   return sql`delete from sign_in_attempts where subject = ${subject}`;
 }

@@ -13,27 +13,27 @@ import {
 } from './sessions.queries.ts';
 
 /**
- * Sessions of people. Each request reads its session, and its user's roles, in the database: one that has
- * ended is ended everywhere.
+ * Sessions of people. Each request reads its session and the user's roles from the database, so a session
+ * that has ended is no longer valid in any process.
  */
 
-/** Where people sign in: the operator's console, or the portal of the merchants. */
+/** The place where people sign in: the operator's console, or the merchants' portal. */
 export type Door = 'operator' | 'portal';
 
 const MINUTE_MS = 60_000;
-/** A session that nothing is asked of for so long has ended. */
+/** A session without requests for this time has ended. */
 const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
-/** A session ends after so long in any case. */
+/** The longest duration of a session. */
 const SESSION_MS = 12 * 60 * MINUTE_MS;
-/** A second factor counts for so long. */
+/** The time for which a second factor counts. */
 const STEP_UP_MS = 5 * MINUTE_MS;
-/** The last request is written down at most this often. */
+/** The shortest interval between two updates of the last request. */
 const TOUCH_MS = 15_000;
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export type Origin = {
   readonly address: string;
-  /** The browser, as it calls itself. */
+  /** The browser's name for itself. */
   readonly agent: string;
   readonly requestId: string;
 };
@@ -45,18 +45,18 @@ export type Session = {
     readonly id: number;
     readonly email: string;
     readonly name: string;
-    /** As they are now. */
+    /** The roles as they are now. */
     readonly roles: readonly string[];
     readonly merchantId: number | null;
     readonly factors: readonly ('totp' | 'passkey')[];
   };
   readonly createdAt: Date;
-  /** When it ends in any case; it ends earlier where nothing is asked of it. */
+  /** The time at which the session ends at the latest. It ends earlier without requests. */
   readonly expiresAt: Date;
   readonly idleMs: number;
   /**
-   * Until when operations that need a second factor are permitted; null where none was given, or too long
-   * ago.
+   * The time up to which operations that need a second factor are permitted; null if none was given, or if it
+   * was given too long ago.
    */
   readonly steppedUpUntil: Date | null;
 };
@@ -72,7 +72,7 @@ type SessionRow = {
   name: string;
   roles: string[];
   merchant_id: number | null;
-  /** Of the demo: it signs in by a link. */
+  /** True for users of the demo who sign in with a link. */
   has_only_link: boolean;
   has_totp: boolean;
   has_passkey: boolean;
@@ -80,7 +80,7 @@ type SessionRow = {
 
 export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
 
-/** The actor of a user's changes. */
+/** Returns the actor of a user's changes. */
 export function actorOfUser(user: { id: number; email: string }, { address, requestId }: Origin): Actor {
   return { kind: 'user', id: String(user.id), name: user.email, origin: address, requestId, reason: null };
 }
@@ -90,7 +90,7 @@ const AGENT_LENGTH_MAX = 200;
 /**
  * Begins a session.
  * @param hasFactor whether a second factor was just given
- * @returns its token, which is stored nowhere
+ * @returns its token, which is not stored
  */
 export async function beginSession(
   { clock }: Service,
@@ -118,9 +118,9 @@ export async function beginSession(
 }
 
 /**
- * The session of a token, as a request finds it; it does not end for want of use then.
- * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not sign
- *   in any more
+ * Finds the session of a token for a request, and restarts its idle time.
+ * @returns undefined if there is none, if it has ended, or if its user belongs to the other door or may no
+ *   longer sign in
  */
 export async function findSession(
   { db, clock }: Service,
@@ -152,7 +152,9 @@ export async function findSession(
   };
 }
 
-/** The owner of the demo has no second factor that could be asked for again. */
+/**
+ * Returns until when a session counts as stepped up. The owner of the demo has no second factor to ask for.
+ */
 function steppedUpUntilOf(row: SessionRow, now: Date): Date | null {
   if (row.has_only_link && !row.has_totp && !row.has_passkey) return row.expires_at;
   const until = row.stepped_up_at && new Date(row.stepped_up_at.getTime() + STEP_UP_MS);
@@ -164,8 +166,8 @@ export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'pas
 }
 
 /**
- * Gives a session whose user just gave a second factor a new token.
- * @returns undefined where the session has ended meanwhile
+ * Gives a session a new token after its user gave a second factor.
+ * @returns undefined if the session has ended meanwhile
  */
 export async function renewStepped(
   { db, clock }: Service,
@@ -195,7 +197,7 @@ type InfoRow = {
   agent: string;
 };
 
-/** The sessions of a user, newest first. */
+/** Lists the sessions of a user, newest first. */
 export async function listSessions(
   { db, clock }: Service,
   userId: number,
@@ -218,7 +220,7 @@ export async function endSessions(tx: Queries, userId: number): Promise<number> 
   return (await tx.query(deleteSessions(userId, null))).length;
 }
 
-/** Ends one of the sessions of a session's user. @returns whether there was such a one */
+/** Ends one of the sessions of a session's user. @returns whether it existed */
 export async function endOwnSession(
   service: Service,
   session: Session,

@@ -32,21 +32,24 @@ import {
 } from './sessions.ts';
 
 /**
- * Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time it
- * takes are the same.
+ * Signing in takes a password, then a second factor. If an address or its password is wrong, the answer and
+ * its delay are the same in both cases.
  */
 
-/** Time for the second factor. */
+/** The time allowed for the second factor. */
 const SIGN_IN_MS = 10 * 60_000;
 
-/** What a person of the door may sign in with; undefined for everybody else. */
+/** Returns the user if it may sign in at a door; undefined otherwise. */
 export function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
   return user?.enrolled_at && !user.disabled_at && doorOf(user.merchant_id) === door ? user : undefined;
 }
 
 const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
 
-/** @throws Problem where a session's user gave no second factor within five minutes */
+/**
+ * Checks that a session is stepped up.
+ * @throws Problem if its user gave no second factor within five minutes
+ */
 export function requireSteppedUp({ steppedUpUntil }: Session): void {
   if (steppedUpUntil) return;
   throw new Problem(
@@ -55,16 +58,16 @@ export function requireSteppedUp({ steppedUpUntil }: Session): void {
   );
 }
 
-/** A sign-in whose password was right. */
+/** A sign-in with a correct password. */
 export type Begun = {
-  /** By which it goes on; stored nowhere. */
+  /** The token with which the sign-in continues. It is not stored. */
   readonly token: string;
   readonly factors: readonly ('totp' | 'passkey')[];
 };
 
 /**
  * Begins to sign in with a password.
- * @throws Problem `too-many-requests`; `unauthorized`, the same for an unknown address and for a wrong
+ * @throws Problem `too-many-requests`; `unauthorized`, which is the same for an unknown address and a wrong
  *   password
  */
 export async function beginSignIn(
@@ -87,7 +90,7 @@ export async function beginSignIn(
   };
 }
 
-/** @returns the token of a sign-in that waits for its second factor */
+/** Begins a sign-in that waits for its second factor. @returns its token */
 export async function beginSecondFactor({ db, clock }: Service, userId: number): Promise<string> {
   const { token, tokenHash } = newBearer();
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
@@ -97,7 +100,7 @@ export async function beginSecondFactor({ db, clock }: Service, userId: number):
 
 /**
  * Signs in with a second factor.
- * @param token of the sign-in that has begun
+ * @param token the token of the started sign-in
  * @returns the token of the session
  * @throws Problem `too-many-requests`; `unauthorized`
  */
@@ -125,7 +128,7 @@ export async function finishSignIn(
   return signIn(service, user, origin, { how, hasFactor: true });
 }
 
-/** Begins the session of a user that has proven who it is. */
+/** Begins the session of a user whose identity has been verified. */
 export async function signIn(
   service: Service,
   user: UserRow,
@@ -147,7 +150,7 @@ export async function signIn(
   });
 }
 
-/** Signs in by a link that is valid once, from this machine only. @returns the token of the session */
+/** Signs in with a link that is valid once, from this machine only. @returns the token of the session */
 export async function signInByLink(
   service: Service,
   door: Door,
@@ -167,7 +170,7 @@ export async function signInByLink(
 }
 
 /**
- * Takes a second factor again, for what needs one within five minutes.
+ * Accepts a second factor again, for operations that need one within five minutes.
  * @returns the session's new token
  * @throws Problem `too-many-requests`; `unauthorized`
  */
@@ -189,7 +192,7 @@ export async function stepUp(
   return token;
 }
 
-/** What people change about their own account. */
+/** Changes that users make to their own account. */
 
 /**
  * Changes the password, and ends the user's other sessions.
@@ -219,7 +222,7 @@ export async function changePassword(
   });
 }
 
-/** Makes new recovery codes; the old ones are of no use any more. @throws Problem `step-up-required` */
+/** Makes new recovery codes. The old ones become invalid. @throws Problem `step-up-required` */
 export async function renewRecoveryCodes(
   service: Service,
   session: Session,

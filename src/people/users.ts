@@ -24,9 +24,9 @@ import {
 import { checkRoles } from './roles.ts';
 import { endSessions, factorsOf } from './sessions.ts';
 
-/** People who may sign in: those of the operator, and those of merchants. */
+/** People who may sign in: users of the operator and of merchants. */
 
-/** No mail reaches it: the name is reserved (RFC 2606). */
+/** The address of the demo's owner. It can receive no mail, since the name is reserved (RFC 2606). */
 const DEMO_OWNER = 'owner@demo.invalid';
 
 const INVITATION_MS = 72 * 3_600_000;
@@ -39,10 +39,10 @@ export type UserInfo = {
   readonly roles: readonly string[];
   /** `invited`: the invitation has not been accepted yet. */
   readonly state: 'invited' | 'active' | 'disabled';
-  /** Whether somebody beside the person that was handed its link says whose account it is. */
+  /** Whether somebody other than the recipient of the link has confirmed whose account it is. */
   readonly confirmed: boolean;
   readonly factors: readonly ('totp' | 'passkey')[];
-  /** How many are left. */
+  /** The number of unused recovery codes. */
   readonly recoveryCodes: number;
   readonly signedInAt: Date | null;
   readonly createdAt: Date;
@@ -67,7 +67,7 @@ export function toUser(row: UserRow): UserInfo {
 
 export const subjectOf = (id: number) => `user ${id}`;
 
-/** A user by id or by email address. */
+/** Finds a user by id or by email address. */
 export async function findUser(db: Queries, named: number | string): Promise<UserInfo | undefined> {
   const statement = typeof named === 'number' ? findUserById(named) : findUserByEmail(named.toLowerCase());
   const [row] = await db.query<UserRow>(statement);
@@ -75,9 +75,9 @@ export async function findUser(db: Queries, named: number | string): Promise<Use
 }
 
 /**
- * A page of users, oldest first.
- * @param merchantId of one merchant; 0 for the operator; null for all
- * @param after the id behind which the page begins
+ * Returns a page of users, oldest first.
+ * @param merchantId a merchant; 0 for the operator; null for all
+ * @param after the page begins after this id
  */
 export async function listUsers(
   db: Queries,
@@ -94,16 +94,16 @@ export type Invite = {
   readonly roles: readonly string[];
   /** Null for a user of the operator. */
   readonly merchantId: number | null;
-  /** The user that is handed the link; left out: the command line. */
+  /** The user who receives the link. Without it, the command line receives it. */
   readonly handedTo?: number | null;
 };
 
-/** A link that a person enrolls with. Its token is stored nowhere. */
+/** A link for enrolling. Its token is not stored. */
 export type Invitation = { readonly userId: number; readonly token: string; readonly expiresAt: Date };
 
 /**
- * Invites a person; somebody who has not enrolled yet gets another link, and the link before it is of no use
- * any more.
+ * Invites a person. A person who has not enrolled yet gets another link, and the previous link becomes
+ * invalid.
  * @throws Problem `invalid`; `not-found` for the merchant; `exists` for a person who has enrolled
  */
 export async function inviteUser(operator: Operator, invite: Invite): Promise<Invitation> {
@@ -152,7 +152,7 @@ async function insertLink(
   return { userId, token, expiresAt };
 }
 
-/** Changes a user in one transaction, with its entry in the audit. */
+/** Changes a user in one transaction, with an entry in the audit. */
 export async function changeUser<Result>(
   operator: Operator,
   id: number,
@@ -167,7 +167,10 @@ export async function changeUser<Result>(
   });
 }
 
-/** @throws Problem `conflict` where nobody would be left who can give people their roles */
+/**
+ * Checks that another user can give people their roles.
+ * @throws Problem `conflict` if this is the last one
+ */
 async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
   if (user.merchant_id !== null || !user.roles.includes('owner') || !user.enrolled_at) return;
   const owners = await tx.query<{ id: number }>(lockOwners());
@@ -176,7 +179,7 @@ async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
 }
 
 /**
- * Sets the roles of a user, who has to sign in again.
+ * Sets the roles of a user, who then has to sign in again.
  * @throws Problem `not-found`; `invalid`; `conflict` for the last owner
  */
 export async function setUserRoles(
@@ -201,7 +204,7 @@ export async function setUserRoles(
 }
 
 /**
- * Disables a user, whose sessions end, or enables it again.
+ * Disables a user and ends its sessions, or enables it again.
  * @throws Problem `not-found`; `conflict` for the last owner
  */
 export async function setUserDisabled(operator: Operator, id: number, disabled: boolean): Promise<UserInfo> {
@@ -222,9 +225,9 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
 }
 
 /**
- * Takes a user's password, second factors and recovery codes, ends the sessions, and makes a link to enroll
- * again.
- * @param handedTo the user that is handed the link; null: the command line
+ * Removes a user's password, second factors and recovery codes, ends the sessions, and makes a new link for
+ * enrolling.
+ * @param handedTo the user who receives the link; null for the command line
  * @throws Problem `not-found`; `conflict` for a disabled user
  */
 export async function resetUser(
@@ -243,7 +246,11 @@ export async function resetUser(
   });
 }
 
-/** Ends the sessions of a user. @returns how many @throws Problem `not-found` */
+/**
+ * Ends the sessions of a user.
+ * @returns how many
+ * @throws Problem `not-found`
+ */
 export async function endUserSessions(operator: Operator, id: number): Promise<number> {
   return changeUser(operator, id, async (tx, user) => {
     const result = await endSessions(tx, user.id);
@@ -257,13 +264,13 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
   });
 }
 
-/** A link of the demo is valid for so long. */
+/** The validity of a demo link. */
 const SIGN_IN_LINK_MS = 3_600_000;
 
 /**
- * Makes a link by which the owner of the demo signs in once, without password and second factor, from this
+ * Makes a link with which the owner of the demo signs in once, without password and second factor, from this
  * machine only.
- * @returns its token, which is stored nowhere
+ * @returns its token, which is not stored
  */
 export async function inviteDemoOwner(operator: Operator): Promise<string> {
   const { service } = operator;
