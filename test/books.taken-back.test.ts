@@ -9,7 +9,8 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { escheatVoucher } from '../src/books/vouchers.ts';
 import type { Service } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { openLedger, sell } from './books.ts';
+import { extendVoucher, replaceVoucher, showVoucher } from '../src/vouchers/operate.ts';
+import { openLedger, product, sell } from './books.ts';
 import { make, rowsOf } from './reports.ts';
 
 const DAY = { from: '2026-03-02', to: '2026-03-03' };
@@ -115,4 +116,21 @@ test('the books are exact to the cent after a half-made batch is canceled and a 
     (await reconcile(service)).checks.filter(({ ok }) => !ok),
     [],
   );
+});
+
+test('a voucher that expired is extended before it is replaced, so that what it held comes back', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { operator, started } = ledger;
+  const { service } = started;
+  const shop = await ledger.merchant();
+  await product(operator, 'SHORT', 'operator');
+  const [card] = await sell(shop, 1, 50, { productCode: 'SHORT' });
+  assert.ok(card);
+  await ledger.at('2026-03-05T09:00:00Z');
+  await ledger.close();
+  assert.equal((await showVoucher(service, card.serial)).balance.minor, 0n);
+  await assert.rejects(replaceVoucher(operator, card.serial), { code: '54' });
+  await extendVoucher(operator, card.serial, new Date('2026-06-30T23:59:59.999Z'));
+  const replacement = await showVoucher(service, await replaceVoucher(operator, card.serial));
+  assert.deepEqual([replacement.state, replacement.balance.minor], ['ACTIVE', 5_000n]);
 });

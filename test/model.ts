@@ -271,6 +271,7 @@ export class Model extends ModelState {
       if (call.until <= now || call.until <= voucher.expires) return '17';
       voucher.expires = call.until;
     } else if (call.do === 'replace') {
+      if (voucher.expires <= now) return '54';
       if (answer.code !== '00' || this.vouchers[answer.data.serial]) return false;
       const { serial } = answer.data;
       const { balance } = voucher;

@@ -213,13 +213,16 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
  * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes over
  * balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed permanently. The
  * new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
+ * One that has expired is extended first: what was taken from it as it expired goes back to it alone.
  * @returns the new serial number
- * @throws Refusal `14`, `44`
+ * @throws Refusal `14`, `44`, `54`
  */
 export async function replaceVoucher(operator: Operator, serialNumber: bigint): Promise<bigint> {
   const { service } = operator;
   let replacedBy = 0n;
-  await change(operator, serialNumber, 'voucher.replace', async (tx, { bucket }) => {
+  await change(operator, serialNumber, 'voucher.replace', async (tx, { bucket, expires_at }) => {
+    if (expires_at <= service.clock())
+      throw new Refusal('54', { message: 'Voucher expired: extend it first' });
     await holdKeyRing(tx, service.keys);
     replacedBy = await insertReplacement(service, tx, bucket, serialNumber);
     return { before: { closed: null }, after: { closed: 'REPLACED', replacedBy } };
