@@ -39,7 +39,7 @@ declare
   settlements bigint[];
   pin_counts smallint[];
   known_times timestamptz[];
-  bookings integer; -- how many rows the call should write
+  bookings integer; -- the expected number of rows
   references_used integer;
   changed integer;
   written integer;

@@ -73,7 +73,7 @@ declare
   seals bytea[];
   successors bigint[];
   is_replaced boolean;
-  updates integer; -- how many rows the call should write
+  updates integer; -- the expected number of rows
   entries integer;
   written integer;
 begin

@@ -93,7 +93,7 @@ begin
     as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
   where k.bucket = p_bucket
   on conflict do nothing;
-  -- Without a new row, another sender must have recorded the attempts. Without the bucket, nothing can be.
+  -- No new row: another sender has recorded the attempts, or the bucket is missing, which is an error.
   perform expect_rows('webhook_attempts', 0, cardinality(p_events))
   where not found and not exists (select from buckets k where k.bucket = p_bucket);
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),

@@ -199,7 +199,7 @@ begin
       and v.balance_minor > 0 and v.closed is null
     order by v.serial_number for update skip locked
   ) l;
-  -- A voucher that is locked, or that expires after its batch, gets a due date of its own.
+  -- A voucher that is locked, or that expires after its batch, gets its own due date.
   delete from voucher_expiries e where e.bucket = p_bucket and e.serial_number = any (p_serials);
   insert into voucher_expiries (bucket, serial_number, due_at)
   select v.bucket, v.serial_number, v.expires_at from vouchers v

@@ -10,9 +10,9 @@ export type { Logger };
  */
 const SECRET = ['authorization', 'pin', 'code', 'voucherCode', 'secret', 'password', 'keys', 'url'];
 
-/** The buffer of the log: lines are written in pieces of this size, */
+/** The size of the log buffer in bytes. A full buffer is written. */
 const WRITE_BYTES = 32 * 1024;
-/** and at least this often. A write for each line would cost the service a tenth of its time. */
+/** The longest delay of a line. A write for each line would cost the service a tenth of its time. */
 const FLUSH_MS = 100;
 const LAST_FLUSH_MS = 1_000;
 
@@ -47,7 +47,7 @@ function standardError(): DestinationStream {
   return process.stderr.isTTY ? forPeople(destination) : destination;
 }
 
-/** @param destination takes text, and can be flushed */
+/** Formats log lines for people. @param destination accepts text, and can be flushed */
 function forPeople(destination: ReturnType<typeof pino.destination>): DestinationStream {
   const write = (text: string) => void destination.write(readableLines(text));
   return Object.assign({ write }, { flush: (done: () => void) => destination.flush(done) });

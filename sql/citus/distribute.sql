@@ -2,7 +2,7 @@
 -- on the coordinator, in one transaction, after all migrations (docs/how-to/citus.md). `scrip.bucket_count`
 -- holds the number of buckets.
 --
--- A bucket is an integer whose hash belongs to a shard of its own. There are as many shards as buckets; a
+-- A bucket is an integer whose hash belongs to its own shard. There are as many shards as buckets; a
 -- shard can be moved but never split. Existing rows move to their buckets: vouchers by their serial number,
 -- with their journal rows, updates and deliveries; claims by their reference; all other rows by their
 -- merchant.
@@ -124,8 +124,8 @@ from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates'
   'webhook_deliveries', 'webhook_attempts']) as t;
 
 -- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
--- that they share are on every worker. All other functions work on tables of the coordinator. So do the two
--- that sweep and correct.
+-- that they share are on every worker. All other functions work on tables of the coordinator, including the
+-- two that sweep and correct.
 do $$
 declare
   f record;

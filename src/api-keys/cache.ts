@@ -44,10 +44,11 @@ type Cache = {
   checking: Promise<void> | undefined;
 };
 
-/** Up to this age an entry is used without a check, */
+/** Up to this age, an entry is used without a check. */
 const FRESH_MS = 300;
 /**
- * and up to this age while newer changes are being read. The limit leaves a fifth of the second for the read.
+ * Up to this age, an entry is used while newer changes are being read, which leaves a fifth of the second for
+ * the read.
  */
 const USABLE_MS = 800;
 /** Far more keys than call one process. Above this number, the oldest is removed and looked up again. */

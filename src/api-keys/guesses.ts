@@ -17,7 +17,8 @@ import { dayOf, markBlocked } from './cache.ts';
 const GUESSES_MAX = 50;
 const GUESS_SHARE_MAX = 0.02;
 /**
- * The interval at which guesses within the share are logged, since calls of all kinds permit more guesses.
+ * Guesses within the share are logged each time their number passes a multiple of this. A key can make many,
+ * since calls of all kinds permit more guesses.
  */
 const WARN_EVERY = 500;
 /**

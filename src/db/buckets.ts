@@ -25,7 +25,7 @@ export type Buckets = {
   ofReference(merchantId: number, operation: string, reference: string): number;
 };
 
-/** @param all the buckets by position; `[0]` on one server */
+/** Returns these buckets with their functions. @param all by position; `[0]` on one server */
 export function bucketsOf(all: readonly number[]): Buckets {
   const at = (position: number) => all[position % all.length] as number;
   return {

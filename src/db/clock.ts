@@ -47,7 +47,7 @@ export async function restoreClock(url: string): Promise<boolean> {
   }
 }
 
-/** @param url of the schema's owner */
+/** Makes the clock of a database movable. @param url of the schema's owner */
 export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);
   await owner.query({ text: MOVED, values: [] });

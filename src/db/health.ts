@@ -50,7 +50,7 @@ export class Health {
     this.#isPatient = isPatient;
   }
 
-  /** @throws while the server is away, so that no statement waits for it */
+  /** Throws while the server is away, so that no statement waits for it. */
   check(): void {
     if (this.#awaySince !== undefined && !this.#isPatient) throw silence();
   }

@@ -34,7 +34,7 @@ join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
 order by b.bucket`;
 }
 
-/** A bucket moved while it was read. Repeating the read sees all of it (`retrying`). */
+/** A bucket moved while it was read. A repeated read is complete (`retrying`). */
 class BucketMoved extends Error {
   readonly code = '40001';
 }

@@ -15,7 +15,7 @@ function withLimits<Schema extends TSchema>(schema: Schema, limits: object): Sch
 
 /** The largest amount in whole major units in a call for a voucher, in any currency. */
 const AMOUNT_MAX = 90_071_992_547_409;
-/** The highest limit of a product. */
+/** The highest quantity limit that a product can have. */
 const QUANTITY_MAX = 5_000_000;
 const REFERENCE_LENGTH = { minLength: 1, maxLength: 100 };
 const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f-\\u009f]+$';

@@ -41,9 +41,9 @@ const DIALECTS = [VARIANT_A, VARIANT_B];
 /** The parts of the server that are printed at its start, each with its title and path. */
 export const SERVED: readonly { readonly title: string; readonly prefix: string }[] = DIALECTS;
 
-/** The time limit for receiving a whole request, head and body, */
+/** The time limit for receiving a whole request, head and body. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** and the interval of its check. Node's default, half a minute, would extend the limit to sixty seconds. */
+/** How often that limit is checked. Node's default, half a minute, would extend it to sixty seconds. */
 const REQUEST_CHECK_MS = 1_000;
 /**
  * Longer than load balancers keep an idle connection (60 s). They close it first, and never send a request

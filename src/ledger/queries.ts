@@ -33,9 +33,7 @@ export type AccountKind =
   | 'UNCLAIMED'
   | 'BREAKAGE';
 
-/**
- * @param merchantId 0 for the operator's accounts
- */
+/** Finds the number of an account. @param merchantId 0 for the operator's accounts */
 export function findAccount(merchantId: number, currency: string, kind: AccountKind): Sql {
   return sql`
 select id from accounts

@@ -132,7 +132,7 @@ select m.*, p.code as product from merchants m join products p on p.id = m.defau
 const wordsOf = (text: string) =>
   `to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
 
-/** @param name the beginnings of words of the name, in any case; null for all */
+/** Lists merchants. @param name beginnings of words of the name, in any case; null for all */
 export function listMerchantRowsAfter(after: number, limit: number, name: string | null): Sql {
   if (name === null)
     return sql`
@@ -163,7 +163,7 @@ update merchants set permissions = case
 where id = ${id} returning id`;
 }
 
-/** @param at null: ends the suspension; a merchant that is already suspended keeps its date */
+/** Suspends a merchant, unless it already is suspended. @param at null: ends the suspension */
 export function setSuspended(id: number, at: Date | null): Sql {
   return sql`
 update merchants set suspended_at = case

@@ -59,7 +59,7 @@ from pg_stat_archiver`;
 export const LAST_CLOSE: Sql = sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`;
 
-/** Before the first close: the beginning of the first day of the books. */
+/** The age of the last close; before the first close, the age of the first day of the books. */
 export const CLOSED_UNTIL: Sql = sql`
 select extract(epoch from now() - coalesce((select max(ends_at) from book_closings),
   (select min(starts_at) from book_days)))::float8 as seconds`;

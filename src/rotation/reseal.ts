@@ -58,7 +58,7 @@ async function resealBucket(service: Service, bucket: number, onProgress: OnProg
     await retrying(() =>
       db.transaction(async (tx) => {
         await holdKeyRing(tx, keys);
-        // A voucher must never return to an older key. Another rotation has a run of its own.
+        // A voucher must never return to an older key. Another rotation has its own run.
         if (keys.current !== target)
           throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
         if (due.length > 0) await tx.query(resealVouchers(bucket, resealed(service, due)));

@@ -45,7 +45,7 @@ type Request = {
 
 type Row = {
   readonly ord: number;
-  /** As for a redemption. */
+  /** The outcomes have the meaning that they have for a redemption. */
   readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
   readonly id: string;
   readonly occurred_at: Date;

@@ -83,7 +83,7 @@ async function findByKeys({ readDb, keys, clock }: Service, codeKeys: string[]):
   return rows.map((row) => toFound(keys, row));
 }
 
-/** @param code 12 digits */
+/** Finds a voucher by its code. @param code 12 digits */
 export function findByCode(service: Service, code: string): Promise<FoundVoucher[]> {
   return findByKeys(service, keysOf(service.keys, code));
 }

@@ -52,7 +52,7 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
 };
 
-/** @returns the document, as plain JSON */
+/** Returns the document as plain JSON. */
 export function describeApi({ title, description, prefix, operations }: DescribedApi): Json {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations) {
