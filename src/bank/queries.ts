@@ -35,7 +35,7 @@ export function findFile(digest: Buffer): Sql {
   return sql`select id, imported_at from bank_files where digest = ${digest}`;
 }
 
-/** Returns those of some references under which an account already has entries. */
+/** Returns the references under which an account already has entries, out of a list. */
 export function listKnownReferences(account: string, references: readonly string[]): Sql {
   return sql`
 select entry_reference from bank_entries where account = ${account}

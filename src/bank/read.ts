@@ -13,7 +13,7 @@ export type Mapping = {
   readonly date: string;
   readonly dateFormat: 'YYYY-MM-DD' | 'DD.MM.YYYY' | 'DD/MM/YYYY' | 'MM/DD/YYYY';
   readonly amount: string;
-  /** The decimal separator. Of point and comma, the other one may separate thousands. */
+  /** The decimal separator: point or comma. The other of the two may separate thousands. */
   readonly decimal: '.' | ',';
   /** The columns that are searched for references. */
   readonly texts: readonly string[];
@@ -282,7 +282,7 @@ function text(node: Node, ...path: readonly string[]): string | undefined {
   return typeof found === 'string' && found !== '' ? found : undefined;
 }
 
-/** Earlier versions have the code as text. */
+/** Earlier versions give the code as the text of the element. */
 const status = (entry: Node) => text(entry, 'Sts', 'Cd') ?? text(entry, 'Sts');
 
 const dayOf = (node: Node | undefined) => {

@@ -29,8 +29,8 @@ order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, produc
 
 /**
  * Opens a cursor over the rows of an interval, in the order of time and id. An id begins with the time at
- * which it was made, at most an hour from the time stamp. Account numbers of reserves begin at 5,000,000,000,
- * those of vouchers at 10,000,000,000.
+ * which it was made, which is at most an hour from the row's timestamp. Account numbers of reserves begin at
+ * 5,000,000,000, those of vouchers at 10,000,000,000.
  * @param merchantId returns only rows on this merchant's float and settlement account; null: all rows
  * @param byAccount returns only rows on floats and settlement accounts, account by account
  */

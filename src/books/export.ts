@@ -112,7 +112,7 @@ const GL_HEADER = [
   'closingHash',
 ];
 
-/** @throws Unmapped before anything is written */
+/** Writes the general ledger. @throws Unmapped before anything is written */
 async function* writeGl(
   tx: Queries,
   days: readonly ClosedDay[],

@@ -157,7 +157,7 @@ export class PlainText {
   }
 }
 
-/** How amounts of a currency are written, as hledger has it declared: with a decimal mark in any case. */
+/** Returns the format of a currency's amounts, as hledger expects it: always with a decimal mark. */
 function formOf(currency: string): string {
   const zero = amountText(0n, currency);
   return zero.includes('.') ? zero : `${zero}.`;

@@ -25,8 +25,8 @@ const REST_MS = 250;
 const MINUTE_MS = 60_000;
 
 /**
- * The shortest interval that is sealed, except at the end of a day. Each seal also reads the hour before and
- * the hour after its interval.
+ * The shortest interval that is sealed, except at the end of a day. A seal also reads the hour before and the
+ * hour after its interval.
  */
 const SEAL_MIN_MS = 4 * SLICE_MS;
 
@@ -43,8 +43,8 @@ export function sealableUntil({ now, passed_at, grace_minutes }: Books): Date {
 }
 
 /**
- * The number of marks in a row. The third mark proves that all transactions before the first one have ended,
- * unless one is still running.
+ * The number of marks in a row. By the third mark, all transactions before the first one have ended, unless
+ * one of them is still running.
  */
 const MARKS = 3;
 

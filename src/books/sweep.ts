@@ -15,7 +15,7 @@ import {
   sweepVouchers,
 } from './days.queries.ts';
 
-/** The vouchers of one transaction: few enough that no till waits for it noticeably. */
+/** The number of vouchers in one transaction. It is small, so that a till never waits long. */
 const CHUNK = 500;
 /** The number of batches that are listed at a time. */
 const BATCHES = 100;

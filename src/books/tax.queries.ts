@@ -97,7 +97,7 @@ export type VatRow = {
 };
 
 /**
- * Sums what was issued, redeemed and expired of each product on closed days, by the treatment of each day.
+ * Sums the issued, redeemed and expired amounts of each product on closed days, by the treatment of each day.
  */
 export function sumVat(from: string, to: string): Sql {
   return sql`

@@ -11,7 +11,7 @@ import {
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
-/** The work of a task. `stopping` becomes true when the worker has to stop: long work can end early. */
+/** The work of a task. `stopping` becomes true when the worker has to stop. Long work then ends early. */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
 
 /** Work that runs on a schedule. `match` is a crontab pattern in UTC. One free process runs it each time. */
@@ -28,7 +28,7 @@ const CONCURRENCY = 4;
 const POLL_MS = 1_000;
 /** The interval of the search for work that a dead worker left. */
 const SWEEP_MS = 2_000;
-/** The time after which a queue that gives up is abandoned. Its jobs or the database may never answer. */
+/** The time after which a queue that gives up is abandoned. Its jobs and the database may never answer. */
 const GIVE_UP_MS = 5_000;
 /** The delay before a stopped queue is started again. */
 const RESTART_MS = 500;

@@ -184,7 +184,7 @@ export type Position = readonly (string | number)[];
 
 const DIGEST_LENGTH = 12;
 
-/** Returns a digest of a list and its filters, to which a cursor belongs. */
+/** Returns the digest of a list and its filters. A cursor is valid only for the same digest. */
 function digestOf(list: string, filters: object): string {
   return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(
     0,
@@ -192,7 +192,7 @@ function digestOf(list: string, filters: object): string {
   );
 }
 
-/** Returns the cursor for the position of a list. */
+/** Returns a cursor that continues after a position of a list. */
 export function writeCursor(list: string, filters: object, position: Position): string {
   return Buffer.from(JSON.stringify([digestOf(list, filters), ...position])).toString('base64url');
 }

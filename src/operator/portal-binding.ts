@@ -31,8 +31,8 @@ type Binding = {
   readonly path: string;
   readonly roles: readonly PortalRole[];
   /**
-   * The thing that the operation names by an id. `of` returns its merchant, or undefined if it does not
-   * exist.
+   * The subject of the operation, which is named by an id. `of` returns its merchant, or undefined if it does
+   * not exist.
    */
   readonly owner?: {
     readonly noun: string;

@@ -25,8 +25,8 @@ import { users } from './users.ts';
 import { webhooks } from './webhooks.ts';
 
 /**
- * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant. For
- * the things of another merchant, the answer is the same as for things that do not exist.
+ * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.
+ * Anything that belongs to another merchant seems not to exist.
  */
 
 const ofBatch = {
@@ -142,7 +142,7 @@ const ownChanges = operation({
   roles: ['owner', 'viewer'],
   async run(caller, input) {
     const page = await audits.list.run(caller, { ...input, subject: `merchant ${ownIdOf(caller)}` });
-    // The merchant does not learn from where the operator works.
+    // The merchant does not see the origin of an operator's changes.
     const items = page.items.map(({ origin: _origin, hash: _hash, actorId: _actorId, ...entry }) => entry);
     return { ...page, items };
   },

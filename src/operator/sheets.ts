@@ -34,7 +34,7 @@ import { notFound, Problem } from './problem.ts';
  */
 const VOUCHERS_MAX = 10_000;
 const HOUR_MS = 3_600_000;
-/** Long enough to print on the next working day, but not permanent access to the codes. */
+/** Long enough to print on the next working day, but no lasting access to the codes. */
 const VALID_MS = 24 * HOUR_MS;
 const LISTED_MAX = 50;
 /** The number of sheets drawn at the same time. Each takes a core. */

@@ -32,8 +32,8 @@ import {
 } from './sessions.ts';
 
 /**
- * Signing in takes a password, then a second factor. If an address or its password is wrong, the answer and
- * its delay are the same in both cases.
+ * Signing in takes a password, then a second factor. Whether the address or the password is wrong, the answer
+ * and its delay are the same.
  */
 
 /** The time allowed for the second factor. */

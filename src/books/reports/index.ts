@@ -50,7 +50,10 @@ export function findReport(name: string): Kind | undefined {
   return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
 }
 
-/** @throws Refusal `30` for a section that the report does not have */
+/**
+ * Returns the tables of one section, or all.
+ * @throws Refusal `30` for a section that the report does not have
+ */
 function selectSection(tables: readonly Table[], section: string | undefined): readonly Table[] {
   if (section === undefined) return tables;
   const found = tables.filter((table) => table.section === section);
