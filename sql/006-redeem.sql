@@ -3,10 +3,10 @@
 -- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
 -- merchant, the key of the code, the key of the PIN, the amount in ten-thousandths of a major unit, the
 -- reference or null, the id of the new transaction. p_claimed: the ids were claimed before the call (on
--- several shards: 008-claims.sql). Out: a row for each request: its position, the outcome, and, for `ok` and
--- `replay`, the transaction. The outcome is `ok`, `replay`, a status code, or one of two that the service
--- resolves before it asks again: `account` (there is no settlement account yet) and `void` (another request
--- has taken the claim over).
+-- several shards: 008-claims.sql).
+-- Out: a row for each request: its position, the outcome, and, for `ok` and `replay`, the transaction. The
+-- outcome is `ok`, `replay`, a status code, or one of two that the service resolves before it asks again:
+-- `account` (there is no settlement account yet) and `void` (another request has taken the claim over).
 --
 -- It locks, decides, then writes. Each statement sees everything that was committed before it began, so
 -- decisions after the locks use the newest rows. Every function that locks several vouchers locks them in the

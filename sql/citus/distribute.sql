@@ -124,8 +124,8 @@ from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates'
   'webhook_deliveries', 'webhook_attempts']) as t;
 
 -- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
--- that they share are on every worker. All other functions work on tables of the coordinator, including the
--- two that sweep and correct.
+-- that they share are on every worker. All other functions work on tables of the coordinator, including
+-- book_voucher and sweep_vouchers.
 do $$
 declare
   f record;
