@@ -123,7 +123,8 @@ const guesses: Operation<Guess, void, void> = {
 };
 
 /**
- * Blocks the key if it has guessed too often, by the count of all processes. @returns whether it is blocked
+ * Blocks the key if it has guessed too often, by the count of all processes.
+ * @returns whether it is blocked
  */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);

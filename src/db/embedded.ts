@@ -63,8 +63,8 @@ export function listEmbeddedBackups(path: string): Promise<Backup[]> {
 type Examine = Restoring['examine'];
 
 /**
- * Restores a backup into a data folder that is not in use. @throws StartError, one line; what `examine`
- * throws
+ * Restores a backup into a data folder that is not in use.
+ * @throws StartError, one line; what `examine` throws
  */
 export function restoreEmbedded(
   from: string,

@@ -59,9 +59,9 @@ const HOLD_MS = 50;
  * wait for answers may have sent more requests after that one. They are not accepted, since their answers
  * could not be sent.
  *
- * Answers are held back while the server stops listening. A client that waits for an answer does not connect,
- * and the system resets connections that are opened at that moment. Connections without any data, which
- * browsers open in advance, are then closed.
+ * Answers are held back while the server stops listening. A client that waits for an answer opens no new
+ * connection, and the system would reset one that is opened at that moment. Connections without any data,
+ * which browsers open in advance, are then closed.
  *
  * Call this before any other hook is added: requests that are not accepted must not reach other hooks.
  * @param graceMs how long the server drains; it stops earlier if no connection is left

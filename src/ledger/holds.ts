@@ -34,8 +34,8 @@ type Hold = {
 class Uncovered extends Error {}
 
 /**
- * Moves the amount of an activation out of the float, once for each id. @returns false if the float is too
- * low
+ * Moves the amount of an activation out of the float, once for each id.
+ * @returns false if the float is too low
  */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;

@@ -30,7 +30,7 @@ export const EVER: Since = { day: null, at: '-infinity', id: '00000000-0000-0000
  * One statement for each check, over the whole database or over later rows. Each returns the number of
  * checked rows, and examples of differences as JSON, or null. Each statement reads its tables once or twice
  * completely and joins them by hash, whatever their size. Amounts are text in minor units, since wrong ones
- * can have any size. Examples are not sorted: to sort them, the planner would walk an index.
+ * can have any size. Examples are not sorted: sorting would make the planner walk an index.
  *
  * On several shards there is no common snapshot. Data that changes while the tills run is compared within a
  * bucket (joined by it, without a union), because a shard answers from a single snapshot. Data that spans

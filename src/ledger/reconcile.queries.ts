@@ -80,7 +80,7 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   // One row moves one amount between two accounts, so it balances by itself if both accounts exist, have the
   // kinds that its own kind allows, and belong to its currency and its merchant. An activation is paid from
   // the reserve of its batch or, if the batch has none, from the float (on several shards, the transit
-  // account). voucher-balances finds vouchers that do not exist.
+  // account). The check voucher-balances finds unknown vouchers.
   'journal-entries': ({ since }) => sql`
 select (
     select count(*) from journal where id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz

@@ -35,8 +35,8 @@ export type Reconciliation = {
 
 /**
  * On several shards, rows with an older stamp are visible on all of them. A stamp may be 150 seconds old when
- * it is booked (sql/005-rules.sql), and a worker commits the transactions that it had prepared a minute after
- * it is back.
+ * it is booked (sql/005-rules.sql). After a failure, a worker commits its prepared transactions a minute
+ * after it is back.
  */
 const QUIET_MS = 300_000;
 

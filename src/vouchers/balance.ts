@@ -62,9 +62,9 @@ type BalanceRow = {
 type Row = BalanceRow | RefusalCode;
 
 /**
- * Reads all vouchers without a lock, then checks those under a lock that this did not return. Both belong to
- * one turn of a voucher. If the read did not wait until the previous guess was counted, a thousand
- * simultaneous guesses would all be compared.
+ * First reads all vouchers without a lock. Those that this does not return are then checked under a lock.
+ * Both steps are in the same turn of a voucher: the next guess is compared only after the previous one was
+ * counted, so a thousand simultaneous guesses gain nothing.
  */
 const balances: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,

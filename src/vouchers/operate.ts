@@ -92,7 +92,8 @@ type Entry = {
 };
 
 /**
- * Returns a voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete
+ * Returns a voucher by its serial number.
+ * @throws Refusal `14` if it is unknown, or its batch is not complete
  */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
@@ -148,7 +149,8 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 }
 
 /**
- * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked. @throws Refusal `14`, `44`
+ * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked.
+ * @throws Refusal `14`, `44`
  */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
@@ -212,8 +214,8 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
 /**
  * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes over
  * balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed permanently. The
- * new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
- * One that has expired is extended first: what was taken from it as it expired goes back to it alone.
+ * new voucher belongs to the same batch: the merchant gets its code by downloading the batch. An expired
+ * voucher must be extended first, since its expired amount can only be given back to the voucher itself.
  * @returns the new serial number
  * @throws Refusal `14`, `44`, `54`
  */
