@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { streamTransactions } from '../src/books/reports/transactions.ts';
+import { exportBooks } from '../src/books/export.ts';
+import { reportCsv, streamTransactions } from '../src/books/reports/transactions.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
@@ -134,6 +135,32 @@ async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise
   );
 }
 
+/** The numbers of float statements. */
+async function proveNumbers(t: TestContext, { ledger, shop }: Played): Promise<void> {
+  const { service } = ledger.started;
+
+  await t.test('a float statement of closed days has a number: the one of camt.053 for a day', async () => {
+    const of = async (from: string, to: string) => make(service, 'R6', { from, to, merchantId: shop });
+    const month = await of(WHOLE.from, WHOLE.to);
+    const number = `20260302-20260305-FLOAT-${shop}-USD`;
+    assert.deepEqual(
+      month.tables.map((table) => table.number),
+      [number],
+    );
+    const [head = '', line = ''] = reportCsv(month, 'standard').split('\r\n');
+    assert.equal(line.split(',')[head.split(',').indexOf('number')], number);
+    const [day] = (await of('2026-03-03', '2026-03-04')).tables;
+    let camt = '';
+    const wanted = { format: 'camt053', from: '2026-03-03', to: '2026-03-04', merchantId: shop } as const;
+    await exportBooks(service, wanted, async (piece) => {
+      camt += piece;
+    });
+    assert.ok(camt.includes(`<Stmt><Id>${day?.number}</Id>`));
+    const [open] = (await of('2026-03-05', '2026-03-07')).tables;
+    assert.equal(open?.number, undefined);
+  });
+}
+
 /** The reports of single merchants: their floats and settlements. */
 async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
   const { service } = ledger.started;
@@ -195,6 +222,7 @@ test('the reports of four days with every kind of entry equal those computed by 
   await proveBalances(t, played);
   await proveLiability(t, played);
   await proveMerchants(t, played);
+  await proveNumbers(t, played);
 
   await t.test('the transactions of a merchant are complete, with masked codes', async () => {
     const lines = [];

@@ -19,6 +19,7 @@ export const REPORTS = [
 export type Cell = string | number | null | { readonly amount: string };
 export type Table = {
   readonly section?: string;
+  readonly number?: string;
   readonly currency: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Cell[])[];

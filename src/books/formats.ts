@@ -128,7 +128,7 @@ export function beginStatement(
   const id = accountId(account);
   return [
     opening('Stmt'),
-    text('Id', `${compact(day)}-${id}`),
+    text('Id', statementNumber(day, day, account)),
     text('ElctrncSeqNb', String(number)),
     text('CreDtTm', closedAt.toISOString()),
     element('FrToDt', text('FrDtTm', startsAt.toISOString()), text('ToDtTm', endsAt.toISOString())),
@@ -146,8 +146,16 @@ export function beginStatement(
 
 export const endStatement: Xml = '</Stmt>\n';
 
+/** Returns the number of a statement, such as `20260101-20260131-FLOAT-5-USD`, or `20260101-FLOAT-5-USD`. */
+export function statementNumber(firstDay: string, lastDay: string, account: Owned): string {
+  const days = [...new Set([firstDay, lastDay])].map(compact);
+  return [...days, accountId(account)].join('-');
+}
+
+type Owned = Pick<Account, 'kind' | 'merchantId' | 'currency'>;
+
 /** Returns an account id such as `FLOAT-5-USD`. */
-function accountId({ kind, merchantId, currency }: Account): string {
+function accountId({ kind, merchantId, currency }: Owned): string {
   return `${kind}-${merchantId}-${currency}`;
 }
 

@@ -90,8 +90,8 @@ function print(made: Report): void {
   const { report: number, name, from, to, zone, state, closingHash, madeAt, sign } = made;
   say(`${number} ${name}: ${from} to ${to} (exclusive), ${zone}, ${state}; amounts are ${sign}`);
   say(`made ${madeAt.toISOString()}${closingHash === null ? '' : `, closing ${closingHash}`}`);
-  for (const { section, currency, columns, rows } of made.tables) {
-    say([section, currency].filter(Boolean).join(', '));
+  for (const { section, currency, number: statement, columns, rows } of made.tables) {
+    say([section, currency, statement].filter(Boolean).join(', '));
     printTable(
       columns,
       rows.map((row) => row.map((cell) => String(plain(cell) ?? ''))),

@@ -148,7 +148,9 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
       {shown.map((table) => (
         <Panel
           key={`${table.section} ${table.currency}`}
-          title={[table.section && word(table.section), table.currency].filter(Boolean).join(' · ')}
+          title={[table.section && word(table.section), table.currency, table.number]
+            .filter(Boolean)
+            .join(' · ')}
         >
           <Rows
             items={itemsOf(table)}

@@ -59,6 +59,8 @@ export type Table = {
   /** The name of the section, if the report has several. */
   readonly section?: string;
   readonly currency: string;
+  /** The number of a statement of closed days. */
+  readonly number?: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 };

@@ -1,3 +1,5 @@
+import { dayBefore } from '../export.rows.ts';
+import { statementNumber } from '../formats.ts';
 import {
   listBalancesAt,
   listBankReferences,
@@ -43,9 +45,12 @@ type FloatLine = {
   readonly amount_minor: bigint;
 };
 
-/** R6: the lines on a merchant's floats in the order of time, with the balance after each. */
+/**
+ * R6: the lines on a merchant's floats in the order of time, with the balance after each. A statement of
+ * closed days has a number, which names its days and its float: that of one day is its number in camt.053.
+ */
 export const floatStatement: Maker = async (scope) => {
-  const { tx, startsAt, endsAt } = scope;
+  const { tx, startsAt, endsAt, isClosed, from, to } = scope;
   const merchantId = requireMerchantOf(scope);
   const openings = await openingOf(scope, merchantId, 'FLOAT');
   const lines = await tx.query<FloatLine>(listFloatLines(merchantId, startsAt, endsAt));
@@ -67,8 +72,10 @@ export const floatStatement: Maker = async (scope) => {
       balance += line.amount_minor;
       return row(line.occurred_at, line.kind, line);
     });
+    const account = { kind: 'FLOAT', merchantId, currency };
     return {
       currency,
+      ...(isClosed && { number: statementNumber(from, dayBefore(to), account) }),
       columns: ['time', 'transactionId', 'kind', 'reference', 'bankReference', 'amount', 'balance'],
       rows: [opening, ...own, row(endsAt, 'closing')],
     };

@@ -128,12 +128,14 @@ export function reportCsv(made: Report, style: CsvStyle): string {
   const head = (table: Table) => [
     ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
     ...[table.section ?? null, table.currency],
+    ...(table.number === undefined ? [] : [table.number]),
   ];
   let columns = '';
   return made.tables
     .map((table) => {
-      const own = table.columns.join();
-      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...table.columns]];
+      const named = table.number === undefined ? table.columns : ['number', ...table.columns];
+      const own = named.join();
+      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
       columns = own;
       return csvText([...header, ...table.rows.map((row) => [...head(table), ...row])], style);
     })
