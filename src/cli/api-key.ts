@@ -38,10 +38,14 @@ export function registerApiKey(program: Command): void {
     .requiredOption('--merchant <id>', 'the merchant')
     .option(
       '--scope <permission>',
-      `a permission that the key has, of those of the merchant (repeatable; default: all): ${PERMISSIONS.join(', ')}`,
+      `one of the merchant's permissions, which the key gets (repeatable; default: all): ${PERMISSIONS.join(', ')}`,
       repeat,
     )
-    .option('--network <cidr>', 'a network that it may be used from (repeatable; default: anywhere)', repeat)
+    .option(
+      '--network <cidr>',
+      'a network from which the key may be used (repeatable; default: anywhere)',
+      repeat,
+    )
     .option('--expires <date>', 'the last day on which it works (UTC), or a date and time')
     .option('--json', 'print JSON')
     .action(create);
@@ -55,7 +59,7 @@ export function registerApiKey(program: Command): void {
   key
     .command('revoke [keyId]')
     .description('end a key: within a second no process accepts it')
-    .option('--merchant <id>', 'its merchant; enough where the merchant has one key only')
+    .option('--merchant <id>', 'its merchant; enough if the merchant has only one key')
     .option('--key <keyId>', 'the key, instead of the argument')
     .option('--json', 'print JSON')
     .action(revoke);
@@ -68,9 +72,11 @@ export function registerApiKey(program: Command): void {
   key.command('show <keyId>').description('show a key').option('--json', 'print JSON').action(show);
   key
     .command('limit <keyId>')
-    .description('limit the rate of its calls (97), in each process; without --per-second, remove the limit')
+    .description(
+      'limit the rate of calls with a key (97), in each process; without --per-second, remove the limit',
+    )
     .option('--per-second <count>', 'calls per second on average')
-    .option('--burst <count>', 'calls at once (default: those of a second)')
+    .option('--burst <count>', 'calls at once (default: the same as --per-second)')
     .option('--json', 'print JSON')
     .action(limit);
   key

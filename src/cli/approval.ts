@@ -20,7 +20,7 @@ type Json = { json?: boolean };
 export function registerApproval(program: Command): void {
   const approval = program
     .command('approval')
-    .description('operations that one person proposed and another one approves');
+    .description('operations that one person proposes and another approves');
   approval
     .command('list')
     .description('list approvals, newest first')
@@ -93,7 +93,7 @@ type Options = { json?: boolean; approvalMode?: string; approvalAmount?: string;
 export function registerSettings(program: Command): void {
   const settings = program
     .command('settings')
-    .description('settings that are changed while the service runs');
+    .description('settings that can be changed while the service runs');
   settings
     .command('show')
     .description('show the settings')

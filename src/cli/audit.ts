@@ -11,10 +11,10 @@ type Json = { json?: boolean };
 export function registerAudit(program: Command): void {
   const audit = program
     .command('audit')
-    .description('the record of all changes by operators, a chain that cannot be edited unnoticed');
+    .description('the record of all changes by operators, a chain in which every edit is noticed');
   audit
     .command('list')
-    .description('list the newest changes, newest first')
+    .description('list changes by operators, newest first')
     .option('--subject <subject>', 'only those of this subject, such as "merchant 5"')
     .option('--actor <name>', 'only those by this actor')
     .option('--actor-kind <kind>', `only those by a ${KINDS.join(', ')}`)
@@ -26,13 +26,13 @@ export function registerAudit(program: Command): void {
     .action(list);
   audit
     .command('break-glass')
-    .description('list what was done alone with --break-glass in the last seven days')
+    .description('list operations of the last seven days that one person did with --break-glass')
     .option('--json', 'print JSON')
     .action(breakGlass);
   audit
     .command('head')
     .description(
-      'print the hash of the newest change: once it is published, nothing before it can be rewritten unnoticed',
+      'print the hash of the newest change; once it is published, rewriting an earlier change is noticed',
     )
     .option('--json', 'print JSON')
     .action(head);
@@ -41,7 +41,7 @@ export function registerAudit(program: Command): void {
     .description('prove that no change was edited, removed, moved or inserted; exit status 1 if one was')
     .option(
       '--head <hash>',
-      'a published head: also finds a chain that was rewritten with the key ring, or an older state put back',
+      'a published head; with it, a chain rewritten with the key ring, or an older state put back, is found too',
     )
     .option('--json', 'print JSON')
     .action(verify);

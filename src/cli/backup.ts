@@ -159,8 +159,8 @@ export function registerRestore(program: Command): void {
       'restore a backup, with the log that was archived since, into the data folder; stop Scrip first',
     )
     .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
-    .option('--to <time>', 'leave out what was committed after this time (default: restore everything)')
-    .option('--replace', 'replace a database in the data folder, which is kept beside it')
+    .option('--to <time>', 'leave out transactions committed after this time (default: restore everything)')
+    .option('--replace', 'replace the database in the data folder, which is kept next to the new one')
     .option('--no-archive', 'restore the backup only, without the archived log')
     .option('--json', 'print JSON')
     .action(run);

@@ -23,14 +23,14 @@ export function addLists(bank: Command): void {
     .command('entries')
     .description('list entries of the bank, newest first, and what they are matched with')
     .option('--account <name>', 'only those of this bank account')
-    .option('--open', 'only those that are not matched as a whole')
+    .option('--open', 'only those that are not fully matched')
     .option(...limit)
     .option('--json', 'print JSON')
     .action(entries);
   bank
     .command('movements')
-    .description('list what the books say that the bank is to show, newest first')
-    .option('--open', 'only those that are not matched as a whole')
+    .description('list the movements that the bank should show, newest first')
+    .option('--open', 'only those that are not fully matched')
     .option(...limit)
     .option('--json', 'print JSON')
     .action(movements);

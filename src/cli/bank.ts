@@ -30,12 +30,12 @@ const SHOWN_MAX = 50;
 type Json = { json?: boolean };
 
 export function registerBank(program: Command): void {
-  const bank = program.command('bank').description('statements of your bank, and what they say of the books');
+  const bank = program.command('bank').description('statements of your bank, matched with the books');
   bank
     .command('account <name>')
     .description('name one of your bank accounts')
-    .requiredOption('--currency <code>', 'its currency, which stays')
-    .option('--own <amount>', 'your own money in it, of which the books know nothing (default: 0)')
+    .requiredOption('--currency <code>', 'its currency, which cannot be changed')
+    .option('--own <amount>', 'your own money in it, which is not in the books (default: 0)')
     .option('--json', 'print JSON')
     .action(account);
   bank
@@ -47,7 +47,7 @@ export function registerBank(program: Command): void {
   addLists(bank);
   bank
     .command('import <file>')
-    .description('import a statement: as a whole, or nothing of it')
+    .description('import a statement, as a whole or not at all')
     .requiredOption('--account <name>', 'the bank account')
     .requiredOption('--format <format>', 'camt053 or csv')
     .option('--mapping <name>', 'csv: how its columns are read')
@@ -56,15 +56,15 @@ export function registerBank(program: Command): void {
     .action(importFile);
   bank
     .command('match')
-    .description('match what is exact, and suggest the rest; or match by hand one entry with one or several')
-    .option('--accept', 'match what is suggested too')
+    .description('match entries that fit exactly, and suggest others; or match by hand')
+    .option('--accept', 'match the suggestions too')
     .option('--entry <id>', 'by hand: an entry of the bank; may be repeated', repeat)
     .option('--movement <transactionId>', 'by hand: a movement of the books; may be repeated', repeat)
     .option('--json', 'print JSON')
     .action(match);
   bank
     .command('unmatch <entry>')
-    .description('undo what an entry was matched with')
+    .description('undo the match of an entry')
     .option('--json', 'print JSON')
     .action(undo);
 }
@@ -74,9 +74,9 @@ function addMapping(bank: Command): void {
     .command('mapping <name>')
     .description("save how the columns of a bank's CSV are read")
     .requiredOption('--date <column>', 'the day on which the bank booked')
-    .requiredOption('--amount <column>', 'the amount, negative for what was paid')
-    .requiredOption('--text <column>', 'a text in which references stand; may be repeated', repeat)
-    .option('--entry-reference <column>', "the bank's own reference of an entry")
+    .requiredOption('--amount <column>', 'the amount, negative for payments')
+    .requiredOption('--text <column>', 'a text that contains references; may be repeated', repeat)
+    .option('--entry-reference <column>', "the bank's reference for the entry")
     .option('--date-format <format>', 'YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY', 'YYYY-MM-DD')
     .option('--decimal <sign>', 'point or comma', 'point')
     .option('--delimiter <sign>', 'comma, semicolon or tab', 'comma')

@@ -41,7 +41,7 @@ type Options = {
 export function addExport(batch: Command): void {
   batch
     .command('export <transactionId>')
-    .description('write the codes and PINs of a completed batch for print; every export is recorded')
+    .description('write the codes and PINs of a completed batch for the printer; every export is recorded')
     .requiredOption('--format <format>', 'csv, or pdf: a sheet of cards')
     .option(
       '--out <file>',
@@ -50,7 +50,7 @@ export function addExport(batch: Command): void {
     .option('--force', 'overwrite the file')
     .option(
       '--font <file>',
-      'pdf: a TrueType or OpenType font for names, where the built-in fonts lack their letters',
+      'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);

@@ -46,7 +46,7 @@ type Options = {
 export function addGenerate(batch: Command): void {
   batch
     .command('generate')
-    .description('order a batch for a merchant, by its permissions and from its float; shows no codes')
+    .description('order a batch for a merchant, with its permissions and from its float; shows no codes')
     .requiredOption('--merchant <id>', 'the merchant')
     .requiredOption('--quantity <count>', 'how many vouchers')
     .option('--product <code>', "the product (default: the merchant's)")
@@ -149,7 +149,7 @@ export function registerBatch(program: Command): void {
   addExport(batch);
   batch
     .command('list')
-    .description('list the newest batches, newest first')
+    .description('list batches, newest first')
     .option('--merchant <id>', 'only those of this merchant')
     .option('--status <status>', `only those that are ${STATUSES.join(', ')}`)
     .option('--json', 'print JSON')
@@ -162,7 +162,7 @@ export function registerBatch(program: Command): void {
   batch
     .command('cancel <transactionId>')
     .description(
-      'cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full',
+      'cancel a batch that is being produced: none of its vouchers can be used, and its price goes back to the float',
     )
     .option('--json', 'print JSON')
     .action(cancel);

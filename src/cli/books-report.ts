@@ -35,11 +35,11 @@ export function addBooksReport(books: Command): void {
     .command('report <report>')
     .description(`make a report by its number or its name: ${NAMES.join(', ')}`)
     .requiredOption('--from <day>', 'the first day')
-    .requiredOption('--to <day>', 'the day behind the last one')
+    .requiredOption('--to <day>', 'the day after the last one')
     .option('--merchant <id>', 'the merchant (R6, R8; R7: default all)')
-    .option('--section <name>', 'of a report with several kinds of tables, this one alone')
+    .option('--section <name>', 'only this section, of a report with several')
     .option('--csv', 'print CSV')
-    .option('--european', 'CSV with semicolons, and amounts with a comma')
+    .option('--european', 'CSV with semicolons and a decimal comma')
     .option('--json', 'print JSON')
     .action(report);
 }

@@ -23,22 +23,22 @@ export function addBooksRules(books: Command): void {
   books
     .command('breakage-rate <product>')
     .description(
-      'estimate what part of the vouchers of a product is never redeemed, with a reason (--reason)',
+      'estimate the part of the vouchers of a product that is never redeemed, with a reason (--reason)',
     )
     .requiredOption('--percent <percent>', 'from 0 to 100, such as 8.5')
     .option('--json', 'print JSON')
     .action(breakageRate);
   books
     .command('dormancy <rule>')
-    .description('say when a voucher is dormant by the rules of a jurisdiction, for the report R10')
-    .requiredOption('--months <count>', 'after how many months')
+    .description('set when a voucher is dormant under the rules of a jurisdiction, for the report R10')
+    .requiredOption('--months <count>', 'the number of months')
     .requiredOption('--basis <basis>', 'since its issue, or since its last-use')
     .option('--product <code>', 'of this product alone')
     .option('--json', 'print JSON')
     .action(dormancy);
   books
     .command('vat <product>')
-    .description('say how the VAT of the vouchers of a product is treated, from a day on, for the report R11')
+    .description('set how the VAT of the vouchers of a product is treated from a day on, for the report R11')
     .requiredOption('--from <day>', 'the first day')
     .requiredOption(
       '--treatment <treatment>',
@@ -53,11 +53,11 @@ export function addBooksRules(books: Command): void {
 function addAccounts(books: Command): void {
   books
     .command('account <kind>')
-    .description('give a kind of account its number in another bookkeeping, for the export gl')
+    .description('give a kind of account its number in your accounting system, for the export gl')
     .requiredOption('--number <number>', 'the account number')
     .option('--merchant <id>', 'of this merchant alone')
     .option('--product <code>', 'of this product alone')
-    .option('--tax-code <code>', 'the tax code that stands beside it')
+    .option('--tax-code <code>', 'the tax code for this account')
     .option('--json', 'print JSON')
     .action(setAccount);
   books

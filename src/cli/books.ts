@@ -24,14 +24,12 @@ const GRACE_MAX = 60;
 type Json = { json?: boolean };
 
 export function registerBooks(program: Command): void {
-  const books = program
-    .command('books')
-    .description('the books: days that never change, and what they report');
+  const books = program.command('books').description('the books: closed days that never change, and reports');
   books
     .command('days')
     .description('list the days: open, ended and not yet closed, or closed with their hash')
     .option('--from <day>', 'the first day')
-    .option('--to <day>', 'the day behind the last one')
+    .option('--to <day>', 'the day after the last one')
     .option('--json', 'print JSON')
     .action(days);
   books
@@ -42,14 +40,16 @@ export function registerBooks(program: Command): void {
     .action(close);
   books
     .command('verify')
-    .description('compute closed days again; exit status 1 if a row or a closing is not as it was')
+    .description('compute closed days again; exit status 1 if a row or a closing was changed')
     .option('--from <day>', 'the first day')
-    .option('--to <day>', 'the day behind the last one')
+    .option('--to <day>', 'the day after the last one')
     .option('--json', 'print JSON')
     .action(verify);
   books
     .command('set')
-    .description('set the zone of the days that have not begun, and how long after its end a day is closed')
+    .description(
+      'set the time zone of days that have not begun, and the time between the end of a day and its close',
+    )
     .option('--zone <zone>', 'of the IANA database, such as Europe/Rome (at first: UTC)')
     .option('--grace <minutes>', `from ${GRACE_MIN} to ${GRACE_MAX} (at first: 15)`)
     .option('--json', 'print JSON')
@@ -65,7 +65,7 @@ function registerOwn(books: Command): void {
     books
       .command('transfer <account>')
       .description(
-        'book income that was taken out (fees, breakage), tax that was paid (vat), or money for goodwill',
+        'book income that you took out (fees, breakage), tax that you paid (vat), or money for goodwill',
       )
       .requiredOption('--amount <amount>', 'the amount, in major units')
       .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
@@ -206,13 +206,13 @@ type ExportOptions = {
 function addBooksExport(books: Command): void {
   books
     .command('export')
-    .description('export closed days for another bookkeeping')
+    .description('export closed days for an accounting system')
     .requiredOption('--format <format>', EXPORT_FORMATS.join(', '))
     .requiredOption('--from <day>', 'the first day')
-    .requiredOption('--to <day>', 'the day behind the last one')
+    .requiredOption('--to <day>', 'the day after the last one')
     .option('--merchant <id>', 'camt053: the accounts of one merchant (default: of all)')
-    .option('--rows', 'beancount, hledger, gl: each row by itself (default: the sums of each day)')
-    .option('--european', 'gl, csv: separated by semicolons, amounts with a comma')
+    .option('--rows', 'beancount, hledger, gl: each row separately (default: the sums of each day)')
+    .option('--european', 'gl, csv: with semicolons and a decimal comma')
     .option('--out <file>', 'the file (default: stdout)')
     .option('--force', 'overwrite the file')
     .option('--json', 'print JSON; the export then goes into a file')

@@ -24,9 +24,7 @@ export function registerDb(program: Command): void {
     .option('--json', 'print JSON')
     .action(dumpAll);
   db.command('load')
-    .description(
-      'load a dump into a database that holds nothing yet, and reconcile it; exit status 1 if it differs',
-    )
+    .description('load a dump into an empty database, and reconcile it; exit status 1 if it differs')
     .argument('<dir>', 'the folder of the dump')
     .option('--json', 'print JSON')
     .action(loadAll);

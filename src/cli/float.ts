@@ -19,7 +19,7 @@ const REFERENCE_MAX = 100;
 type Json = { json?: boolean };
 
 export function registerFloat(program: Command): void {
-  const float = program.command('float').description('floats, the prefunded balances of merchants');
+  const float = program.command('float').description('floats, the money that merchants have paid in advance');
   float
     .command('top-up')
     .description('put money on a float')
@@ -33,7 +33,7 @@ export function registerFloat(program: Command): void {
   float
     .command('warn')
     .description(
-      'set the threshold of a low float, which its merchant learns by webhook when the float crosses it',
+      'set the threshold of a low float; the merchant gets a webhook when the float falls below it',
     )
     .requiredOption('--merchant <id>', 'the merchant')
     .requiredOption(
@@ -45,12 +45,12 @@ export function registerFloat(program: Command): void {
     .action(warn);
   float
     .command('low')
-    .description('list the floats that are below their mark, with the days that they last')
+    .description('list the floats that are below their threshold, with the days that they will last')
     .option('--json', 'print JSON')
     .action(low);
   float
     .command('show')
-    .description('list floats with the days that they last: of a merchant, or of all')
+    .description('list floats with the days that they will last: of a merchant, or of all')
     .option('--merchant <id>', 'the merchant')
     .option('--json', 'print JSON')
     .action(show);
@@ -115,7 +115,7 @@ function addFloatMoney(float: Command): void {
   asMoneyCommand(
     float
       .command('refund')
-      .description('book unused prepayment that was paid back to a merchant')
+      .description('book an unused prepayment that was paid back to a merchant')
       .requiredOption('--merchant <id>', 'the merchant')
       .requiredOption('--amount <amount>', 'the amount, in major units')
       .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
@@ -123,7 +123,7 @@ function addFloatMoney(float: Command): void {
   asMoneyCommand(
     float
       .command('correct <transaction-id>')
-      .description('take back a top-up that was wrong, or a part of it: once for each top-up')
+      .description('take back a wrong top-up or a part of it, once for each top-up')
       .option('--amount <amount>', 'the amount, in major units (default: all of it)'),
   ).action(correct);
 }

@@ -13,7 +13,7 @@ import { readVersion } from './usage.ts';
 export function registerStatus(program: Command): void {
   program
     .command('status')
-    .description('show which kind of database this is, its versions, and its shards with their sizes')
+    .description('show the kind of database, its versions, and its shards with their sizes')
     .option('--json', 'print JSON')
     .action(runStatus);
 }
@@ -67,9 +67,7 @@ const CONNECTIONS_BESIDE = 7;
 export function registerDoctor(program: Command): void {
   program
     .command('doctor')
-    .description(
-      'check what a start and a night need, and say what to do; exit status 1 if something must be done',
-    )
+    .description('check the installation, and say what to do; exit status 1 if something must be done')
     .option('--json', 'print JSON')
     .action(runDoctor);
 }
@@ -126,7 +124,7 @@ export function registerReconcile(program: Command): void {
   program
     .command('reconcile')
     .description('prove the books: every balance, journal entry and batch; exit status 1 if anything differs')
-    .option('--full', 'read everything, not only what came after the last closed day')
+    .option('--full', 'read everything, not only the rows after the last closed day')
     .option('--json', 'print JSON')
     .action(runReconcile);
 }

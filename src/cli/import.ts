@@ -41,14 +41,13 @@ type Options = {
 export function registerImport(program: Command): void {
   program
     .command('import')
-    .description('take over vouchers of another system')
+    .description('take over vouchers from another system')
     .command('vouchers <file>')
-    .description('import vouchers from a file: all of it is checked first, and anything wrong refuses it')
-    .requiredOption('--merchant <id>', 'the issuer of the vouchers')
-    .option(
-      '--reference <reference>',
-      'your reference of the import (default: one that follows from the file)',
+    .description(
+      'import vouchers from a file, which is checked first and refused as a whole if anything is wrong',
     )
+    .requiredOption('--merchant <id>', 'the issuer of the vouchers')
+    .option('--reference <reference>', 'your reference for the import (default: one derived from the file)')
     .option('--format <format>', 'csv or ndjson (default: by the name of the file)')
     .option('--product <code>', 'the product of rows that name none', DEFAULT_PRODUCT)
     .option('--expiry <date>', 'the expiry of rows that name none')

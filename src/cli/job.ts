@@ -24,13 +24,13 @@ export function registerJob(program: Command): void {
     .action((id: string, options: Json) => performCommand(jobs.show, jobOf(id), options, print));
   job
     .command('rows <id>')
-    .description('list what came of each row of a job')
+    .description('list the result of each row of a job')
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, String(LISTED_MAX))
     .option('--json', 'print JSON')
     .action(rows);
   job
     .command('cancel <id>')
-    .description('cancel a job; what it did before stays done, and stands in its rows')
+    .description('cancel a job; finished rows are not undone, and keep their results')
     .option('--json', 'print JSON')
     .action((id: string, options: Json) =>
       performCommand(jobs.cancel, jobOf(id), options, ({ state }) => say(`job ${id} is ${state}`)),

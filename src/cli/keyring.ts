@@ -30,7 +30,7 @@ export function registerKeyring(program: Command): void {
     .description('the key ring, under which codes, PINs and webhook secrets are sealed');
   commands
     .command('show')
-    .description('show each key, and what is sealed under it')
+    .description('show each key, and the number of secrets sealed under it')
     .option('--json', 'print JSON')
     .action(show);
   commands
@@ -42,7 +42,7 @@ export function registerKeyring(program: Command): void {
     .action(rotate);
   commands
     .command('drop <keyId>')
-    .description('remove a key, once it is proven that nothing is sealed under it')
+    .description('remove a key, after a proof that nothing is sealed under it')
     .option('--json', 'print JSON')
     .action(drop);
   commands
@@ -59,7 +59,7 @@ export function registerKeyring(program: Command): void {
     .action(seal);
   commands
     .command('unseal')
-    .description('write the key file in the clear, to leave SCRIP_KMS or to move to another one')
+    .description('write the key file unencrypted, to stop using SCRIP_KMS or to move to another one')
     .option('--json', 'print JSON')
     .action(unseal);
 }

@@ -12,20 +12,20 @@ const NAME_MAX = 200;
 type Json = { json?: boolean };
 
 export function registerMerchant(program: Command): void {
-  const merchant = program.command('merchant').description('merchants, who sell and accept vouchers');
+  const merchant = program.command('merchant').description('merchants, which sell and accept vouchers');
   merchant
     .command('create')
     .description('create a merchant with its first API key, whose secret is shown once')
     .requiredOption('--name <name>', 'its name')
     .option(
       '--permit <permission>',
-      `a permission beside those that every merchant has (repeatable): ${PERMISSIONS.join(', ')}`,
+      `a permission in addition to those that every merchant has (repeatable): ${PERMISSIONS.join(', ')}`,
       repeat,
     )
     .option('--float <amount>', 'money to put on its float, in major units')
     .option('--currency <code>', 'the currency of --float (default: that of its product)')
     .option('--product <code>', 'the product that it generates by default', DEFAULT_PRODUCT)
-    .option('--opaque', 'answer an unknown code and a wrong PIN alike')
+    .option('--opaque', 'answer an unknown code and a wrong PIN in the same way')
     .option('--json', 'print JSON')
     .action(create);
   merchant
@@ -68,7 +68,7 @@ export function registerMerchant(program: Command): void {
     .command('set <id>')
     .description('change the settings of a merchant')
     .option('--name <name>', 'its name')
-    .option('--opaque', 'answer an unknown code and a wrong PIN alike')
+    .option('--opaque', 'answer an unknown code and a wrong PIN in the same way')
     .option('--no-opaque', 'tell them apart')
     .option('--product <code>', 'the product that it generates by default')
     .option('--json', 'print JSON')

@@ -29,20 +29,20 @@ export function registerProduct(program: Command): void {
     )
     .option(
       '--scope <scope>',
-      'network: any merchant redeems; issuer: only the one that generated',
+      'network: any merchant may redeem; issuer: only the merchant that generated the voucher',
       'network',
     )
     .option(
       '--expiry-policy <policy>',
-      'to whom belongs what expires: operator, issuer (its float), or unclaimed',
+      'who gets expired money: operator, issuer (its float), or unclaimed',
       'operator',
     )
     .option('--currency <code>', 'the currency of its vouchers (default: SCRIP_CURRENCY)')
-    .option('--min-value <value>', 'the least value of a voucher (default: 0.01, or one minor unit)')
-    .option('--max-value <value>', 'the greatest value of a voucher (default: 100000)')
+    .option('--min-value <value>', 'the lowest value of a voucher (default: 0.01, or one minor unit)')
+    .option('--max-value <value>', 'the highest value of a voucher (default: 100000)')
     .option(
       '--max-quantity <count>',
-      `the greatest quantity of a batch, up to ${QUANTITY_MAX} (default: 100000)`,
+      `the highest quantity of a batch, up to ${QUANTITY_MAX} (default: 100000)`,
     )
     .option('--validity-days <days>', 'how long vouchers are valid (default: 365)')
     .option('--merchant <id>', 'the only merchant that may generate it')
@@ -50,12 +50,12 @@ export function registerProduct(program: Command): void {
     .action(create);
   product
     .command('set <code>')
-    .description('change a product; batches that were ordered keep their terms')
+    .description('change a product; existing batches keep their terms')
     .option('--name <name>', 'its name')
-    .option('--expiry-policy <policy>', 'to whom belongs what expires: operator, issuer or unclaimed')
-    .option('--min-value <value>', 'the least value of a voucher')
-    .option('--max-value <value>', 'the greatest value of a voucher')
-    .option('--max-quantity <count>', `the greatest quantity of a batch, up to ${QUANTITY_MAX}`)
+    .option('--expiry-policy <policy>', 'who gets expired money: operator, issuer or unclaimed')
+    .option('--min-value <value>', 'the lowest value of a voucher')
+    .option('--max-value <value>', 'the highest value of a voucher')
+    .option('--max-quantity <count>', `the highest quantity of a batch, up to ${QUANTITY_MAX}`)
     .option('--validity-days <days>', 'how long vouchers are valid')
     .option('--json', 'print JSON')
     .action(set);

@@ -39,12 +39,12 @@ export function registerServe(program: Command): void {
   program
     .command('serve')
     .description('run the API and the background work in this process; migrations are applied first')
-    .option('--demo', 'add a demo merchant, and print curl lines to paste')
-    .option('--sandbox', "serve a sandbox for integrators' tests, in a data folder of its own")
+    .option('--demo', 'add a demo merchant, and print curl commands to paste')
+    .option('--sandbox', "serve a sandbox for integrators' tests, in a separate data folder")
     .option('--no-work', 'leave the background work to `scrip work`')
     .option(
       '--processes <n>',
-      'answer in several processes on one port (default: one per core but one, at least 1)',
+      'answer in several processes on one port (default: one less than the number of cores, at least 1)',
     )
     .action(serve);
 }

@@ -26,17 +26,17 @@ export function addTerms(settlement: Command): void {
   const terms = settlement.command('terms').description('terms of settlement: dated, and never edited');
   terms
     .command('set')
-    .description('make terms for a merchant, or for one product of it, from a day on')
+    .description('set the terms of a merchant, or of one of its products, from a day on')
     .requiredOption('--merchant <id>', 'the merchant')
     .requiredOption('--from <day>', 'the first day, which is not closed yet')
     .requiredOption(
       '--commission <percent>',
-      'the commission on what is redeemed, in percent, up to four decimals',
+      'the commission on redemptions, in percent, up to four decimals',
     )
-    .option('--product <code>', 'for this product alone (default: all that have no terms of their own)')
+    .option('--product <code>', 'only for this product (default: all that have no own terms)')
     .option('--vat <percent>', 'the VAT on the commission, in percent (default: 0)')
     .option('--period <period>', 'day, week or month (default: month); not with --product')
-    .option('--least-payout <amount>', 'what is less is carried over (default: 0); not with --product')
+    .option('--least-payout <amount>', 'smaller amounts are carried over (default: 0); not with --product')
     .option(
       '--delay <days>',
       'days from the end of the period to the payout (default: 0); not with --product',

@@ -28,7 +28,7 @@ type FileOptions = Out & {
 export function addSettlementDocuments(settlement: Command): void {
   settlement
     .command('document <id>')
-    .description('write the document of an approved settlement as it was frozen')
+    .description('write the document of an approved settlement')
     .requiredOption('--format <format>', 'pdf or csv')
     .requiredOption('--out <file>', 'the file')
     .option('--force', 'overwrite the file')
@@ -92,14 +92,16 @@ export function registerSettlement(program: Command): void {
   addTerms(settlement);
   settlement
     .command('draft')
-    .description('draft what is due: of a merchant, or of all; an existing draft is made again')
+    .description(
+      'draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
+    )
     .option('--merchant <id>', 'the merchant (default: all)')
     .option('--last-day <day>', 'the last day (default: the end of the last closed period of the terms)')
     .option('--json', 'print JSON')
     .action(draft);
   settlement
     .command('approve <id>')
-    .description('approve a draft: it gets its number, and nothing of it changes any more')
+    .description('approve a draft: it gets its number, and never changes again')
     .option('--json', 'print JSON')
     .action(approve);
   for (const [name, description] of [
@@ -135,7 +137,7 @@ export function registerSettlement(program: Command): void {
 function addDisputes(settlement: Command): void {
   settlement
     .command('disputes')
-    .description('list what merchants doubt of their settlements, newest first')
+    .description('list the disputes of merchants, newest first')
     .option('--merchant <id>', 'only those of this merchant')
     .option('--open', 'only those without an answer')
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
@@ -143,8 +145,8 @@ function addDisputes(settlement: Command): void {
     .action(listDisputes);
   settlement
     .command('dispute <id>')
-    .description('write down a doubt of the merchant, which changes no number')
-    .requiredOption('--comment <text>', 'what is doubted')
+    .description('record a dispute of the merchant; it changes no number')
+    .requiredOption('--comment <text>', 'the objection')
     .option('--line <line>', 'the line that it is about, such as a product or a transaction')
     .option('--json', 'print JSON')
     .action(dispute);

@@ -47,7 +47,7 @@ export function registerRedemption(program: Command): void {
     .description('redemptions')
     .command('correct <id>')
     .description('correct a redemption once, by its transaction id; needs --reason')
-    .requiredOption('--amount <amount>', 'what it should have been, in major units; 0 for a full reversal')
+    .requiredOption('--amount <amount>', 'the right amount, in major units; 0 for a full reversal')
     .option('--json', 'print JSON')
     .action(correct);
 }

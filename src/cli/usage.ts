@@ -74,7 +74,7 @@ export function takeActor(program: Command): void {
     .option('--reason <text>', 'the reason for the change, for the audit')
     .option(
       '--break-glass',
-      'do alone what another person would have to approve; needs --reason, and is marked in the audit',
+      'perform an operation that another person would have to approve; needs --reason, and is marked in the audit',
     )
     .hook('preAction', (command) => {
       const { by, reason, breakGlass } = command.opts<typeof given>();

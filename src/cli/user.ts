@@ -33,7 +33,7 @@ export function registerUser(program: Command): void {
   user
     .command('invite <email>')
     .description(
-      'print a link by which a person sets a password and a second factor; it is valid once, for 72 hours',
+      'print a link with which a person sets a password and a second factor; it is valid once, for 72 hours',
     )
     .requiredOption('--role <role>', 'a role (repeatable)', repeat)
     .option('--merchant <id>', 'the merchant whose portal it is (default: the console of the operator)')
@@ -164,8 +164,12 @@ export function registerToken(program: Command): void {
     .requiredOption('--role <role>', 'a role of the token (repeatable)', repeat)
     .option('--name <name>', 'what the token is for (default: its roles)')
     .option('--merchant <id>', 'the merchant whose token it is: it may call /portal/v1 only')
-    .option('--network <cidr>', 'a network that it may be used from (repeatable; default: anywhere)', repeat)
-    .option('--step-up', 'let it run operations that ask people for a second factor')
+    .option(
+      '--network <cidr>',
+      'a network from which the key may be used (repeatable; default: anywhere)',
+      repeat,
+    )
+    .option('--step-up', 'allow operations that ask people for a second factor')
     .option(
       '--expires <date>',
       'the last day on which it works (UTC), or a date and time (default: in 90 days)',

@@ -115,11 +115,11 @@ export function addVoucherExport(voucher: Command): void {
     .description('write the code and PIN of the voucher that replaced this one into a file, once')
     .requiredOption('--format <format>', 'csv, or pdf: a sheet with one card')
     .requiredOption('--out <file>', 'the file')
-    .option('--again', 'also if it was exported before; needs --reason')
+    .option('--again', 'export again; needs --reason')
     .option('--force', 'overwrite the file')
     .option(
       '--font <file>',
-      'pdf: a TrueType or OpenType font for names, where the built-in fonts lack their letters',
+      'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
     .option('--json', 'print JSON')
     .action(run);

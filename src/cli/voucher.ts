@@ -42,7 +42,10 @@ export function registerVoucher(program: Command): void {
   voucher
     .command('find')
     .description('find vouchers by code, masked code, reference, transaction or batch')
-    .option('--code-stdin', 'read a full code of 12 digits from standard input, so that no history keeps it')
+    .option(
+      '--code-stdin',
+      'read a full code of 12 digits from standard input, so that no shell history keeps it',
+    )
     .option('--masked <code>', 'a masked code, such as 4829****7641')
     .option('--reference <reference>', "a merchant's reference, with --merchant")
     .option('--merchant <id>', 'the merchant of the reference')
@@ -80,7 +83,7 @@ export function registerVoucher(program: Command): void {
   }
   voucher
     .command('extend <serial>')
-    .description('extend its validity, also when it has expired')
+    .description('extend its validity, even if it has expired')
     .requiredOption('--expiry <date>', 'its last day (UTC), or a date and time')
     .option('--json', 'print JSON')
     .action((serial: string, options: Json & { expiry: string }) => {
@@ -93,7 +96,7 @@ export function registerVoucher(program: Command): void {
   addVoucherMoney(voucher);
   voucher
     .command('replace <serial>')
-    .description('close it for good and put a new one in its place, which `voucher export` hands out')
+    .description('close it for good and replace it by a new one, which `voucher export` writes to a file')
     .option('--json', 'print JSON')
     .action(replace);
   addVoucherExport(voucher);
@@ -216,11 +219,11 @@ function addVoucherMoney(voucher: Command): void {
     voucher
       .command('cash-out <serial>')
       .description('book a remainder that was paid out in cash')
-      .option('--amount <amount>', 'in major units (default: all that is left)')
+      .option('--amount <amount>', 'in major units (default: the whole balance)')
       .option('--merchant <id>', 'the merchant that paid the cash (default: the operator did)'),
   ).action(payCash);
   asMoneyCommand(
-    voucher.command('escheat <serial>').description('book what it holds as paid to a state'),
+    voucher.command('escheat <serial>').description('book its balance as paid to a state'),
   ).action(escheat);
 }
 

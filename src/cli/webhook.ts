@@ -61,9 +61,9 @@ export function registerWebhook(program: Command): void {
     .action(deliveries);
   webhook
     .command('resend <id>')
-    .description('send again: one event, or all that failed since a time')
+    .description('send deliveries again: one event, or all that failed since a time')
     .option('--event <eventId>', 'this event')
-    .option('--failed-since <date>', 'all that failed and happened since this day (UTC), or date and time')
+    .option('--failed-since <date>', 'all failed deliveries of events since this day (UTC), or date and time')
     .option('--json', 'print JSON')
     .action(sendAgain);
 }

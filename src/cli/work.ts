@@ -19,7 +19,7 @@ import { listenForStop } from './processes.ts';
 export function registerWork(program: Command): void {
   program
     .command('work')
-    .description('run the background work only, beside processes of `scrip serve --no-work`')
+    .description('run only the background work, in addition to processes of `scrip serve --no-work`')
     .action(work);
 }
 

@@ -52,7 +52,7 @@ const Scopes = Type.Array(Word(PERMISSIONS), {
 });
 const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
   maxItems: 50,
-  description: 'The networks that it may be used from; left out: any.',
+  description: 'The networks from which it may be used; left out: any.',
 });
 
 const KeySchema = Type.Object({
@@ -168,7 +168,7 @@ const rotate = changing({
     overlap: Type.Optional(
       Type.String({
         pattern: '^[0-9]{1,8}[smhd]$',
-        description: 'How long the old key still works.',
+        description: 'The time for which the old key still works.',
         examples: ['24h'],
       }),
     ),
@@ -218,7 +218,7 @@ const limit = changing({
       Type.Integer({
         minimum: 1,
         maximum: 10_000_000,
-        description: 'Calls at once; left out: those of a second.',
+        description: 'Calls at once; left out: the same as `perSecond`.',
       }),
     ),
     reason: Reason,

@@ -38,25 +38,25 @@ const EffectSchema = Type.Object({
 const ApprovalSchema = Type.Object({
   id: ApprovalId,
   state: Word(STATES),
-  operation: Type.String({ description: 'What was proposed, such as `float.refund`.' }),
+  operation: Type.String({ description: 'The proposed operation, such as `float.refund`.' }),
   input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
   effect: Type.Unsafe<Effect[] | null>({
     type: ['array', 'null'],
     items: EffectSchema,
-    description: 'What it would have changed when it was proposed; null where that cannot be known.',
+    description: 'The effect that it would have had when it was proposed; null if that cannot be known.',
   }),
   maker: Type.Object({ kind: Text, id: NullableText, name: Text }),
   reason: NullableText,
   createdAt: Time,
   notBefore: Nullable(Time, {
-    description: 'From when its maker can approve it, where one person alone may.',
+    description: 'The time from which its author can approve it, if one person alone may.',
   }),
   expiresAt: Time,
   checker: NullableText,
-  breakGlass: Type.Boolean({ description: 'Whether an account of the machine approved it alone.' }),
+  breakGlass: Type.Boolean({ description: 'Whether one person approved it with --break-glass.' }),
   comment: NullableText,
   decidedAt: NullableTime,
-  output: Type.Unsafe<unknown>({ description: 'What the operation answered, without secrets.' }),
+  output: Type.Unsafe<unknown>({ description: 'The answer of the operation, without secrets.' }),
 });
 
 /** Returns an approval as every door shows it. */
@@ -166,7 +166,7 @@ export const approveApproval = changing({
     output: Type.Unsafe<unknown>({
       secret: true,
       description:
-        'What the operation answered, with its secrets: shown once; null where the request is repeated under its Idempotency-Key.',
+        'The answer of the operation with its secrets, shown once; null if the request is repeated under its Idempotency-Key.',
     }),
   }),
   roles: ROLES,

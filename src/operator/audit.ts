@@ -21,7 +21,7 @@ import { Problem } from './problem.ts';
 
 const Sequence = Type.String({
   pattern: '^[0-9]+$',
-  description: 'The number of the entry: 1, 2, 3 and on.',
+  description: 'The number of the entry, counted from 1.',
 });
 const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['object', 'null'] });
 
@@ -126,7 +126,7 @@ const DAY_MS = 86_400_000;
 const Broken = Type.Object({
   sequence: Sequence,
   occurredAt: Time,
-  until: Type.Unsafe<Date>({ ...Time, description: 'Until when the console shows it.' }),
+  until: Type.Unsafe<Date>({ ...Time, description: 'The time until which the console shows it.' }),
   actor: Text,
   origin: Text,
   action: Text,
@@ -138,7 +138,7 @@ export type BrokenGlass = Static<typeof Broken>;
 
 const breakGlass = reading({
   name: 'audit.break-glass',
-  summary: 'List what was done alone with --break-glass in the last seven days, newest first',
+  summary: 'List operations of the last seven days that one person did with --break-glass, newest first',
   method: 'GET',
   path: '/audit/break-glass',
   command: 'audit break-glass',

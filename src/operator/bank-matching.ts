@@ -34,7 +34,7 @@ const EntryId = Id('entry');
 const Open = Type.Optional(
   Type.Boolean({
     description:
-      'Only those that are not matched as a whole. A page may then hold fewer than its limit, or none, and ' +
+      'Only those that are not fully matched. A page may then hold fewer than its limit, or none, and ' +
       'still have a `nextCursor`: each page looks through a bounded number.',
   }),
 );
@@ -98,7 +98,7 @@ export type BankMovement = Static<typeof MovementSchema>;
 
 const movements = reading({
   name: 'bank.movements',
-  summary: 'List what the books say that the bank is to show, newest first',
+  summary: 'List the movements that the bank should show, newest first',
   method: 'GET',
   path: '/bank/movements',
   command: 'bank movements',
@@ -156,13 +156,13 @@ const match = changing({
   name: 'bank.match',
   summary: 'Match the entries that are certain, and suggest the rest',
   description:
-    'Certain is an entry that names the reference of one movement of its amount. Suggested is the one movement of ' +
+    'An entry is certain if it names the reference of one movement of its amount. Suggested is the one movement of ' +
     'its amount within three days.',
   method: 'POST',
   path: '/bank/match',
   command: 'bank match',
   input: Input({
-    accept: Type.Optional(Type.Boolean({ description: 'Match what is suggested too.' })),
+    accept: Type.Optional(Type.Boolean({ description: 'Match the suggestions too.' })),
     reason: Reason,
   }),
   output: Type.Object({ exact: Type.Array(PairSchema), suggested: Type.Array(PairSchema) }),
@@ -196,7 +196,7 @@ const matchOne = changing({
 
 const unmatchOne = changing({
   name: 'bank.unmatch',
-  summary: 'Undo what an entry was matched with',
+  summary: 'Undo the match of an entry',
   method: 'POST',
   path: '/bank/entries/:id/unmatch',
   command: 'bank unmatch',

@@ -34,7 +34,7 @@ const Column = Line(200, 'The name of a column.', 'Date');
 const Own = Type.Number({
   minimum: 0,
   maximum: 999_999_999_999_999,
-  description: 'Your own money in it, of which the books know nothing.',
+  description: 'Your own money in it, which is not in the books.',
 });
 
 const AccountSchema = Type.Object({ name: Text, currency: Text, own: Type.Number() });
@@ -60,7 +60,7 @@ const listAccounts = reading({
 
 const setAccount = changing({
   name: 'bank.account',
-  summary: 'Name one of your bank accounts, or change how much of your own money is in it',
+  summary: 'Name one of your bank accounts, or change the amount of your own money in it',
   method: 'POST',
   path: '/bank/accounts',
   command: 'bank account',
@@ -85,11 +85,11 @@ const MappingSchema = Type.Object({
   texts: Type.Array(Column, {
     minItems: 1,
     maxItems: 20,
-    description: 'Columns in which references stand.',
+    description: 'Columns that contain references.',
     examples: [['Text']],
   }),
   entryReference: Nullable(Column, { description: "The bank's own reference of an entry; null: none." }),
-  delimiter: Word([',', ';', '\t'], { description: 'What separates the columns.' }),
+  delimiter: Word([',', ';', '\t'], { description: 'The separator of the columns.' }),
   encoding: Word(['utf-8', 'windows-1252']),
 });
 const Named = Type.Object({ name: Text, ...MappingSchema.properties });
@@ -165,7 +165,7 @@ function reportJson({ state, currency, decimals, entries, closing, errors }: Ban
 
 const importFile = changing({
   name: 'bank.import',
-  summary: 'Import a statement of the bank: as a whole, or nothing of it',
+  summary: 'Import a statement of the bank, as a whole or not at all',
   description: 'A file with errors is refused as a whole: `ok` is false, and `errors` names line and field.',
   method: 'POST',
   path: '/bank/import',
@@ -202,7 +202,7 @@ const StatementSchema = Type.Object({
   format: Text,
   entries: Count,
   closing: Nullable(Type.Number(), {
-    description: 'What the account held; null where the file does not say.',
+    description: 'The balance of the account; null if the file does not state it.',
   }),
   closingOn: Nullable(Day),
   importedBy: Text,

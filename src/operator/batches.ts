@@ -67,10 +67,10 @@ const BatchWithDetails = Type.Object({
   product: Text,
   expiryDate: Time,
   endedAt: NullableTime,
-  failure: Nullable(Type.String({ description: 'Why it was canceled, where a failure ended it.' })),
+  failure: Nullable(Type.String({ description: 'The reason why it was canceled, if a failure ended it.' })),
   open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
   activated: Count,
-  balance: Type.Number({ description: 'What its vouchers carry together.' }),
+  balance: Type.Number({ description: 'The total balance of its vouchers.' }),
   exports: Count,
   lastExport: NullableTime,
 });
@@ -108,7 +108,7 @@ function toJson(batch: BatchInfo): Batch {
 
 const generateBatch = changing({
   name: 'batch.generate',
-  summary: 'Order a batch for a merchant, by its permissions and from its float; the answer shows no codes',
+  summary: 'Order a batch for a merchant, with its permissions and from its float; the answer shows no codes',
   method: 'POST',
   path: '/batches',
   command: 'batch generate',
@@ -220,7 +220,7 @@ const listBatches = reading({
 
 const showBatch = reading({
   name: 'batch.show',
-  summary: 'Get a batch, and what became of its vouchers',
+  summary: 'Get a batch, and the states of its vouchers',
   method: 'GET',
   path: '/batches/:transactionId',
   command: 'batch show',
@@ -249,7 +249,7 @@ const showBatch = reading({
 const cancelOne = changing({
   name: 'batch.cancel',
   summary:
-    'Cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full',
+    'Cancel a batch that is being produced: none of its vouchers can be used, and its price goes back to the float',
   method: 'POST',
   path: '/batches/:transactionId/cancel',
   command: 'batch cancel',

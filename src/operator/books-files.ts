@@ -17,9 +17,7 @@ import { invalid, Problem } from './problem.ts';
 /** Files of the books: reports as CSV, and exports of closed days. */
 
 const CSV_TYPE = 'text/csv; charset=utf-8';
-const European = Type.Optional(
-  Type.Boolean({ description: 'Separated by semicolons, amounts with a comma.' }),
-);
+const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
 const styleOf = (european: boolean | undefined) => (european ? 'european' : 'standard');
 
 const STREAMED = ['R8', 'transactions'] as const;
@@ -30,7 +28,7 @@ async function merchantOf(caller: Caller, merchantId: string | undefined): Promi
 
 const report = reading({
   name: 'books.report-csv',
-  summary: 'Get a report as CSV; R8, the transactions of a merchant, however many',
+  summary: 'Get a report as CSV; for R8, all transactions of a merchant',
   method: 'GET',
   path: '/books/reports/:report/csv',
   command: 'books report',
@@ -78,7 +76,7 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
 
 const exportDays = reading({
   name: 'books.export',
-  summary: 'Export closed days for another bookkeeping',
+  summary: 'Export closed days for an accounting system',
   method: 'GET',
   path: '/books/export',
   command: 'books export',
@@ -89,7 +87,7 @@ const exportDays = reading({
     merchantId: Type.Optional(MerchantId),
     rows: Type.Optional(
       Type.Boolean({
-        description: 'beancount, hledger, gl: each row by itself; left out: the sums of each day.',
+        description: 'beancount, hledger, gl: each row separately; left out: the sums of each day.',
       }),
     ),
     european: European,

@@ -15,7 +15,7 @@ import { ProductCode, requireProduct } from './products.ts';
 
 const AccountNumber = Type.String({
   pattern: '^[A-Za-z0-9 ._/-]{1,30}$',
-  description: 'In the other bookkeeping.',
+  description: 'In your accounting system.',
   examples: ['1600'],
 });
 
@@ -30,7 +30,7 @@ export type GlAccount = Static<typeof AccountSchema>;
 
 const accounts = reading({
   name: 'books.accounts',
-  summary: 'List the account numbers of another bookkeeping',
+  summary: 'List the account numbers of your accounting system',
   method: 'GET',
   path: '/books/accounts',
   command: 'books accounts',
@@ -52,7 +52,7 @@ const accounts = reading({
 
 const account = changing({
   name: 'books.account',
-  summary: 'Give a kind of account its number in another bookkeeping, for the export `gl`',
+  summary: 'Give a kind of account its number in your accounting system, for the export `gl`',
   method: 'POST',
   path: '/books/accounts',
   command: 'books account',
@@ -132,7 +132,7 @@ const rules = reading({
 
 const dormancy = changing({
   name: 'books.dormancy',
-  summary: 'Say when a voucher is dormant by the rules of a jurisdiction, for the report R10',
+  summary: 'Set when a voucher is dormant under the rules of a jurisdiction, for the report R10',
   method: 'POST',
   path: '/books/dormancy',
   command: 'books dormancy',
@@ -154,7 +154,7 @@ const dormancy = changing({
 
 const vat = changing({
   name: 'books.vat',
-  summary: 'Say how the VAT of the vouchers of a product is treated, from a day on, for the report R11',
+  summary: 'Set how the VAT of the vouchers of a product is treated from a day on, for the report R11',
   method: 'POST',
   path: '/books/vat',
   command: 'books vat',
@@ -179,7 +179,7 @@ const vat = changing({
 
 const breakageRate = changing({
   name: 'books.breakage-rate',
-  summary: 'Estimate what part of the vouchers of a product is never redeemed, for the report R5',
+  summary: 'Estimate the part of the vouchers of a product that is never redeemed, for the report R5',
   method: 'POST',
   path: '/books/breakage-rate',
   command: 'books breakage-rate',

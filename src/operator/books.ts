@@ -101,7 +101,7 @@ const close = changing({
 
 const verify = reading({
   name: 'books.verify',
-  summary: 'Compute closed days again, and name every row or closing that is not as it was',
+  summary: 'Compute closed days again, and name every row or closing that was changed',
   method: 'GET',
   path: '/books/verify',
   command: 'books verify',
@@ -128,7 +128,7 @@ async function settingsOf({ service }: Caller) {
 
 const show = reading({
   name: 'books.show',
-  summary: 'Get the zone of the days, and how long after its end a day is closed',
+  summary: 'Get the time zone of the days, and the time between the end of a day and its close',
   method: 'GET',
   path: '/books',
   command: 'books set',
@@ -140,7 +140,8 @@ const show = reading({
 
 const set = changing({
   name: 'books.set',
-  summary: 'Set the zone of the days that have not begun, and how long after its end a day is closed',
+  summary:
+    'Set the time zone of days that have not begun, and the time between the end of a day and its close',
   method: 'PATCH',
   path: '/books',
   command: 'books set',
@@ -169,7 +170,7 @@ export const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]
 
 const report = reading({
   name: 'books.report',
-  summary: 'Make a report of an interval of days; of closed days it never changes',
+  summary: 'Make a report of an interval of days; a report of closed days never changes',
   description: 'Money is decimal text in the rows. R8 (`transactions`) is `books.report-csv`.',
   method: 'GET',
   path: '/books/reports/:report',
@@ -203,7 +204,7 @@ const BookedAmount = Type.Object({
 
 const transfer = changing({
   name: 'books.transfer',
-  summary: 'Book income that was taken out, tax that was paid, or money for goodwill',
+  summary: 'Book income that you took out, tax that you paid, or money for goodwill',
   method: 'POST',
   path: '/books/transfer',
   command: 'books transfer',

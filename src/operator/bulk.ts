@@ -45,7 +45,7 @@ const ofAction = <Word_ extends TSchema>(action: Word_) => ({
   expiry: Type.Optional(End('With `extend`: when they expire from now on.')),
 });
 
-const what = { description: 'What is done with each voucher.', examples: ['block'] };
+const what = { description: 'The operation on each voucher.', examples: ['block'] };
 
 type BulkInput = {
   action: Action;
@@ -158,7 +158,7 @@ export const bulk = changing({
 
 export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
-  summary: 'Cancel up to 10,000 vouchers for good, as a job; what they hold goes back to floats',
+  summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
   description: 'A long list, and a whole batch, need the approval of another person.',
   method: 'POST',
   path: '/vouchers/bulk/cancel',

@@ -82,7 +82,7 @@ const attempts = reading({
 
 const sendAgain = changing({
   name: 'webhook.resend',
-  summary: 'Send again: one event, or all that failed since a time',
+  summary: 'Send deliveries again: one event, or all that failed since a time',
   method: 'POST',
   path: '/webhooks/:id/resend',
   command: 'webhook resend',

@@ -51,7 +51,7 @@ export type ListedDispute = Static<typeof Listed>;
 
 const list = reading({
   name: 'settlement.disputes',
-  summary: 'List what merchants doubt of their settlements, newest first',
+  summary: 'List the disputes of merchants, newest first',
   method: 'GET',
   path: '/disputes',
   command: 'settlement disputes',
@@ -79,7 +79,7 @@ const list = reading({
 
 const disputeOne = changing({
   name: 'settlement.dispute',
-  summary: 'Write down a doubt of the merchant, which changes no number',
+  summary: 'Record a dispute of the merchant; it changes no number',
   method: 'POST',
   path: '/settlements/:id/dispute',
   command: 'settlement dispute',

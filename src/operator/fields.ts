@@ -56,7 +56,7 @@ export const Count = Type.Integer({ minimum: 0 });
 export const Secret = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   secret: true,
-  description: 'Shown once; null where the request is repeated under its Idempotency-Key.',
+  description: 'Shown once; null if the request is repeated under its Idempotency-Key.',
 });
 
 /** The output of an operation that makes a file. It is not stored. */
@@ -86,7 +86,7 @@ export const PAGE = {
       minimum: 1,
       maximum: 200,
       default: 50,
-      description: 'How many items a page has at most.',
+      description: 'The highest number of items on a page.',
     }),
   ),
 };

@@ -113,7 +113,7 @@ const list = reading({
 const find = changing({
   name: 'voucher.find',
   summary: 'Find vouchers by code, masked code, reference, transaction or batch',
-  description: 'Looking a code up is in the audit, and limited to 30 a minute for each token or user.',
+  description: 'Each look-up of a code is recorded in the audit. Each token or user has 30 a minute.',
   method: 'POST',
   path: '/vouchers/find',
   command: 'voucher find',

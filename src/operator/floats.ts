@@ -31,13 +31,15 @@ const FloatSchema = Type.Object({
   currency: Text,
   balance: Type.Number(),
   usePerDay: Type.Number({
-    description: 'The mean use of a day, over the last 28 days or as long as the merchant exists.',
+    description: 'The mean use per day over the last 28 days, or since the merchant was created.',
   }),
   daysLeft: Nullable(
-    Type.Integer({ description: 'How many days the float lasts at that use; null without any use.' }),
+    Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
   ),
   low: Nullable(
-    Type.Number({ description: 'The mark at which the merchant is warned; null before the first top-up.' }),
+    Type.Number({
+      description: 'The threshold at which the merchant is warned; null before the first top-up.',
+    }),
   ),
 });
 
@@ -129,7 +131,7 @@ const showFloats = reading({
 
 const lowFloats = reading({
   name: 'float.low',
-  summary: 'List the floats that are below their mark, merchant by merchant',
+  summary: 'List the floats that are below their threshold, merchant by merchant',
   method: 'GET',
   path: '/floats/low',
   command: 'float low',

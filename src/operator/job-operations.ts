@@ -73,7 +73,8 @@ export type JobResult = Static<typeof RowSchema>;
 
 const rows = reading({
   name: 'job.rows',
-  summary: 'List what came of each row of a job: `ok`, or the code of a refusal; null where it was not done',
+  summary:
+    'List the result of each row of a job: `ok`, the code of a refusal, or null if it was not processed',
   method: 'GET',
   path: '/jobs/:id/rows',
   command: 'job rows',
@@ -92,7 +93,7 @@ const CSV_PAGE = 200;
 
 const rowsCsv = reading({
   name: 'job.rows-csv',
-  summary: 'Get what came of each row of a job as CSV: its result file, whether it was canceled or not',
+  summary: 'Get the result of each row of a job as CSV, also of a canceled job',
   method: 'GET',
   path: '/jobs/:id/rows.csv',
   command: 'job rows',
@@ -125,7 +126,7 @@ async function* linesOf({ service }: Caller, jobId: number): AsyncGenerator<stri
 
 const cancel = changing({
   name: 'job.cancel',
-  summary: 'Cancel a job; what it did before stands in its rows',
+  summary: 'Cancel a job; finished rows keep their results',
   method: 'POST',
   path: '/jobs/:id/cancel',
   command: 'job cancel',
@@ -158,7 +159,7 @@ const startReconcile = changing({
   command: 'reconcile',
   input: Input({
     full: Type.Optional(
-      Type.Boolean({ description: 'Everything, not only what came after the last closed day.' }),
+      Type.Boolean({ description: 'Everything, not only the rows after the last closed day.' }),
     ),
   }),
   output: JobSchema,

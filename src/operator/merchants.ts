@@ -95,7 +95,7 @@ const createMerchant = changing({
     permit: Type.Optional(
       Type.Array(Permission, {
         uniqueItems: true,
-        description: 'Permissions beside those that every merchant has.',
+        description: 'Permissions in addition to those that every merchant has.',
       }),
     ),
     float: Type.Optional(Amount('Money to put on its float, in major units.')),

@@ -33,13 +33,13 @@ const Booked = { transactionId: TransactionId, replayed: Type.Boolean() };
 const BookedOnVoucher = Type.Object({
   serialNumber: SerialNumber,
   currency: Text,
-  balance: Type.Number({ description: 'What the voucher holds now.' }),
+  balance: Type.Number({ description: 'The balance of the voucher now.' }),
   ...Booked,
 });
 
 const refund = changing({
   name: 'float.refund',
-  summary: 'Book unused prepayment that was paid back to a merchant',
+  summary: 'Book an unused prepayment that was paid back to a merchant',
   method: 'POST',
   path: '/floats/refund',
   command: 'float refund',
@@ -65,7 +65,7 @@ const refund = changing({
 
 const correct = changing({
   name: 'float.correct',
-  summary: 'Take back a top-up that was wrong, or a part of it: once for each top-up',
+  summary: 'Take back a wrong top-up or a part of it, once for each top-up',
   method: 'POST',
   path: '/floats/correct',
   command: 'float correct',
@@ -130,7 +130,7 @@ const adjust = changing({
 
 const payCash = changing({
   name: 'voucher.cash-out',
-  summary: 'Book a remainder of a voucher that was paid out in cash',
+  summary: 'Book the rest of a voucher that was paid out in cash',
   method: 'POST',
   path: '/vouchers/:serialNumber/cash-out',
   command: 'voucher cash-out',
@@ -158,7 +158,7 @@ const payCash = changing({
 
 const escheat = changing({
   name: 'voucher.escheat',
-  summary: 'Book what a voucher holds as paid to a state',
+  summary: 'Book the balance of a voucher as paid to a state',
   method: 'POST',
   path: '/vouchers/:serialNumber/escheat',
   command: 'voucher escheat',

@@ -46,17 +46,17 @@ const Activation = Word(['immediate', 'on-activation'] as const, {
   description: '`on-activation`: vouchers carry their value once they are activated.',
 });
 const Scope = Word(['network', 'issuer'] as const, {
-  description: '`network`: any merchant redeems; `issuer`: only the one that generated.',
+  description: '`network`: any merchant may redeem; `issuer`: only the merchant that generated the voucher.',
 });
 const ExpiryPolicy = Word(['operator', 'issuer', 'unclaimed'] as const, {
   description:
-    'To whom belongs what expires of batches to come: `issuer`: the float of the merchant that generated.',
+    'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
 });
 const Name = Line(200, 'The name of the product.', 'Gift card');
 const MaxQuantity = Type.Integer({
   minimum: 1,
   maximum: QUANTITY_MAX,
-  description: 'The greatest quantity of a batch.',
+  description: 'The highest quantity of a batch.',
 });
 const ValidityDays = Type.Integer({
   minimum: 1,

@@ -35,7 +35,7 @@ export async function readSettings(db: Queries): Promise<Settings> {
 
 const FIELDS = {
   approvalMode: Word(MODES, {
-    description: 'Who approves: `two-people`, another person; `delay`, the same one 15 minutes later.',
+    description: '`two-people`: another person approves; `delay`: the same person, 15 minutes later.',
   }),
   approvalAmount: Type.Number({ minimum: 0, maximum: 1e12, description: 'In major units of any currency.' }),
   approvalVouchers: Type.Integer({

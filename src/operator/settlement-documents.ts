@@ -17,7 +17,7 @@ const PAYOUT_NAMES = { pain001: 'payouts.xml', csv: 'payouts.csv' } as const;
 
 const document = reading({
   name: 'settlement.document',
-  summary: 'Get the document of an approved settlement, as it was frozen',
+  summary: 'Get the document of an approved settlement',
   method: 'GET',
   path: '/settlements/:id/document',
   command: 'settlement document',
@@ -51,7 +51,7 @@ const file = changing({
   name: 'settlement.file',
   summary: 'Make a file that pays settlements, for your bank; it books nothing',
   description:
-    'Account numbers are not kept: they are sent with each request, as CSV with the columns `merchantId`, ' +
+    'Account numbers are not stored: they are sent with each request, as CSV with the columns `merchantId`, ' +
     '`name`, `iban`, `bic`.',
   method: 'POST',
   path: '/settlements/file',
@@ -72,7 +72,7 @@ const file = changing({
         minItems: 1,
         maxItems: SETTLEMENTS_MAX,
         uniqueItems: true,
-        description: 'Those to be paid; left out: all that are due.',
+        description: 'The settlements to pay; left out: all that are due.',
       }),
     ),
     due: Type.Optional(Day),

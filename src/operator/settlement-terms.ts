@@ -25,7 +25,7 @@ const PERIODS = ['day', 'week', 'month'] as const;
 
 const TermsSchema = Type.Object({
   merchantId: MerchantId,
-  product: Nullable(ProductCode, { description: 'Null: all products without terms of their own.' }),
+  product: Nullable(ProductCode, { description: 'Null: all products without own terms.' }),
   from: Day,
   commission: Percent('In percent of what is redeemed.'),
   vat: Percent('In percent of the commission.'),
@@ -73,7 +73,7 @@ const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'last4'] as 
 
 const set = changing({
   name: 'settlement.terms',
-  summary: 'Make terms for a merchant, or for one product of it, from a day on',
+  summary: 'Set the terms of a merchant, or of one of its products, from a day on',
   description:
     'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',
   method: 'POST',
@@ -89,7 +89,7 @@ const set = changing({
     leastPayout: Type.Optional(
       Type.String({
         pattern: '^\\d{1,12}(\\.\\d{1,4})?$',
-        description: 'What is less is carried over, in major units; left out: 0.',
+        description: 'Smaller amounts are carried over. In major units; left out: 0.',
         examples: ['25.00'],
       }),
     ),

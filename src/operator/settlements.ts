@@ -118,7 +118,7 @@ const show = reading({
 
 const draft = changing({
   name: 'settlement.draft',
-  summary: 'Draft what is due: of a merchant, or of all; a draft that stands is made again',
+  summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
   method: 'POST',
   path: '/settlements',
   command: 'settlement draft',
@@ -140,7 +140,7 @@ const draft = changing({
 
 const approveOne = changing({
   name: 'settlement.approve',
-  summary: 'Approve a draft: it gets its number, and nothing of it changes any more',
+  summary: 'Approve a draft: it gets its number, and never changes again',
   method: 'POST',
   path: '/settlements/:id/approve',
   command: 'settlement approve',

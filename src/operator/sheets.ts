@@ -82,9 +82,9 @@ async function requirePrintable(caller: Caller, transactionId: string) {
 
 const order = changing({
   name: 'sheets.order',
-  summary: 'Order printable sheets of a batch, sealed with a passphrase that its approver is shown',
+  summary: 'Order printable sheets of a batch, sealed with a passphrase that is shown to the approver',
   description:
-    'The person who ordered them downloads the PDF within 24 hours. It opens with the passphrase alone.',
+    'The person who ordered them downloads the PDF within 24 hours. It opens only with the passphrase.',
   method: 'POST',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch export` writes the file on the machine.' },

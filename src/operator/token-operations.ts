@@ -97,7 +97,7 @@ const CreateToken = Input({
     description: 'At most those of its creator.',
   }),
   merchantId: Type.Optional(
-    Nullable(MerchantId, { description: 'For a token of a merchant: it may call /portal/v1 only.' }),
+    Nullable(MerchantId, { description: 'For a token of a merchant: it may call only /portal/v1.' }),
   ),
   networks: Type.Optional(
     Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), { maxItems: NETWORKS_MAX }),

@@ -145,7 +145,7 @@ const correct = changing({
     transactionId: TransactionId,
     amount: Type.Number({
       minimum: 0,
-      description: 'What the redemption should have been, in major units.',
+      description: 'The right amount of the redemption, in major units.',
       examples: [7.5],
     }),
     reason: Line(500, 'Why, for the audit.', 'The cashier mistyped the amount.'),

@@ -119,7 +119,7 @@ export const listAllUsers = reading({
 
 export const invite = changing({
   name: 'user.invite',
-  summary: 'Invite a person: make a link that is valid once, for 72 hours',
+  summary: 'Invite a person: create a link that is valid once, for 72 hours',
   method: 'POST',
   path: '/users',
   command: 'user invite',
@@ -205,7 +205,7 @@ export const endAllSessions = changing({
 
 export const confirmOne = changing({
   name: 'user.confirm',
-  summary: 'Confirm that an account is that of the person it names, and not of the user that invited them',
+  summary: 'Confirm that an account belongs to the person it names, and not to the user who invited them',
   description:
     'Until then the two count as one person, and neither approves what the other one proposed. Somebody who was ' +
     'not handed the link confirms it.',

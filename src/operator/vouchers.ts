@@ -59,7 +59,7 @@ const TimelineEntry = Type.Object({
     description: 'The kind of movement, the action of the operator, or the operation that was declined.',
   }),
   amount: Nullable(Type.Number(), {
-    description: 'Of a movement what it adds to the voucher: negative where it takes away.',
+    description: 'For a movement, the change of the balance: negative if money leaves the voucher.',
   }),
   code: Nullable(Type.String(), {
     description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
@@ -83,7 +83,7 @@ const VoucherSchema = Type.Object({
   balance: Type.Number(),
   value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
   reserved: Nullable(Type.Number(), {
-    description: 'What it carries once it is activated; null afterwards.',
+    description: 'The value that it gets at its activation; null afterwards.',
   }),
   activatedAt: NullableTime,
   expiresAt: Time,
@@ -91,7 +91,7 @@ const VoucherSchema = Type.Object({
   wrongPins: Type.Integer({ description: 'Wrong PINs in a row.' }),
   pinLocked: Type.Boolean(),
   pinLockedUntil: Nullable(Time, {
-    description: 'Null where no time ends the lock, and where there is none.',
+    description: 'Null if there is no lock, or no time ends it.',
   }),
   replacedBy: Nullable(SerialNumber),
   entries: Type.Array(Entry, { description: 'Its movements of money, newest first: at most 100.' }),
@@ -242,7 +242,7 @@ function changeOne(verb: keyof typeof CHANGES) {
 
 const extend = changing({
   name: 'voucher.extend',
-  summary: 'Extend the validity of a voucher, also when it has expired',
+  summary: 'Extend the validity of a voucher, even if it has expired',
   method: 'POST',
   path: '/vouchers/:serialNumber/extend',
   command: 'voucher extend',
@@ -258,8 +258,7 @@ const extend = changing({
 
 const replace = changing({
   name: 'voucher.replace',
-  summary:
-    'Close a voucher for good and put a new one in its place, whose code is in the download of its batch',
+  summary: 'Close a voucher for good and replace it by a new one, whose code is in the download of the batch',
   method: 'POST',
   path: '/vouchers/:serialNumber/replace',
   command: 'voucher replace',
@@ -273,7 +272,7 @@ const replace = changing({
 
 const cancel = changing({
   name: 'voucher.cancel',
-  summary: 'Cancel a voucher for good; what it holds goes back to the float of its merchant',
+  summary: 'Cancel a voucher for good; its balance goes back to the float of its merchant',
   method: 'POST',
   path: '/vouchers/:serialNumber/cancel',
   command: 'voucher cancel',
