@@ -82,8 +82,8 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   const stop = listenForStop();
   const embedded = await openEmbedded(dataDir, troubleLog(config));
   try {
-    // The calls of tills come first.
-    setPriority(constants.priority.PRIORITY_LOW);
+    // The calls of tills come first. At the lowest priority a busy machine would leave a backup hardly any time.
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const { ownerUrl } = embedded;
     const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
     const backup = await Promise.race([
