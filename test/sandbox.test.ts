@@ -89,6 +89,11 @@ describe('a sandbox', () => {
         ).json()) as { statusCode: string }
       ).statusCode;
     assert.deepEqual([await found('lost-before'), await found('lost-after')], ['60', '00']);
+    const { code, pin } = page.vouchers.find((each) => /10000/.test(each.redeemAnswers)) ?? assert.fail();
+    const payment = { code, pin, amount: 9_997.02, reference: 'lost-payment' };
+    await assert.rejects(call('/merchant-client/v2/redeem', payment));
+    const copy = await call('/merchant-client/v2/redeem', payment);
+    assert.deepEqual([copy.statusCode, copy.headers.get('idempotent-replayed')], ['00', 'true']);
     const startedAt = Date.now();
     assert.equal((await order(9_998.01, 'late')).statusCode, '00');
     assert.ok(Date.now() - startedAt >= 1_000);

@@ -28,6 +28,8 @@ const FLOAT_MINOR = 100_000_000n;
 const CARD = 'SANDBOX-CARD';
 const OWN = 'SANDBOX-OWN';
 const VALUE = 100;
+/** Enough for a redemption of an amount that has an effect. */
+const LARGE_VALUE = 10_000;
 const WRONG_PINS = 5;
 const HOUR_MS = 3_600_000;
 
@@ -124,14 +126,14 @@ async function makeSet(operator: Operator, { own, other }: Keys): Promise<Sandbo
   const run = Date.now().toString(36);
   const [context, elsewhere] = await Promise.all([contextOf(service, own), contextOf(service, other)]);
   await ensureFloat(operator, context);
-  const [active, second, redeemed, blocked, expired, replaced, locked, updated] = await order(
-    context,
-    `set-${run}`,
-    8,
-  );
-  const [inactive] = await order(context, `cards-${run}`, 1, CARD);
-  const [foreign] = await order(elsewhere, `own-${run}`, 1, OWN);
-  const all = { active, second, redeemed, blocked, expired, replaced, locked, updated, inactive, foreign };
+  const [active, redeemed, blocked, expired, replaced, locked, updated] = await order(context, {
+    reference: `set-${run}`,
+    quantity: 7,
+  });
+  const [large] = await order(context, { reference: `large-${run}`, quantity: 1, value: LARGE_VALUE });
+  const [inactive] = await order(context, { reference: `cards-${run}`, quantity: 1, productCode: CARD });
+  const [foreign] = await order(elsewhere, { reference: `own-${run}`, quantity: 1, productCode: OWN });
+  const all = { active, large, redeemed, blocked, expired, replaced, locked, updated, inactive, foreign };
   const made = all as Record<keyof typeof all, Made>;
   await redeem(context, { ...made.redeemed, amount: VALUE, reference: `redeemed-${run}` });
   await blockVoucher(operator, made.blocked.serialNumber);
@@ -143,7 +145,7 @@ async function makeSet(operator: Operator, { own, other }: Keys): Promise<Sandbo
   await updateRedemption(context, { reference: updatedReference, amountUsed: VALUE / 4 });
   const list: readonly [string, Made, string][] = [
     ['ACTIVE', made.active, '00 up to 100.00, 51 above'],
-    ['ACTIVE', made.second, '00 up to 100.00, 51 above'],
+    ['ACTIVE', made.large, '00 up to 10000.00, 51 above'],
     ['INACTIVE', made.inactive, '40; activate it first'],
     ['REDEEMED', made.redeemed, '42'],
     ['BLOCKED', made.blocked, '43'],
@@ -180,12 +182,11 @@ async function ensureFloat(operator: Operator, { merchant }: Context): Promise<v
 
 async function order(
   context: Context,
-  reference: string,
-  quantity: number,
-  productCode?: string,
+  wanted: { reference: string; quantity: number; value?: number; productCode?: string },
 ): Promise<Made[]> {
-  await generate(context, { reference, quantity, value: VALUE, productCode });
-  return (await Array.fromAsync(readVouchers(context.service, await findBatch(context, reference)))).flat();
+  await generate(context, { value: VALUE, ...wanted });
+  const batch = await findBatch(context, wanted.reference);
+  return (await Array.fromAsync(readVouchers(context.service, batch))).flat();
 }
 
 async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {

@@ -47,7 +47,7 @@ const NOT_BY_AMOUNT: ReadonlySet<RefusalCode> = new Set(['98', '58']);
 
 const OUTAGES = [
   ['9997.01', 'the connection breaks before anything is done'],
-  ['9997.02', 'the request is carried out, and the connection breaks before the answer'],
+  ['9997.02', 'the request is carried out, and the connection breaks before the answer; a copy is answered'],
   ['9997.03', 'internal error (96)'],
 ] as const;
 
