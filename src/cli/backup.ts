@@ -82,7 +82,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   const stop = listenForStop();
   const embedded = await openEmbedded(dataDir, troubleLog(config));
   try {
-    // The calls of tills come first. At the lowest priority a busy machine would leave a backup hardly any time.
+    // The calls of tills come first. At the lowest priority, a busy machine would starve a backup.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const { ownerUrl } = embedded;
     const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
