@@ -2,15 +2,15 @@
 
 export type Door = 'operator' | 'portal';
 
-/** A problem document (RFC 9457), or what stands for one when no answer came. */
+/** A problem document (RFC 9457), or its substitute when no answer came. */
 export class ApiProblem extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | undefined;
   readonly fields: readonly Fault[];
-  /** What a proposal would change now, where that is not what was confirmed. */
+  /** The present effect of a proposal, if it differs from the confirmed one. */
   readonly effect: unknown;
-  /** The roles of which one is needed. */
+  /** The roles that permit the operation; one of them is enough. */
   readonly roles: readonly string[] | undefined;
 
   constructor(status: number, body: Partial<ProblemBody>) {
@@ -40,7 +40,7 @@ type ProblemBody = {
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** A file in the place of a document. */
+/** A file, instead of a JSON document. */
 export type Download = { readonly name: string; readonly content: Blob };
 
 type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
@@ -63,7 +63,7 @@ export function get<Answer>(path: string, query: Query = {}): Promise<Answer> {
 }
 
 /**
- * Sends a change. The caller keeps the key while it tries again: a change that arrived twice happens once.
+ * Sends a change. The caller uses the same key when it retries, so a change that arrives twice happens once.
  * @throws ApiProblem
  */
 export function send<Answer>(
@@ -93,7 +93,7 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
   return answer as Answer;
 }
 
-/** A file, whole: one that breaks off is no file. @throws ApiProblem */
+/** Downloads a complete file. A download that breaks off is an error. @throws ApiProblem */
 async function bodyOf(response: Response): Promise<Blob> {
   return response.blob().catch(() => {
     throw new ApiProblem(0, {});

@@ -8,19 +8,22 @@ import { Languages } from './i18n/index.tsx';
 import { AppProvider } from './ui/app.tsx';
 import { theme } from './ui/theme.ts';
 
-/** The nonce of the policy of this page (src/http/console.ts): styles that are added at runtime carry it. */
+/**
+ * The nonce of this page's security policy (src/http/console.ts). Styles that are added at runtime need it.
+ */
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 
-// What keeps the page from scrolling below a dialog adds a style, and asks for the nonce by this name.
+// The package that stops the page from scrolling under a dialog adds a style, and reads the nonce by this
+// name.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 const client: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // Without a network a request fails and says so; it does not wait in silence.
+      // Without a network, a request fails with a message instead of waiting silently.
       networkMode: 'always',
-      // A refusal does not change by asking again; a service that restarts answers soon.
+      // A retry does not change a refusal, but a service that is restarting will answer soon.
       retry: (count, error) =>
         count < 3 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
     },

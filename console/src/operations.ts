@@ -20,7 +20,7 @@ export type Operation = {
   readonly path: string;
   readonly command: string | null;
   readonly roles: readonly string[];
-  /** Roles that may propose what they may not perform (docs/how-to/people.md, "Four eyes"). */
+  /** Roles that may propose the operation but not perform it (docs/how-to/people.md, "Four eyes"). */
   readonly proposers: readonly string[];
   readonly risk: 'plain' | 'step-up' | 'four-eyes';
   readonly fields: readonly Field[];
@@ -55,7 +55,7 @@ type Described = {
 };
 type Document = { paths: Record<string, Record<string, Described>> };
 
-/** The operations that the service offers: pages, actions and forms follow from them. */
+/** The operations that the service offers. Pages, actions and forms are derived from them. */
 export function useOperations(door: Door): ReadonlyMap<string, Operation> | undefined {
   const { data } = useQuery({
     queryKey: ['operations', door],
@@ -66,7 +66,7 @@ export function useOperations(door: Door): ReadonlyMap<string, Operation> | unde
 }
 
 /**
- * Performs an operation. Lines of a list that are empty are left out.
+ * Performs an operation. Empty lines of a list are left out.
  * @throws ApiProblem
  */
 export function perform(
@@ -83,7 +83,7 @@ export function perform(
   return send(method === 'GET' ? 'POST' : method, target, { body, idempotencyKey });
 }
 
-/** Whether the service lists something page by page: some lists are short, and come whole. */
+/** Whether the service lists something page by page. Short lists come in one answer. */
 export function comesInPages(operations: ReadonlyMap<string, Operation> | undefined, path: string): boolean {
   const listing = [...(operations?.values() ?? [])].find(
     (each) => each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
@@ -102,7 +102,7 @@ function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
 
 function readOperation(path: string, method: string, described: Described): Operation {
   const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
-  // What is sent as a header, such as the key of a repetition, is nothing that somebody types.
+  // Fields that are sent as headers, such as the idempotency key, are not typed by the user.
   const given = (described.parameters ?? []).flatMap(
     ({ name, in: place, required = false, description, schema }) =>
       place === 'header'

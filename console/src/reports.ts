@@ -42,7 +42,7 @@ export type Day = {
 };
 export type Row = Readonly<Record<string, Cell>>;
 
-/** Parts of a page that ask for the same at the same time share one request. */
+/** If parts of a page ask for the same data at the same time, they share one request. */
 export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
   let reading: Promise<Answer> | undefined;
   return () => {
@@ -61,7 +61,7 @@ export function rowsOf({ columns, rows }: Table): Row[] {
   return rows.map((cells) => Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null])));
 }
 
-/** A number of a cell, for a chart: the eye needs no more than a float. */
+/** The number in a cell, for a chart. A floating-point number is exact enough for drawing. */
 export function numberOf(cell: Cell | undefined): number {
   if (cell === null || cell === undefined) return 0;
   return Number(typeof cell === 'object' ? cell.amount : cell);
@@ -73,7 +73,7 @@ export function dayAfter(day: string, days = 1): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The months that the books have, each with its days: a report begins with a day that exists. */
+/** The months that the books cover, each with its days. A report must begin with a day that exists. */
 export function monthsOf(days: readonly Day[]): { month: string; from: string; to: string }[] {
   const months = new Map<string, { month: string; from: string; to: string }>();
   for (const { day } of days) {

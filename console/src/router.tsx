@@ -22,7 +22,7 @@ const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell 
 type Load = () => Promise<{ readonly Screen: () => React.ReactNode }>;
 export type Pages = Readonly<Record<string, Load>>;
 
-/** Filters are parameters of the address: texts, and nothing else. By default they would be written as JSON. */
+/** Filters are parameters of the address, and always text. By default they would be written as JSON. */
 const parseSearch = (text: string): Filters => Object.fromEntries(new URLSearchParams(text));
 const stringifySearch = (search: Record<string, unknown>): string => {
   const given = Object.entries(search).filter(([, value]) => value !== undefined);
@@ -30,7 +30,9 @@ const stringifySearch = (search: Record<string, unknown>): string => {
   return text === '' ? '' : `?${text}`;
 };
 
-/** The files of a page are away as the service is. The router would load the whole page again by itself. */
+/**
+ * While the service is down, so are the files of a page. By default, the router would reload the whole page.
+ */
 function unreachable(): never {
   throw new ApiProblem(0, {});
 }

@@ -1,10 +1,10 @@
-/** What a text that somebody searches for could be. */
+/** The kinds of things that a search text could name. */
 export type Guess = {
   readonly kind: 'code-with-pin' | 'code' | 'masked' | 'serial' | 'transaction' | 'reference';
   readonly text: string;
 };
 
-/** Guesses by the shape. Sixteen digits are a code with its PIN: they are never sent. */
+/** Guesses the kind by the form of the text. Sixteen digits are a code with its PIN, and are never sent. */
 export function guess(typed: string): Guess | undefined {
   const text = typed.trim();
   if (text === '') return undefined;

@@ -12,7 +12,7 @@ const HEIGHT = 216;
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 8, 8, 26];
 const BAR_MAX = 30;
 
-/** How values, and places on the axis, are written. */
+/** The format of values, and of labels on the axis. */
 function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'currency' | 'unit'>) {
   const format = useFormat();
   const { label, word } = useWords();
@@ -154,7 +154,7 @@ function Values({ of, series, labels }: ValuesProps) {
 const TIP_GAP = 14;
 const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP : x + TIP_GAP);
 
-/** Half of the widest label of a place. */
+/** Half the width of the widest label on the axis. */
 const LABEL_HALF = 32;
 const anchorOf = (x: number, width: number) => (x + LABEL_HALF > width ? 'end' : 'middle');
 

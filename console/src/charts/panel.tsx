@@ -11,7 +11,7 @@ export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
 export type ChartProps = {
   readonly kind: ChartKind;
   readonly points: readonly Point[];
-  /** The column of the axis, and those that are drawn. */
+  /** The column of the axis, and the columns that are drawn. */
   readonly x: string;
   readonly series: readonly string[];
   readonly currency?: string;
@@ -25,7 +25,7 @@ type Props = Omit<ChartProps, 'points' | 'series' | 'currency'> & {
   readonly title: string;
   readonly name: string;
   readonly read: () => Promise<Points | readonly Point[]>;
-  /** Left out: every column but that of the axis. */
+  /** If left out, every column except that of the axis. */
   readonly series?: readonly string[];
   readonly note?: string;
 };

@@ -1,7 +1,7 @@
 import { get, type Page } from '../api.ts';
 import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, rowsOf, shared } from '../reports.ts';
 
-/** What the charts show, by currency; each point is a row of its table view. */
+/** The data of the charts, by currency. Each point is a row of the chart's table. */
 
 export type Point = Readonly<Record<string, string | number>>;
 export type Points = Readonly<Record<string, readonly Point[]>>;
@@ -9,7 +9,7 @@ export type Points = Readonly<Record<string, readonly Point[]>>;
 const DAYS = 90;
 const MONTHS_MAX = 12;
 
-/** R3: what vouchers carry, and what is owed to others, at the end of each day. */
+/** R3: the money on vouchers, and the money owed to others, at the end of each day. */
 export const readOutstanding = shared(async (): Promise<Points> => {
   const days = (await readDays()).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
@@ -52,7 +52,7 @@ export async function readMonths(): Promise<Points> {
   return found;
 }
 
-/** R4: what expires in each of the next twelve months. */
+/** R4: the money that expires in each of the next twelve months. */
 export async function readExpiring(): Promise<Points> {
   const closed = (await readDays()).filter(({ state }) => state === 'closed').at(-1);
   if (!closed) return {};
@@ -73,9 +73,9 @@ export async function readExpiring(): Promise<Points> {
   );
 }
 
-/** R5: how much of a month's issue was redeemed, one month after the other, in percent. */
+/** R5: the share of each month's issue that was redeemed, month by month, in percent. */
 export async function readCohorts(): Promise<Points> {
-  // Cohorts are of closed days.
+  // Cohorts contain only closed days.
   const days = (await readDays()).filter(({ state }) => state === 'closed');
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
@@ -108,11 +108,11 @@ type Float = {
   readonly daysLeft: number | null;
 };
 
-/** A page of them, and how many are read: by the number of their merchant. */
+/** Floats are read page by page, up to a limit, in the order of their merchants' numbers. */
 const FLOATS_PER_PAGE = 200;
 export const FLOATS_MAX = 1_000;
 
-/** How long the floats that are used last, the shortest first. */
+/** The days that each used float will last, the shortest first. */
 export async function readFloats(): Promise<readonly Point[]> {
   const found: Float[] = [];
   let cursor: string | undefined;
@@ -130,7 +130,7 @@ export async function readFloats(): Promise<readonly Point[]> {
 
 type Declined = { readonly code: string; readonly declines: number };
 
-/** Why requests were declined in the last 30 days, the most frequent first. */
+/** The reasons for declines in the last 30 days, the most frequent first. */
 export async function readDeclines(): Promise<readonly Point[]> {
   return (await get<Page<Declined>>('/declines/count')).items.map(({ code, declines }) => ({
     code,

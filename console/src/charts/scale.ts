@@ -3,7 +3,7 @@
 const TICKS = 4;
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round numbers from zero, or below it, to beyond the largest value. */
+/** Round numbers from zero or below to above the largest value. */
 export function ticksOf(values: readonly number[]): number[] {
   const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
   const rough = (most - least || 1) / TICKS;
@@ -13,7 +13,7 @@ export function ticksOf(values: readonly number[]): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
 }
 
-/** Every how many labels one fits. */
+/** Returns n such that every n-th label fits. */
 export function strideOf(labels: readonly string[], width: number): number {
   const longest = Math.max(1, ...labels.map(({ length }) => length));
   const most = Math.max(1, Math.floor(width / (longest * 6.5 + 16)));

@@ -1,4 +1,4 @@
-/** Operations: what their button says, and what they do. */
+/** Operations: the text of their button, and a description. */
 export const actions = {
   'merchant.create': ['New merchant', 'Creates a merchant with its first API key.'],
   'merchant.set': ['Edit', 'Changes the name and the terms of this merchant.'],
@@ -81,7 +81,7 @@ export const actions = {
   'audit.verify': ['Verify', 'Computes the chain of hashes again.'],
 };
 
-/** What to type into a field, by `operation.field` or by the field alone. */
+/** Hints for input fields, by `operation.field` or only by the field. */
 export const hints = {
   amount: 'In major units, such as 12.50.',
   'redemption.correct.amount': 'The amount that should have been redeemed. 0 reverses the redemption.',

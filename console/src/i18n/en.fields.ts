@@ -1,4 +1,4 @@
-/** What fields of the API are called: in columns, in details, and as labels of inputs. */
+/** The names of the API's fields in columns, in details, and as labels of inputs. */
 export const fields = {
   acceptedAt: 'Ordered',
   acceptor: 'Accepted by',

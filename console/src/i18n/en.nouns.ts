@@ -1,4 +1,4 @@
-/** What operations and the audit are about, and what the ledger's reconciliation checks. */
+/** The subjects of operations and of the audit, and the checks of the reconciliation. */
 export const nouns = {
   'api-key': 'API key',
   approval: 'Approval',
@@ -62,7 +62,7 @@ export const rules = {
   none: 'No rule yet.',
 };
 
-/** Changes that the audit names and no button makes. */
+/** Changes that appear in the audit but have no button. */
 export const changes = {
   'approval.propose': 'Propose',
   'bank.mapping': 'Set the columns',

@@ -1,4 +1,4 @@
-/** The texts of the portal, and of lists that are empty. */
+/** The texts of the portal, and of empty lists. */
 export const portal = {
   portal: {
     check: 'Check a voucher',

@@ -289,5 +289,5 @@ type Texts<T> = {
       : Texts<T[K]>;
 };
 
-/** Every catalogue has the keys of the English one: another does not compile. */
+/** Every catalogue has the same keys as the English one; otherwise it does not compile. */
 export type Catalogue = Texts<typeof en>;

@@ -3,12 +3,14 @@ import type { Catalogue } from './en.ts';
 
 type Loaded = {
   readonly texts: Catalogue;
-  /** What the codes of problems mean, and the rules of fields: empty in English, which the service speaks. */
+  /**
+   * The meaning of problem codes and of field rules. Empty in English, since the service answers in English.
+   */
   readonly problems: Readonly<Record<string, string>>;
   readonly faults: Readonly<Record<string, string>>;
 };
 
-/** A page loads the texts of its language alone. */
+/** A page loads only the texts of its language. */
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
   en: async () => ({ texts: (await import('./en.ts')).en, problems: {}, faults: {} }),
   de: async () => {
@@ -29,10 +31,10 @@ function preferred(): Language {
   return navigator.language.startsWith('de') ? 'de' : 'en';
 }
 
-// Loading begins with the page, not with its first render.
+// The texts are loaded when the page starts, not at its first render.
 const begun = { language: preferred(), loading: LOAD[preferred()]() };
 
-/** The language of the page: the stored choice, else that of the browser. */
+/** The language of the page: the stored choice, or else the browser's language. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
   const [loaded, setLoaded] = useState<Loaded & { language: Language }>();

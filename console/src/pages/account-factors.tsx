@@ -8,7 +8,7 @@ import { Panel, Problem } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { StepUp } from '../ui/step-up.tsx';
 
-/** Does something that may ask for the second factor first, and shows what came of it. */
+/** Performs an action that may first ask for the second factor, and shows the result. */
 function useAttempt() {
   const texts = useTexts().action;
   const [pending, setPending] = useState<{ run(): Promise<void> }>();

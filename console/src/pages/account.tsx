@@ -9,7 +9,7 @@ import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Fields } from '../ui/value.tsx';
 import { Passkeys, Password, RecoveryCodes } from './account-factors.tsx';
 
-/** What a person changes about the own account. */
+/** The page on which people change their own account. */
 export function Screen() {
   const texts = useTexts().account;
   const { session } = useApp();
@@ -92,7 +92,9 @@ const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'];
 const SYSTEMS = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS X', 'Linux'];
 const NAMES: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera', 'Mac OS X': 'macOS' };
 
-/** `Mozilla/5.0 (X11; Linux x86_64) … Chrome/140.0` → Chrome, Linux. Most of them name others too. */
+/**
+ * `Mozilla/5.0 (X11; Linux x86_64) … Chrome/140.0` → Chrome, Linux. Most browsers name other browsers too.
+ */
 function browserOf(agent: string): string {
   const found = [BROWSERS, SYSTEMS].flatMap((known) => known.find((name) => agent.includes(name)) ?? []);
   return found.map((name) => NAMES[name] ?? name).join(', ') || agent;

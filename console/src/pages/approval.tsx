@@ -19,7 +19,7 @@ type Approval = Item & {
   readonly input: Item;
 };
 
-/** What somebody proposed: the change in words, and the decision. */
+/** A proposal: the change in words, and the decision. */
 export function Screen() {
   const texts = useTexts().approvals;
   const words = useWords();
@@ -31,7 +31,7 @@ export function Screen() {
   if (!thing) return instead;
   const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
   const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
-  // The service asks for a role that may perform the operation itself.
+  // The service requires a role that may perform the operation itself.
   const mayDecide = operations
     ?.get(thing.operation)
     ?.roles.some((role) => session?.user.roles.includes(role));
@@ -62,7 +62,7 @@ export function Screen() {
             thing.state !== 'PENDING'
               ? []
               : [
-                  // Where one person decides alone, a delay stands in the place of another person.
+                  // If one person decides alone, a delay replaces the second person.
                   mayDecide &&
                     (!isMine || thing['notBefore'] !== null) && {
                       name: 'approval.approve',

@@ -8,10 +8,10 @@ import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Panel } from '../ui/parts.tsx';
 
-/** How many low floats are named. */
+/** The number of low floats that are named. */
 const NAMED_MAX = 3;
 
-/** What somebody should look at, with the way there. Nothing to do is a quiet page. */
+/** Matters that need attention, with links to them. */
 export function Attention() {
   const { overview: texts, chart } = useTexts();
   const { offers } = useApp();

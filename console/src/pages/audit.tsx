@@ -7,7 +7,7 @@ import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
-/** The pages of what was changed; a list of the audit leads to them. */
+/** The pages of changed things, to which a list of the audit links. */
 const PLACES: Readonly<Record<string, string>> = {
   approval: '/approvals',
   batch: '/batches',
@@ -19,7 +19,7 @@ const PLACES: Readonly<Record<string, string>> = {
   webhook: '/webhooks',
 };
 
-/** The cells of a list of the audit: what was changed by its name, the change, and the reason. */
+/** The cells of a list of the audit: the name of the changed thing, the change, and the reason. */
 export function useAuditCell() {
   const { title } = useWords();
   const { reason: because } = useTexts().audit;

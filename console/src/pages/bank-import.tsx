@@ -12,7 +12,7 @@ type Named = { readonly name: string };
 type Imported = { readonly ok: boolean; readonly entries: number; readonly errors: readonly Item[] };
 type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };
 
-/** Imports a statement of the bank: as a whole or not at all, and looked at first. */
+/** Imports a statement of the bank, as a whole or not at all, after a preview. */
 export function BankImport({ isOpen, setOpen }: Props) {
   const { offers } = useApp();
   const { action } = useWords();
@@ -121,7 +121,7 @@ function useNames(path: string): string[] {
   return (data?.items ?? []).map(({ name }) => name);
 }
 
-/** Byte by byte: a large file has more of them than a call may have arguments. */
+/** Byte by byte, since a large file has more bytes than a call may have arguments. */
 function toBase64(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) text += String.fromCharCode(byte);

@@ -10,7 +10,7 @@ import { BankImport } from './bank-import.tsx';
 
 const YES = ['true'];
 
-/** The bank account against the books: what was imported, and what is matched. */
+/** Compares the bank account with the books: imported statements, and matches. */
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();

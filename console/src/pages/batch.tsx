@@ -19,7 +19,7 @@ type Batch = Item & {
   readonly produced: number;
   readonly open: number;
   readonly activated: number;
-  /** Null where it is given at activation. */
+  /** Null if the value is given at activation. */
   readonly value: number | null;
   readonly balance: number;
   readonly currency: string;
@@ -135,7 +135,7 @@ function Vouchers({ transactionId, isOffered }: { transactionId: string; isOffer
   );
 }
 
-/** Sheets of cards: a file for one person, and its passphrase for another one. */
+/** Sheets of cards: one person gets the file, another its passphrase. */
 function Sheets({ transactionId, effect }: { transactionId: string; effect: string }) {
   const texts = useTexts().batch;
   const format = useFormat();

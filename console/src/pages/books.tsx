@@ -67,7 +67,7 @@ function Calendar() {
   return data ? <Days days={data} /> : <Busy />;
 }
 
-/** What a close came to: which days, and why the next one waits. */
+/** The result of a close: the closed days, and why the next one waits. */
 function Closed({ of }: { of: Item }) {
   const texts = useTexts().books;
   const days = (of['closed'] ?? []) as { day: string }[];

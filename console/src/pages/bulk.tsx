@@ -19,7 +19,7 @@ type Preview = {
 };
 type Wanted = { readonly preview: Preview; readonly given: Item };
 
-/** Changes many vouchers: looked at first, row by row, then done as a job. */
+/** Changes many vouchers: first a preview, row by row, then a job. */
 export function Screen() {
   const texts = useTexts();
   const { label, word, action } = useWords();

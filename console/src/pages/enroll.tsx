@@ -13,7 +13,7 @@ type Opened = {
   readonly totp: { readonly secret: string; readonly uri: string };
 };
 
-/** A password and an authenticator for a new user. The link's token stands behind the `#`: it is in no log. */
+/** A password and an authenticator for a new user. The link's token comes after the `#`, so no log has it. */
 export function Screen() {
   const texts = useTexts().invitation;
   const signIn = useTexts().signIn;

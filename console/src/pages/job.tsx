@@ -22,7 +22,7 @@ type Job = Item & {
 const checkName = (names: Readonly<Record<string, string>>, name: string) => names[name] ?? labelOf(name);
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
 
-/** A job: its progress, which a reload shows again, and what came of it. */
+/** A job: its progress, also after a reload, and its result. */
 export function Screen() {
   const texts = useTexts();
   const { action } = useWords();

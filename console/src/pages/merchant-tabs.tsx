@@ -21,7 +21,7 @@ type Tab = {
   readonly empty?: ReactNode;
 };
 
-/** What belongs to a merchant, list by list. */
+/** The lists of things that belong to a merchant. */
 export function useMerchantTabs(merchantId: string): readonly Tab[] {
   const { nav, merchant } = useTexts();
   const format = useFormat();
@@ -93,7 +93,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       wide: ['vat', 'period', 'leastPayout'],
       cell: (name, item) => {
         if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
-        // It holds in every currency.
+        // The limit applies in every currency.
         if (name === 'leastPayout' && typeof item['leastPayout'] === 'string')
           return currencies.map((each) => format.money(Number(item['leastPayout']), each)).join(', ');
         return /^(commission|vat)$/.test(name) ? `${format.exactly(String(item[name]))} %` : undefined;
@@ -128,7 +128,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
   ];
 }
 
-/** What can be done with a key, at the end of its row. */
+/** The actions on a key, at the end of its row. */
 export function keyCell(name: string, item: Item): ReactNode | undefined {
   if (name !== '') return undefined;
   if (item['revokedAt']) return <span className="quiet">–</span>;

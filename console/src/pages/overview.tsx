@@ -53,11 +53,11 @@ export function Screen() {
   );
 }
 
-/** What vouchers carry, and what moved today, in each currency. */
+/** The money on vouchers and today's movements, in each currency. */
 function Today() {
   const texts = useTexts();
   const format = useFormat();
-  // The keys are those of the other parts of the page: what they have read is not asked for again.
+  // These are the query keys of the other parts of the page, so nothing is read twice.
   const often = { refetchInterval: 30_000, retry: false } as const;
   const { data: days } = useQuery({ queryKey: ['days'], queryFn: readDays, ...often });
   const { data: outstanding } = useQuery({

@@ -64,7 +64,7 @@ export function Screen() {
 
 type Chosen = { from: string; to: string; merchantId: string | undefined };
 
-/** The interval of the address, or the month of the newest day, as far as the books have it. */
+/** The interval in the address, or the part of the newest day's month that the books cover. */
 function chosenOf(search: Filters, days: readonly { day: string; state: string }[]): Chosen {
   const last = days.filter(({ state }) => state === 'closed').at(-1) ?? days.at(-1);
   const month = last?.day.slice(0, 7) ?? '';
@@ -179,7 +179,7 @@ const isZero = (cell: Cell | undefined) =>
 const namedOf = ({ columns }: Pick<Table, 'columns'>) =>
   columns.filter((name) => !/^(issuerId|acceptorId|merchantId)$/.test(name));
 
-/** A wide table leaves out the columns in which nothing moved, and the name that is the same in each row. */
+/** A wide table leaves out columns without movements, and a name that is the same in each row. */
 function columnsOf({ columns, rows }: Table): string[] {
   const named = namedOf({ columns });
   if (named.length <= COLUMNS_MAX) return named;
@@ -190,7 +190,7 @@ function columnsOf({ columns, rows }: Table): string[] {
   });
 }
 
-/** Each with a key of its own: the rows of a report have none. Counts line up like amounts. */
+/** Each row gets its own key, since the rows of a report have none. Counts line up like amounts. */
 const itemsOf = (table: Table): Item[] =>
   rowsOf(table).map((row, index) => ({
     ...Object.fromEntries(

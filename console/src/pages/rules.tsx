@@ -11,7 +11,7 @@ import { useWords } from '../ui/words.ts';
 type Items = readonly Item[];
 type Books = Item & { readonly dormancy: Items; readonly vat: Items; readonly breakage: Items };
 
-/** What the reports go by: estimates, laws, and the account numbers of another bookkeeping. */
+/** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {
   const texts = useTexts().rules;
   const { word, kind } = useWords();

@@ -9,7 +9,10 @@ import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
-/** What a search found. A full code is in no address: it comes with the navigation, and is sent in a body. */
+/**
+ * The result of a search. A full code is never in the address: it comes with the navigation, and is sent in a
+ * body.
+ */
 export function Screen() {
   const texts = useTexts().search;
   const { text = '', merchantId } = useSearch({ strict: false }) as Filters;
@@ -17,7 +20,7 @@ export function Screen() {
   const navigate = useNavigate();
   const found = guess(text);
   const serialNumber = found?.kind === 'serial' ? found.text : undefined;
-  // Once for each serial number: a <Navigate> navigates again whenever the page is rendered.
+  // Only once for each serial number, since a <Navigate> navigates again at every render.
   useEffect(() => {
     if (serialNumber) void navigate({ to: `/vouchers/${serialNumber}`, replace: true });
   }, [serialNumber, navigate]);
@@ -76,7 +79,7 @@ function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: st
 function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | undefined }) {
   const texts = useTexts();
   const { data, error, isFetching } = useQuery({
-    // A code is kept in no cache.
+    // A code is never cached.
     queryKey: ['search', wanted.kind, wanted.kind === 'code' ? '' : wanted.text, merchantId],
     gcTime: 0,
     staleTime: 0,
@@ -131,7 +134,7 @@ type Results = {
   readonly batches: readonly Item[];
 };
 
-/** Asks for whatever has the shape; what does not exist is an empty list. */
+/** Asks for everything that the text could be. If a thing does not exist, its list is empty. */
 async function look({ kind, text }: Guess, merchantId: string | undefined): Promise<Results> {
   const vouchers = async (body: object) => (await send<Page<Item>>('POST', '/vouchers/find', { body })).items;
   const one = (item: Promise<Item>) => orNone(item.then((each) => [each]));

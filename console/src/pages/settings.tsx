@@ -7,7 +7,7 @@ import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 
-/** What another person has to approve, and when a day ends. */
+/** The operations that need an approval, and the end of a day. */
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();

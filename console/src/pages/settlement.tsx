@@ -26,7 +26,7 @@ type Settlement = Item & {
   readonly disputes: readonly Item[];
 };
 
-/** What a merchant is paid for a period, and why. */
+/** The amount that a merchant is paid for a period, and the reasons. */
 export function Screen() {
   const texts = useTexts();
   const { door, offers } = useApp();

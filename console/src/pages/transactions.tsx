@@ -56,7 +56,7 @@ export function Screen() {
   );
 }
 
-/** Why a request was declined, with the status code that the till got. */
+/** The reason for a decline, with the status code that the till got. */
 function Decline({ code }: { code: string }) {
   const { codes } = useTexts().declined;
   return (

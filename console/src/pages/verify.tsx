@@ -7,7 +7,7 @@ import { Panel, Problem } from '../ui/parts.tsx';
 
 type Verified = { readonly ok: boolean; readonly days: number; readonly breaks: readonly Item[] };
 
-/** Computes every closed day again, and names what has changed. */
+/** Computes every closed day again, and names changed rows and closings. */
 export function Verify() {
   const texts = useTexts().books;
   const { data, error, isPending, mutate } = useMutation({

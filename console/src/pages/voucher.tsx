@@ -33,7 +33,7 @@ type Voucher = Item & {
   readonly timeline: readonly Entry[];
 };
 
-/** One voucher: its state, what happened to it, and what support can do about it. */
+/** One voucher: its state, its history, and the actions that support can take. */
 export function Screen() {
   const texts = useTexts();
   const format = useFormat();

@@ -7,7 +7,10 @@ import type { Item } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
 import { Fields } from '../ui/value.tsx';
 
-/** A voucher's balance, by code and PIN, under the same guard as at a till. Neither is kept after the answer. */
+/**
+ * Shows a voucher's balance by code and PIN. Wrong PINs count as at a till. Code and PIN are not kept after
+ * the answer.
+ */
 export function Screen() {
   const texts = useTexts().portal;
   const format = useFormat();

@@ -32,7 +32,7 @@ export function readCsv(text: string): {
   };
 }
 
-/** An amount with a point or a comma before its decimals; NaN where it is neither. */
+/** Reads an amount with a decimal point or comma; NaN if it is not an amount. */
 export function readAmount(text: string): number {
   const digits = text.replace(/[^\d.,-]/g, '');
   const decimal = Math.max(digits.lastIndexOf('.'), digits.lastIndexOf(','));

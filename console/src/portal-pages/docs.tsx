@@ -7,7 +7,9 @@ import { Head, Panel } from '../ui/parts.tsx';
 
 type Key = { readonly keyId: string; readonly revokedAt: string | null };
 
-/** First calls to the API, with the merchant's own key. The secret is asked for by curl, and stands nowhere. */
+/**
+ * First calls to the API, with the merchant's own key. curl asks for the secret, so the page never has it.
+ */
 export function Screen() {
   const texts = useTexts();
   const [chosen, setChosen] = useState<string | null>(null);

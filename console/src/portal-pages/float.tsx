@@ -6,7 +6,7 @@ import { Same } from '../ui/same.tsx';
 import { Floats } from './numbers.tsx';
 import { Statement } from './statement.tsx';
 
-/** The prepaid balance, how to pay in, and every movement of it. */
+/** The float, how to pay in, and its movements. */
 export function Screen() {
   const texts = useTexts();
   const { session, offers } = useApp();

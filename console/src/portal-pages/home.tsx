@@ -5,7 +5,7 @@ import { List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Floats, ToBeSettled } from './numbers.tsx';
 
-/** The float, what is to be settled, and what happened last. */
+/** The float, the amount to be settled, and the latest transactions. */
 export function Screen() {
   const texts = useTexts();
   const { session, offers } = useApp();

@@ -131,7 +131,7 @@ function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of
 
 const PAGES_MAX = 250;
 
-/** The redemptions that are in force, under the references of the till. */
+/** The active redemptions, under the references of the till. */
 async function readAll(tell: (read: number) => void): Promise<Booked[]> {
   const found: Booked[] = [];
   let cursor: string | null = null;

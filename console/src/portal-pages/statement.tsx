@@ -10,7 +10,7 @@ import { useThing } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 const MONTHS = 3;
-/** The books have no day before a merchant came. */
+/** A merchant's books begin on the day when it was created. */
 type Merchant = Item & { readonly createdAt: string };
 
 /** R6: every movement of the float in a month. */

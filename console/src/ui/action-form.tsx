@@ -21,7 +21,7 @@ type Answer = Readonly<Record<string, unknown>>;
 const SECRET = /^(secret|token|link|key|passphrase)$/;
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
-/** The dialog of an operation: its fields, its effect, a reason; then what came of it. */
+/** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, close }: Props) {
   const { name, given = {}, current = {}, initial = {}, isDanger, effect, onDone } = act;
   const texts = useTexts().action;
@@ -33,7 +33,7 @@ export function ActionForm({ act, operation, close }: Props) {
   const [meanwhile, setMeanwhile] = useState<Change>();
   const [isBusy, setBusy] = useState(false);
   const [answer, setAnswer] = useState<Answer>();
-  // The same input under the same key: sent twice, the change happens once.
+  // The same input has the same key, so if it is sent twice, the change happens once.
   const sent = useRef({ key: '', input: '' });
   const label = act.label ?? words.action(name).label;
   const fields = operation.fields.filter((field) => !(field.name in given));
@@ -46,7 +46,7 @@ export function ActionForm({ act, operation, close }: Props) {
     setBusy(true);
     setError(undefined);
     const changed = Object.entries(values).filter(([field, value]) => !isEqual(value, base[field]));
-    // A proposal whose effect has changed meanwhile is confirmed with the effect that was shown.
+    // If the effect of a proposal has changed, the confirmation names the effect that was shown.
     const confirmed =
       error instanceof ApiProblem && error.code === 'effect-changed' ? error.effect : undefined;
     const input = { ...given, ...Object.fromEntries(changed), ...(confirmed ? { effect: confirmed } : {}) };
@@ -64,7 +64,7 @@ export function ActionForm({ act, operation, close }: Props) {
       if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };
       const done = await perform(operation, input, sent.current.key);
       await client.invalidateQueries();
-      // An approval answers with what the operation answered: its secrets are the approver's.
+      // An approval returns the answer of the operation, so the approver gets its secrets.
       const result = (done['output'] ?? done) as Answer;
       if ('approval' in done || Object.entries(result).some(([field, value]) => SECRET.test(field) && value))
         return setAnswer(result);
@@ -133,7 +133,7 @@ export function ActionForm({ act, operation, close }: Props) {
   );
 }
 
-/** What somebody else has changed since the form was opened. */
+/** The changes that somebody else has made since the form was opened. */
 async function changedMeanwhile({ name, source, current }: Act, base: Input): Promise<Change | undefined> {
   if (source === undefined || current === undefined) return undefined;
   const now = await get<Input>(source);

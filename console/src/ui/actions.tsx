@@ -8,36 +8,38 @@ import { useWords } from './words.ts';
 
 export type Input = Readonly<Record<string, unknown>>;
 
-/** An operation with what a page knows of its input. */
+/** An operation, with the input that the page already knows. */
 export type Act = {
-  /** Of the operation, such as `voucher.block`. It is left out where the roles do not permit it. */
+  /**
+   * The name of the operation, such as `voucher.block`. The action is left out if the roles do not permit it.
+   */
   readonly name: string;
-  /** In the place of what the operation is called. */
+  /** A label that replaces the name of the operation. */
   readonly label?: string;
   readonly given?: Input;
-  /** Fields as they are now: the form begins with them, and sends those that were changed. */
+  /** The present values of fields. The form begins with them, and sends those that were changed. */
   readonly current?: Input;
-  /** What the form begins with, and sends. */
+  /** Values with which the form begins, and which it sends. */
   readonly initial?: Input;
-  /** Where `current` is read: to notice that somebody else has changed it meanwhile. */
+  /** The source of `current`, to notice that somebody else has changed it. */
   readonly source?: string;
   readonly isDanger?: boolean;
-  /** What will change, in numbers. */
+  /** The effect, in numbers. */
   readonly effect?: ReactNode;
   readonly onDone?: (answer: Readonly<Record<string, unknown>>) => void;
 };
 
 type Props = {
   readonly acts: readonly (Act | false | null | undefined)[];
-  /** The first one is what people come for. */
+  /** The first action is the one that people use most. */
   readonly primary?: boolean;
-  /** How many are buttons; the others stand in a menu. */
+  /** The number of buttons; the other actions are in a menu. */
   readonly shown?: number;
-  /** Of what the menu is, for readers of the screen. */
+  /** The subject of the menu, for screen readers. */
   readonly of?: string;
 };
 
-/** What can be done here: buttons for what is common, a menu for the rest, a dialog for each. */
+/** The actions of a page: buttons for common ones, a menu for the rest, and a dialog for each. */
 export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const texts = useTexts().list;
   const words = useWords();
@@ -46,7 +48,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const offered = acts.filter((act): act is Act => Boolean(act && offers(act.name)));
   const operation = opened && operations?.get(opened.name);
   const close = () => setOpened(undefined);
-  // What came of an action is still shown when the page offers nothing more.
+  // The result of an action stays visible when the page offers no more actions.
   if (offered.length === 0 && !opened) return null;
   const labelOf = ({ name, label }: Act) => label ?? words.action(name).label;
   const isSplit = offered.length > shown + 1 || shown === 0;
@@ -94,7 +96,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
         title={opened && labelOf(opened)}
         closeOnClickOutside={false}
         centered
-        // A dialog in a row of a list: what is typed in it is nothing to the row.
+        // In a dialog within a row of a list, clicks and keys must not reach the row.
         onClick={(event) => event.stopPropagation()}
         onKeyDown={(event) => event.stopPropagation()}
       >

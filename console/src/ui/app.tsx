@@ -18,13 +18,13 @@ export type Session = {
 
 type App = {
   readonly door: Door;
-  /** Of the person who is signed in, or was until the session ended. */
+  /** The session of the person who is signed in, or was until it ended. */
   readonly session: Session | undefined;
   readonly isSignedOut: boolean;
   /** The service does not answer. */
   readonly isAway: boolean;
   readonly operations: ReadonlyMap<string, Operation> | undefined;
-  /** Whether the service offers an operation to this person. It decides again when it is asked. */
+  /** Whether the service offers an operation to this person. The service checks again at each request. */
   offers(name: string): boolean;
 };
 

@@ -6,7 +6,10 @@ import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
 import { useWords } from './words.ts';
 
-/** What everybody who works here should know: the service is away, glass was broken, one person decides alone. */
+/**
+ * Notices for everybody: the service is unavailable, somebody used --break-glass, or one person approves
+ * alone.
+ */
 export function Banners() {
   const texts = useTexts().banner;
   const { door, isAway, offers } = useApp();

@@ -4,7 +4,7 @@ import { useMerchants } from './merchants.ts';
 import { useUsers } from './users.ts';
 import { useWords } from './words.ts';
 
-/** A change as the audit tells it. */
+/** A change as the audit records it. */
 export type Change = {
   readonly action: string;
   readonly subject: string;
@@ -21,7 +21,7 @@ const isNothing = (...values: readonly unknown[]) =>
 const fieldsOf = (value: unknown): Thing =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
 
-/** Changes in words: what was, and what it becomes. */
+/** Changes in words: the old value and the new one. */
 export function Changes({ of }: { of: readonly Change[] }) {
   const words = useWords();
   return (

@@ -1,8 +1,8 @@
-/** Files: what a list shows, as CSV, and the text of a file that somebody chose. */
+/** Files: the content of a list as CSV, and the text of a file that the user chose. */
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** What a spreadsheet would read as a formula is defused. */
+/** A value that a spreadsheet would read as a formula gets an apostrophe. */
 function toCell(value: unknown): string {
   const text =
     value === null || value === undefined

@@ -11,7 +11,7 @@ const ROWS_MAX = 50_000;
 
 type Props = { path: string; query: Query; columns: readonly string[]; isPaged: boolean };
 
-/** Exports exactly what the filters leave: reads it to its end, tells how many rows there are, then saves. */
+/** Exports exactly the filtered list: reads it to its end, shows the number of rows, then saves them. */
 export function Export({ path, query, columns, isPaged }: Props) {
   const texts = useTexts();
   const format = useFormat();

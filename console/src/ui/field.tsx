@@ -93,7 +93,7 @@ type SharedProps = Pick<FieldProps, 'value' | 'onChange'> & {
 };
 type TextProps = SharedProps & { isList: boolean; name: string };
 
-/** A number as it was typed. When the field is left, it shows how the number was understood. */
+/** A number as it was typed. When the field loses the focus, it shows how the number was understood. */
 function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isWhole: boolean }) {
   const { language } = useLanguage();
   const { exactly } = useFormat();
@@ -116,7 +116,7 @@ function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isW
   );
 }
 
-/** A file of text, in whatever encoding a spreadsheet has saved it. */
+/** A text file, in any encoding in which a spreadsheet saves it. */
 function TextFile({ value, onChange, ...shared }: SharedProps) {
   const texts = useTexts().portal;
   const [isOther, setOther] = useState(false);
@@ -134,7 +134,7 @@ function TextFile({ value, onChange, ...shared }: SharedProps) {
   );
 }
 
-/** Several lines: a text, or one entry on each. */
+/** Several lines: a text, or one entry per line. */
 function Text({ isList, name, value, onChange, ...shared }: TextProps) {
   const text = isList ? ((value as string[]) ?? []).join('\n') : ((value as string) ?? '');
   return (
@@ -146,14 +146,14 @@ function Text({ isList, name, value, onChange, ...shared }: TextProps) {
       value={text}
       onChange={({ currentTarget: { value: typed } }) => {
         if (typed === '') return onChange(undefined);
-        // While somebody types, a line may be empty; it is left out when it is sent.
+        // A line may be empty while somebody types. Empty lines are not sent.
         onChange(isList ? typed.split('\n').map((line) => line.trimStart()) : typed);
       }}
     />
   );
 }
 
-/** What can be chosen for a field that names something. */
+/** The choices for a field that names something. */
 function useChoices({ name }: Field) {
   const { offers, door } = useApp();
   const { merchants } = useMerchants();

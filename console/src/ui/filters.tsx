@@ -8,7 +8,7 @@ import { useWords } from './words.ts';
 export type Filters = Readonly<Record<string, string | undefined>>;
 export type Filter = { readonly name: string; readonly options?: readonly string[] };
 
-/** The filters of a list. They are the address of the page: a list can be sent to a colleague. */
+/** The filters of a list. They are part of the address, so a list can be sent to a colleague. */
 export function FilterBar({ filters, search }: { filters: readonly Filter[]; search: Filters }) {
   const texts = useTexts().list;
   const navigate = useNavigate();

@@ -12,13 +12,13 @@ export function useFormat() {
       return `${currency} ${amount}`;
     }
   };
-  /** Without its currency. */
+  /** An amount without its currency. */
   const amount = (value: number, currency: string) => {
     const parts = new Intl.NumberFormat(locale, { style: 'currency', currency }).formatToParts(value);
     const isNumber = ({ type }: Intl.NumberFormatPart) => type !== 'currency' && type !== 'literal';
     return parts.flatMap((part) => (isNumber(part) ? [part.value] : [])).join('');
   };
-  /** With its sign, also where it adds. */
+  /** An amount with its sign, also a plus sign. */
   const moved = (amount: number, currency: string) => `${amount > 0 ? '+' : ''}${money(amount, currency)}`;
   const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, options).format(new Date(text));
@@ -26,7 +26,7 @@ export function useFormat() {
   const exact = (text: string) => dateOf(text, { dateStyle: 'full', timeStyle: 'long' });
   const day = (text: string) =>
     dateOf(`${text.slice(0, 10)}T00:00:00Z`, { dateStyle: 'medium', timeZone: 'UTC' });
-  /** Without its year, on an axis. */
+  /** A day without its year, for an axis. */
   const dayShort = (text: string) =>
     dateOf(`${text.slice(0, 10)}T00:00:00Z`, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const month = (text: string) =>

@@ -9,15 +9,15 @@ const loadForm = () => import('./sign-in-form.tsx');
 const SignInForm = lazy(async () => ({ default: (await loadForm()).SignInForm }));
 
 /**
- * Shows a page to people who are signed in, and the sign-in to all others. Where a session ends in the
- * middle of the work, the sign-in stands before the page: what was typed is still there behind it.
+ * Shows a page to people who are signed in, and the sign-in to all others. If a session ends during work, the
+ * sign-in covers the page, which keeps what was typed.
  */
 export function Gate({ children }: { readonly children: ReactNode }) {
   const texts = useTexts().signIn;
   const { session, isSignedOut, operations } = useApp();
   const href = useRouterState({ select: ({ location }) => location.href });
   const isInside = session !== undefined && operations !== undefined;
-  // A form that is open when the session ends must not wait for a file.
+  // A form that is open when the session ends must not have to load a file.
   useEffect(() => {
     if (isInside) loadForm().catch(() => undefined);
   }, [isInside]);
@@ -43,10 +43,10 @@ export function Gate({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** In the place of a page that could not be loaded or drawn. */
+/** Replaces a page that could not be loaded or drawn. */
 export function Rejected({ error }: { readonly error: unknown }) {
   const { title } = useTexts().problem;
-  // A service that answers may have another build by now: its page is loaded as a whole.
+  // If the service answers, it may have another build by now, so the whole page is reloaded.
   const retry = async () => {
     const isThere = await fetch(location.href).then(
       ({ ok }) => ok,

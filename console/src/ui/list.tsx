@@ -21,21 +21,21 @@ type Props = {
   /** Columns that a narrow screen leaves out. */
   readonly wide?: readonly string[];
   readonly filters?: readonly Filter[];
-  /** The filters are the address of the page. */
+  /** The filters are in the address of the page. */
   readonly search?: Filters;
   readonly fixed?: Filters;
   readonly limit?: number;
   readonly refetchMs?: number;
-  /** Where a row leads. */
+  /** The address that a row links to. */
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
   readonly empty?: ReactNode;
   readonly title?: string;
-  /** The first rows only: no more, and no export. */
+  /** Only the first rows, without a button for more or an export. */
   readonly brief?: boolean;
 };
 
-/** A list by cursor: the newest first, more on demand. */
+/** A list that is read by cursor, newest first, more on demand. */
 export function List(props: Props) {
   const { path, columns, wide, filters = [], search = {}, fixed = {}, limit = 50, refetchMs } = props;
   const texts = useTexts().list;
@@ -94,7 +94,7 @@ export function List(props: Props) {
   );
 }
 
-/** As high as the rows that will come. */
+/** As high as the rows that will replace it. */
 function Waiting({ rows }: { rows: number }) {
   const { loading } = useTexts().list;
   return (
@@ -109,7 +109,7 @@ function Waiting({ rows }: { rows: number }) {
 
 type RowsProps = Pick<Props, 'columns' | 'wide' | 'to' | 'cell'> & {
   readonly items: readonly Item[];
-  /** The currency of amounts, where the items do not name it. */
+  /** The currency of amounts, if the items do not name it. */
   readonly currency?: string;
 };
 

@@ -4,7 +4,7 @@ import { useApp } from './app.tsx';
 
 type Merchant = { readonly id: string; readonly name: string };
 
-/** The first merchants, by name: for choices, and to show a name where the API gives an id. */
+/** The first merchants by name, for choices, and to show a name instead of an id. */
 export function useMerchants() {
   const { door, offers } = useApp();
   const { data } = useQuery({

@@ -3,9 +3,10 @@
 const SEPARATORS = { en: { group: ',', decimal: '.' }, de: { group: '.', decimal: ',' } } as const;
 
 /**
- * Reads a number, grouped as the language does it or not at all. Where there is nothing to group, a point
- * and a comma both stand before the decimals.
- * @returns undefined for nothing, and the text itself where it is no number: the service then refuses it
+ * Reads a number, grouped as in the language or not at all. Without grouping, both a point and a comma
+ * separate the decimals.
+ * @returns undefined for an empty text, and the text itself if it is not a number, which the service then
+ * refuses
  */
 export function readNumber(
   text: string,

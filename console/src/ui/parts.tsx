@@ -7,15 +7,15 @@ import { useWords } from './words.ts';
 
 type HeadProps = {
   readonly title: ReactNode;
-  /** Of the page, in the tab of the browser, where the title is not a text. */
+  /** The title of the browser tab, if the page's title is not a text. */
   readonly name?: string;
   readonly note?: ReactNode;
-  /** The list that a page of one thing belongs to. */
+  /** The list to which the page of one thing belongs. */
   readonly back?: { readonly to: string; readonly label: string };
   readonly children?: ReactNode;
 };
 
-/** The head of a page: what it is, and what can be done on it. */
+/** The head of a page: its title and its actions. */
 export function Head({ title, name, note, back, children }: HeadProps) {
   return (
     <header className="head">
@@ -62,7 +62,7 @@ export function Panel({
   );
 }
 
-/** A number that matters, with its name. */
+/** An important number, with its name. */
 export function Stat({
   label,
   children,
@@ -104,7 +104,7 @@ export function Busy() {
   );
 }
 
-/** What stands for a page of one thing while it is read: nothing jumps when it comes. */
+/** A placeholder for the page of one thing while it is read, so that the layout does not jump. */
 export function BusyPage() {
   const { loading } = useTexts().list;
   return (
@@ -128,7 +128,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   const problem = error instanceof ApiProblem ? error : undefined;
   const { roles } = problem ?? {};
   const title = (declined.codes as Readonly<Record<string, string>>)[problem?.code ?? ''] ?? texts.title;
-  // An answer that has no code is none of the service.
+  // An answer without a code does not come from the service.
   const isAway = problem?.status === 0 || problem?.code === 'no-answer';
   const text = isAway ? texts.noAnswer : roles ? texts.forbidden(roles.map(word).join(', ')) : undefined;
   const { message } = error as Error;
@@ -162,7 +162,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
-/** What is wrong with a field: in the language of the page where its rule says enough. */
+/** The error of a field, in the language of the page if its rule is specific enough. */
 export function FaultText({ of: { rule, message } }: { of: Fault }) {
   const { faults } = useLanguage();
   return faults[rule] ?? <span lang="en">{message}</span>;

@@ -1,6 +1,6 @@
 import { send } from '../api.ts';
 
-/** Passkeys: the browser asks a device, and the service checks what it answers. */
+/** Passkeys: the browser asks a device, and the service checks its answer. */
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ export function canUsePasskeys(): boolean {
   return typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 }
 
-/** Asks a device to prove who is there. */
+/** Asks a device to prove the user's identity. */
 async function ask(path: string): Promise<Json> {
   const options = await send<PublicKeyCredentialRequestOptionsJSON>('POST', path, { body: {} });
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);

@@ -3,7 +3,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
 
-/** What a page shows, as a command and as a request. */
+/** The content of a page as a command and as a request. */
 export function Same({
   name,
   given = {},

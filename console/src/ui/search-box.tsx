@@ -11,7 +11,7 @@ import type { Places } from './shell.tsx';
 
 const SUGGESTED_MAX = 6;
 
-/** Goes to a page, a merchant, or whatever the typed text is by its shape. 16 digits are never sent. */
+/** Goes to a page, a merchant, or the thing that the form of the text suggests. 16 digits are never sent. */
 export function SearchBox({ groups }: { groups: Places }) {
   const texts = useTexts().search;
   const navigate = useNavigate();

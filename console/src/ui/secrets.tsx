@@ -10,7 +10,7 @@ export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, u
   const { label } = useWords();
   const shown = Object.entries(secrets)
     .filter(([name, value]) => SHOWN.test(name) && value)
-    // A link is sent to somebody: with the address of this service.
+    // A link is sent to somebody, so it needs the address of this service.
     .map(([name, value]) => [name, name === 'link' ? new URL(String(value), location.origin).href : value]);
   return (
     <Stack gap="md">

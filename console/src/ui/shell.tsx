@@ -16,7 +16,7 @@ export type Place = {
   readonly to: string;
   readonly label: string;
   readonly icon: IconName;
-  /** The operation without which the page is of no use. */
+  /** The operation without which the page is useless. */
   readonly needs?: string;
 };
 export type Places = readonly { readonly label: string; readonly places: readonly Place[] }[];
@@ -98,7 +98,7 @@ function Navigation({ groups, path }: { groups: Places; path: string }) {
   });
 }
 
-/** How many proposals wait for an approval. */
+/** The number of proposals that wait for an approval. */
 function Waiting() {
   const { approvals } = useTexts();
   const { data } = useQuery({
@@ -122,7 +122,7 @@ function Account() {
   const { session, door } = useApp();
   const signOut = async () => {
     await send('DELETE', '/session').catch(() => undefined);
-    // A fresh page: nothing of this person stays in memory.
+    // Loads a fresh page, so that no data of this person stays in memory.
     location.assign(door === 'operator' ? '/console/sign-in' : '/portal/sign-in');
   };
   return (

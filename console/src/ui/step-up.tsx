@@ -6,7 +6,7 @@ import { useApp } from './app.tsx';
 import { Problem } from './parts.tsx';
 import { canUsePasskeys, stepUpByPasskey } from './passkey.ts';
 
-/** Asks for the second factor again, then goes on with what asked for it. */
+/** Asks for the second factor again, then continues the action that needs it. */
 export function StepUp({ onDone }: { onDone(): void }) {
   const texts = useTexts().action;
   const { session } = useApp();

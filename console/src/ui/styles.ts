@@ -1,6 +1,6 @@
 /**
- * The styles of Mantine that the sign-in needs; those of the frame are in shell-styles.ts. They stand in a
- * layer, so that app.css prevails wherever the browser loads it.
+ * The styles of Mantine that the sign-in needs; those of the frame are in shell-styles.ts. They are in a
+ * layer, so that app.css takes precedence in any order of loading.
  */
 import '@mantine/core/styles/baseline.layer.css';
 import '@mantine/core/styles/default-css-variables.layer.css';

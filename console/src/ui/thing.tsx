@@ -11,7 +11,7 @@ type Options<T> = {
   readonly enabled?: boolean;
 };
 
-/** Reads one thing. Until it is there, `instead` is what the page shows. */
+/** Reads one thing. Until it has been read, the page shows `instead`. */
 export function useThing<T extends Item>(
   path: string,
   { query, refetchMs, enabled = true }: Options<T> = {},

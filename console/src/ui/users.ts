@@ -4,7 +4,7 @@ import { useApp } from './app.tsx';
 
 type User = { readonly id: string; readonly email: string };
 
-/** The first users, to show an address where the API gives an id. */
+/** The first users, to show an email address instead of an id. */
 export function useUsers() {
   const { offers } = useApp();
   const { data } = useQuery({

@@ -44,7 +44,7 @@ const TONES: Readonly<Record<string, string>> = {
   'on sale': 'ok',
 };
 
-/** A state by its name and a color: never by the color alone. */
+/** Shows a state by its name and a color, never only by the color. */
 export function State({ name }: { name: string }) {
   const { word } = useWords();
   return (
@@ -54,7 +54,7 @@ export function State({ name }: { name: string }) {
   );
 }
 
-/** On a narrow screen, the time of day may stand below its date. */
+/** On a narrow screen, the time of day may be below its date. */
 export function Time({ at }: { at: string }) {
   const format = useFormat();
   return (
@@ -64,7 +64,7 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** What ends with a day of UTC is shown as that day. */
+/** A time at the end of a UTC day is shown as that day. */
 const END_OF_DAY = 'T23:59:59.999Z';
 
 function Day({ at }: { at: string }) {
@@ -76,7 +76,7 @@ function Day({ at }: { at: string }) {
   );
 }
 
-/** An id that can be copied by a click. */
+/** An id that can be copied with a click. */
 export function Copyable({ text, shown = text }: { text: string; shown?: string }) {
   const texts = useTexts().action;
   return (
@@ -135,7 +135,7 @@ const isAmount = (value: object): value is { amount: string } => 'amount' in val
 
 type ValueProps = { name: string; value: unknown; currency?: string | undefined };
 
-/** A value of the API as people read it. */
+/** A value of the API, formatted for people. */
 export function Value({ name, value, currency }: ValueProps): ReactNode {
   const format = useFormat();
   const { word, kind } = useWords();
@@ -176,7 +176,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
 
 type Thing = Readonly<Record<string, unknown>>;
 
-/** Fields of one thing: those that are named, in this order; `also` are left out while they are empty. */
+/** The named fields of one thing, in this order. Those in `also` are left out if they are empty. */
 export function Fields({
   of,
   show = Object.keys(of),

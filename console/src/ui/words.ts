@@ -4,7 +4,7 @@ import { labelOf } from './format.ts';
 
 type Named = Readonly<Record<string, string>>;
 
-/** What fields, states and operations of the API are called in the language of the page. */
+/** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
   const { fields, words, actions, hints, nouns, changes } = useTexts();
   const noun = (name: string) => (nouns as Named)[name] ?? labelOf(name);
@@ -13,7 +13,7 @@ export function useWords() {
   return {
     label: (name: string) => (fields as Named)[name] ?? labelOf(name),
     word: (value: string) => (words as Named)[value] ?? value,
-    /** Of a kind of booking, or of another word in capitals. */
+    /** The name of a kind of booking, or of another word in capitals. */
     kind: (value: string) => (words as Named)[value] ?? labelOf(value),
     action: (name: string) => ({ label: verb(name) ?? labelOf(name), text: known[name]?.[1] ?? '' }),
     noun,
