@@ -41,7 +41,8 @@ export const SETTINGS = {
     name: 'SCRIP_DATABASE_URL',
     fallback: undefined,
     description:
-      'A PostgreSQL server (15 to 18): postgres://user:password@host:port/database, with host:port,host:port for a ' +
+      'A PostgreSQL server (15 to 18): postgres://user:password@host:port/database, with ' +
+      'host:port,host:port for a ' +
       'primary and its standbys. Without it Scrip runs its own PostgreSQL in the data folder.',
     refuse: (value) =>
       isAddress(value)
@@ -51,22 +52,23 @@ export const SETTINGS = {
   readDatabaseUrl: {
     name: 'SCRIP_READ_DATABASE_URL',
     fallback: undefined,
-    description:
-      'A standby of that server, which answers lists and reports. It is never asked for a decision.',
+    description: 'A standby of that server, which answers lists and reports. It is never used for decisions.',
     refuse: (value) => (isAddress(value) ? undefined : 'must be an address that begins with postgres://'),
   },
   dataDir: {
     name: 'SCRIP_DATA_DIR',
     fallback: './.scrip',
-    description: 'The data folder: the embedded database, and the key file that a first start makes.',
+    description: 'The data folder, with the embedded database and the key file that the first start creates.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
   },
   metricsPort: {
     name: 'SCRIP_METRICS_PORT',
     fallback: undefined,
     description:
-      'The port at which `scrip serve` and `scrip work` answer GET /metrics for Prometheus, from 1 to 65535, or 0 for a ' +
-      'free one. Without it there are no metrics. It needs no key: keep it from the networks of clients.',
+      'The port at which `scrip serve` and `scrip work` answer GET /metrics for Prometheus, from 1 to ' +
+      '65535, or 0 for a ' +
+      'free one. Without it there are no metrics. The port needs no key: close it to the networks of ' +
+      'clients.',
     refuse: (value) =>
       /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
         ? undefined
@@ -76,8 +78,9 @@ export const SETTINGS = {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     fallback: undefined,
     description:
-      'Where traces are sent, by OTLP over HTTP, such as http://127.0.0.1:4318. Without it there are none. The other ' +
-      'variables of OpenTelemetry (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …) count too.',
+      'The address to which traces are sent, by OTLP over HTTP, such as http://127.0.0.1:4318. Without it ' +
+      'there are no traces. The other OpenTelemetry variables (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …) ' +
+      'count too.',
     refuse: (value) =>
       URL.canParse(value) && /^https?:/.test(value)
         ? undefined
@@ -87,7 +90,8 @@ export const SETTINGS = {
     name: 'SCRIP_ARCHIVE_DIR',
     fallback: undefined,
     description:
-      'A folder, best on another disk, or s3://bucket/prefix, in which `scrip serve` and `scrip work` archive the log of the ' +
+      'A folder, preferably on another disk, or s3://bucket/prefix, in which `scrip serve` and `scrip ' +
+      'work` archive the log of the ' +
       'embedded database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
     refuse: (value) =>
       /[\0\n\r"]/.test(value) ? 'must be the path of a folder, or s3://bucket/prefix' : undefined,
@@ -96,15 +100,17 @@ export const SETTINGS = {
     name: 'SCRIP_KEYS',
     fallback: undefined,
     description:
-      'The key ring, under which codes and PINs are sealed: id:key entries separated by commas, newest first. Without ' +
-      'it, the file "keys" in the data folder, which must be backed up apart from the database.',
+      'The key ring, under which codes and PINs are sealed: id:key entries separated by commas, newest ' +
+      'first. Without ' +
+      'it, the file "keys" in the data folder, which must be backed up separately from the database.',
     refuse: refuseKeyRing,
   },
   keysFile: {
     name: 'SCRIP_KEYS_FILE',
     fallback: undefined,
     description:
-      'A file that holds the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is never ' +
+      'A file that holds the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is ' +
+      'never ' +
       'created or written.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
   },
@@ -113,7 +119,8 @@ export const SETTINGS = {
     fallback: undefined,
     description:
       'The key of a key management service that seals the key file: aws:KEY-ID (also an alias or ARN), or ' +
-      'vault:https://vault.example.com:8200/transit/keys/scrip. `scrip keyring seal` seals a file that exists.',
+      'vault:https://vault.example.com:8200/transit/keys/scrip. `scrip keyring seal` seals a file that ' +
+      'exists.',
     refuse: (value) =>
       isKms(value)
         ? undefined
@@ -129,8 +136,8 @@ export const SETTINGS = {
     name: 'SCRIP_TRUSTED_PROXIES',
     fallback: undefined,
     description:
-      'The networks of your proxies, such as 10.0.0.0/8, separated by commas. X-Forwarded-For is believed from them ' +
-      'only. Keys that are bound to networks need it behind a proxy.',
+      'The networks of your proxies, such as 10.0.0.0/8, separated by commas. X-Forwarded-For is trusted ' +
+      'only from them. Keys that are bound to networks need it behind a proxy.',
     refuse: (value) =>
       splitList(value).every(readNetwork)
         ? undefined
@@ -140,7 +147,8 @@ export const SETTINGS = {
     name: 'SCRIP_PUBLIC_URL',
     fallback: undefined,
     description:
-      'Where browsers reach the console and the portal, such as https://vouchers.example.com. Links of invitations begin with it. ' +
+      'The address at which browsers reach the console and the portal, such as ' +
+      'https://vouchers.example.com. Links of invitations begin with it. ' +
       'Without it, the address that the service listens at.',
     refuse: (value) =>
       isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
@@ -149,7 +157,8 @@ export const SETTINGS = {
     name: 'SCRIP_OIDC_ISSUER',
     fallback: undefined,
     description:
-      'The identity provider by which the people of the operator sign in, such as https://login.example.com. Needs ' +
+      'The identity provider by which the people of the operator sign in, such as ' +
+      'https://login.example.com. Needs ' +
       'SCRIP_OIDC_CLIENT_ID, SCRIP_OIDC_CLIENT_SECRET and SCRIP_PUBLIC_URL.',
     refuse: (value) =>
       /^https:\/\/|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(value) && URL.canParse(value)
@@ -171,14 +180,15 @@ export const SETTINGS = {
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
-    description: `The least level that is logged: ${LEVELS.join(', ')}.`,
+    description: `The lowest level that is logged: ${LEVELS.join(', ')}.`,
     refuse: (value) => (LEVELS.includes(value) ? undefined : `must be one of ${LEVELS.join(', ')}`),
   },
   currency: {
     name: 'SCRIP_CURRENCY',
     fallback: 'USD',
     description:
-      'The currency of the product DEFAULT, a code of ISO 4217. It counts when a first start creates the product.',
+      'The currency of the product DEFAULT, a code of ISO 4217. It is used when the first start creates ' +
+      'the product.',
     refuse: (value) =>
       decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined,
   },

@@ -13,9 +13,10 @@ const COLUMNS = 110;
 
 const HEAD = `# Settings
 
-Scrip is configured by environment variables. An empty one counts as not set. A value out of bounds stops the
-start with one line that names the setting and never repeats its value. This page is made from the program
-(\`npm run docs:generate\`), and \`scrip --help\` prints the same list.
+Scrip is configured by environment variables. An empty variable counts as not set. If a value is out of
+bounds, Scrip does not start; it prints one line that names the setting and never repeats its value. This
+page is generated from the program (\`npm run docs:generate\`), and \`scrip --help\` prints the same
+list.
 
 The log goes to stderr as JSON, one line per entry; stdout is for what commands print.
 
