@@ -4,12 +4,17 @@ import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { toText } from '../src/money.ts';
+import { approve as approveProposal, propose } from '../src/operator/approvals.ts';
+import type { AnyOperation } from '../src/operator/operations.ts';
+import { actorOf } from '../src/operator/principal.ts';
+import { OPERATIONS } from '../src/operator/table.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { answer, approve, dispute, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
 import { disputesOf, getSettlement, linesOf } from '../src/settlement/settlements.ts';
 import { shareOf } from '../src/settlement/terms.ts';
 import { sell, spend } from './books.ts';
+import { COMMAND_LINE } from './operator.api.ts';
 import { close, openScene, settledDay, terms } from './settlements.ts';
 
 test('a share is rounded half away from zero', () => {
@@ -223,4 +228,32 @@ test('a dispute is recorded and answered, and does not change the settlement', a
   const [found] = await disputesOf(db, settlement);
   assert.deepEqual([found?.state, found?.answer], ['ANSWERED', 'It is in the next settlement']);
   assert.deepEqual(await getSettlement(db, draft.id), settlement);
+});
+
+test('a proposal to approve a draft is not approved after the draft was made again with other days', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, issuer, shop } = scene;
+  const { service } = ledger.started;
+  const draftTo = (lastDay: string) =>
+    draftSettlements(ledger.operator, { merchantId: shop.merchant.id, lastDay });
+  await settledDay(scene);
+  const [draft] = await draftTo('2026-03-01');
+  assert.ok(draft);
+  const find = (name: string) => OPERATIONS.find((each) => each.name === name) as AnyOperation;
+  const caller = { service, principal: COMMAND_LINE, actor: actorOf(COMMAND_LINE, 'as agreed') };
+  const input = { id: String(draft.id) };
+  const proposed = await propose(find('settlement.approve'), caller, input, async () => {});
+  await ledger.at('2026-03-02T11:00:00Z');
+  const [card] = await sell(issuer, 1, 60);
+  assert.ok(card);
+  await spend(shop, card, 60, 'sale 3');
+  await ledger.at('2026-03-03T00:20:00Z');
+  await close(ledger);
+  await draftTo('2026-03-02');
+  const checker = { ...caller, principal: { ...COMMAND_LINE, kind: 'break-glass' } as const };
+  const approveIt = () => approveProposal(checker, Number(proposed.approval.id), { comment: null }, find);
+  await assert.rejects(approveIt(), { code: 'effect-changed' });
+  await draftTo('2026-03-01');
+  await approveIt();
+  assert.equal((await getSettlement(service.db, draft.id)).state, 'APPROVED');
 });

@@ -83,8 +83,10 @@ export async function approve(
       data,
       now: approvedAt,
     });
+    // Four eyes compare what there was before: a draft that was made again has to be confirmed.
+    const before = { firstDay, lastDay, closing: toText(draft.closing), payable: toText(payable) };
     const after = { number, payable: toText(payable), currency, contentHash: contentHash.toString('hex') };
-    await audit(tx, operator, { action: 'settlement.approve', subject: `settlement ${id}`, after });
+    await audit(tx, operator, { action: 'settlement.approve', subject: `settlement ${id}`, before, after });
     return { settlement, replayed: false };
   });
 }
