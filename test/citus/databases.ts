@@ -52,5 +52,5 @@ export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
 export async function startOn(url: string, before?: TestService): Promise<ListeningService> {
   const db = openDatabase(url, 'scrip-test');
   await ensureDefaultProduct(db, 'USD').finally(() => db.close());
-  return startListening({ ...before, url } as TestService);
+  return startListening({ others: [], ...before, url } as Partial<TestService> as TestService);
 }
