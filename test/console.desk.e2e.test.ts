@@ -178,9 +178,10 @@ test('a batch of five million shows its progress, and loads one page of its vouc
   await page.getByText('5,000,000').first().waitFor();
   await page.getByRole('progressbar').waitFor();
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 1280);
+  await page.getByText('Completed', { exact: true }).first().waitFor();
+  await page.getByRole('region', { name: 'Vouchers' }).getByRole('cell').first().waitFor();
   const lists = sent.filter((each) => each.includes('/vouchers?'));
   assert.ok(lists.length >= 1 && lists.every((each) => /limit=\d{1,3}(&|\s|$)/.test(each)), lists.join());
-  await page.getByText('Completed', { exact: true }).first().waitFor();
   assert.deepEqual(faults, []);
 });
 

@@ -32,6 +32,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   t.after(() => worker.stop());
   await page.reload();
   await page.getByText('Completed', { exact: true }).first().waitFor({ timeout: 120_000 });
+  await page.getByRole('region', { name: 'Vouchers' }).getByRole('cell').first().waitFor();
   assert.deepEqual(faults, []);
 });
 

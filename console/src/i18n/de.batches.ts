@@ -20,6 +20,7 @@ export const batches: Pick<Catalogue, 'batch' | 'bulk'> = {
     blockAll: 'Alle sperren',
     effect: (quantity: string, money: string) => `${quantity} Gutscheine über zusammen ${money}`,
     progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
+    notYet: 'Sie erscheinen hier, sobald alle hergestellt sind.',
     download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
   },
   bulk: {

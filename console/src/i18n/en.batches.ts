@@ -18,6 +18,7 @@ export const batches = {
     blockAll: 'Block all',
     effect: (quantity: string, money: string) => `${quantity} vouchers that carry ${money}`,
     progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,
+    notYet: 'They are listed here as soon as all of them are produced.',
     download: 'Download codes and PINs by the API, with the reference of this order.',
   },
   bulk: {

@@ -7,7 +7,7 @@ import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List } from '../ui/list.tsx';
-import { Head, Panel, Stat } from '../ui/parts.tsx';
+import { Empty, Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
@@ -88,7 +88,7 @@ export function Screen() {
         )}
         <Numbers of={thing} />
         <div className="two">
-          <Vouchers transactionId={transactionId} isOffered={offers('voucher.list')} />
+          <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
           <Stack>
             <Panel title={texts.batch.details} padded>
               <Fields
@@ -121,9 +121,17 @@ export function Screen() {
   );
 }
 
-function Vouchers({ transactionId, isOffered }: { transactionId: string; isOffered: boolean }) {
+type VouchersProps = { transactionId: string; isOffered: boolean; isRunning: boolean };
+
+function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
   const texts = useTexts();
   if (!isOffered) return <Panel padded>{texts.batch.download}</Panel>;
+  if (isRunning)
+    return (
+      <Panel title={texts.nav.vouchers}>
+        <Empty text={texts.batch.notYet} />
+      </Panel>
+    );
   return (
     <List
       title={texts.nav.vouchers}
