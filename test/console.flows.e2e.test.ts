@@ -70,3 +70,21 @@ test('a new merchant is topped up, and shows its float', { skip }, async (t) => 
     .waitFor();
   assert.deepEqual(faults, []);
 });
+
+test('a workbook in the place of a statement is refused where it is chosen', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto('/console/bank');
+  await ready(page);
+  await page.getByRole('button', { name: 'Import a statement' }).click();
+  const dialog = page.getByRole('dialog');
+  const workbook = {
+    name: 'november.xlsx',
+    mimeType: 'application/zip',
+    buffer: Buffer.from('PK\u0003\u0004'),
+  };
+  await dialog.locator('input[type=file]').setInputFiles(workbook);
+  await dialog.getByText('This is a workbook').waitFor();
+  await dialog.getByRole('button', { name: 'Preview' }).click();
+  assert.ok(!sent.some((each) => each.includes('/bank/import')));
+});

@@ -100,6 +100,7 @@ export const fields: Catalogue['fields'] = {
   failingSince: 'Gestört seit',
   failure: 'Fehler',
   fees: 'Gebühren',
+  field: 'Feld',
   file: 'Datei',
   firstDay: 'Von',
   float: 'Erste Aufladung',

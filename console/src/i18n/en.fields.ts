@@ -98,6 +98,7 @@ export const fields = {
   failingSince: 'Failing since',
   failure: 'Failure',
   fees: 'Fees',
+  field: 'Field',
   file: 'File',
   firstDay: 'From',
   float: 'First top-up',

@@ -4,6 +4,7 @@ import { type FormEvent, useState } from 'react';
 import { get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { decode } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
@@ -34,6 +35,7 @@ function Form({ close }: { close(): void }) {
   const client = useQueryClient();
   const [values, setValues] = useState<Record<string, string | null>>({ format: 'camt053' });
   const [file, setFile] = useState<File | null>(null);
+  const [isWorkbook, setWorkbook] = useState(false);
   const [seen, setSeen] = useState<Imported>();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -45,7 +47,7 @@ function Form({ close }: { close(): void }) {
     mapping: useNames('/bank/mappings'),
   };
   const run = async (dryRun: boolean) => {
-    if (!file) return;
+    if (!file || isWorkbook) return;
     setBusy(true);
     setError(undefined);
     try {
@@ -85,9 +87,12 @@ function Form({ close }: { close(): void }) {
           label={label('file')}
           required
           value={file}
-          onChange={(chosen) => {
+          error={isWorkbook && texts.portal.notCsv}
+          onChange={async (chosen) => {
             setFile(chosen);
             setSeen(undefined);
+            setError(undefined);
+            setWorkbook(chosen !== null && decode(new Uint8Array(await chosen.arrayBuffer())) === undefined);
           }}
         />
         {seen && (

@@ -21,6 +21,9 @@ type Answer = Readonly<Record<string, unknown>>;
 const SECRET = /^(secret|token|link|key|passphrase)$/;
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
+/** What went wrong in a long form must not stand below its edge. */
+const show = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'nearest' });
+
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, close }: Props) {
   const { name, given = {}, current = {}, initial = {}, isDanger, effect, onDone } = act;
@@ -107,12 +110,16 @@ export function ActionForm({ act, operation, close }: Props) {
             />
           ))}
           {meanwhile && (
-            <Alert color="orange" variant="light" title={texts.meanwhile}>
+            <Alert ref={show} color="orange" variant="light" title={texts.meanwhile}>
               <Changes of={[meanwhile]} />
               {texts.meanwhileHint}
             </Alert>
           )}
-          {error !== undefined && !needsStepUp && <Problem error={error} />}
+          {error !== undefined && !needsStepUp && (
+            <div ref={show}>
+              <Problem error={error} />
+            </div>
+          )}
           {error instanceof ApiProblem && error.code === 'effect-changed' && (
             <Changes of={(error.effect ?? []) as Change[]} />
           )}
