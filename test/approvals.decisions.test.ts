@@ -5,7 +5,7 @@ import { generate } from '../src/batches/generate.ts';
 import { sql } from '../src/db/sql.ts';
 import { setUserRoles } from '../src/people/users.ts';
 import { floatOf, scene, topUp } from './approvals.ts';
-import { accept, type Browser, invited, signIn } from './browser.ts';
+import { accept, type Browser, enrolled, invited, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 
 test('an approval of a changed effect is refused until the approver confirms the new one', async (t) => {
@@ -33,6 +33,9 @@ test('a proposal is withdrawn by its maker, rejected with a comment, or expires 
   const [withdrawn, rejected, expired] = [await propose(), await propose(), await propose()];
   assert.equal((await bob.post(`/approvals/${withdrawn}/withdraw`, {})).status, 403);
   assert.equal((await ada.post(`/approvals/${withdrawn}/withdraw`, {})).body.state, 'WITHDRAWN');
+  const auditor = await enrolled(listening, { email: 'eve@example.com', roles: ['auditor'] });
+  const reading = await auditor.browser.post(`/approvals/${rejected}/reject`, { comment: 'No.' });
+  assert.equal(reading.status, 403, reading.text);
   const silent = await bob.post(`/approvals/${rejected}/reject`, {});
   assert.deepEqual([silent.status, silent.body.errors[0].field], [400, 'comment']);
   const turnedDown = await bob.post(`/approvals/${rejected}/reject`, { comment: 'Not on the statement.' });

@@ -162,7 +162,7 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
 
 /**
  * Approves an operation and performs it, once and in one transaction, on the state at that moment.
- * @param find returns the operation with a name
+ * @param find returns the operation with a name, or undefined
  * @throws Problem `conflict` with the new effect if it differs from the confirmed one; any error of the
  *   operation. The approval then stays pending.
  */
@@ -170,12 +170,14 @@ export async function approve(
   caller: Caller,
   id: number,
   decision: Decision,
-  find: (name: string) => AnyOperation,
+  find: (name: string) => AnyOperation | undefined,
 ): Promise<unknown> {
   const { service } = caller;
   const [found] = await service.db.query<ApprovalRow>(findApproval(id));
   if (!found) throw notFound(`approval ${id}`);
   const operation = find(found.operation);
+  if (!operation)
+    throw new Problem('conflict', 'this version of the service does not know the operation: reject it');
   const input = JSON.parse(found.input) as Fields;
   const maker = makerOf(found);
   const decide = async (tx: Queries): Promise<ApprovalRow> => {
@@ -235,12 +237,16 @@ function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment
   return { action: `approval.${verb}`, subject: `approval ${row.id}`, before: { state: row.state }, after };
 }
 
-/** Rejects a proposal with a comment for the maker, or withdraws it on behalf of its maker. */
+/**
+ * Rejects a proposal with a comment for the maker, or withdraws it on behalf of its maker.
+ * @param rolesOf returns the roles that may call the operation with a name, and thus reject it
+ * @throws Problem `not-found`, `conflict`; `forbidden` for another person or role
+ */
 export async function turnDown(
   caller: Caller,
   id: number,
-  verb: 'reject' | 'withdraw',
-  comment: string | null,
+  { verb, comment }: { readonly verb: 'reject' | 'withdraw'; readonly comment: string | null },
+  rolesOf: (name: string) => readonly string[],
 ): Promise<void> {
   const { service, principal } = caller;
   await service.db.transaction(async (tx) => {
@@ -249,8 +255,12 @@ export async function turnDown(
     const isMachine = principal.kind === 'command-line' || principal.kind === 'break-glass';
     const isSameToken =
       principal.kind === 'token' && makerOf(row).kind === 'token' && makerOf(row).id === principal.id;
-    if (verb === 'withdraw' && !isMaker && !isMachine && !isSameToken)
+    const isOwn = isMaker || isMachine || isSameToken;
+    if (verb === 'withdraw' && !isOwn)
       throw new Problem('forbidden', 'only the person who proposed this can withdraw it: reject it instead');
+    const roles = rolesOf(row.operation);
+    if (verb === 'reject' && !isOwn && !principal.roles.some((role) => roles.includes(role)))
+      throw new Problem('forbidden', `${row.operation} is rejected by one of the roles ${roles.join(', ')}`);
     const state = verb === 'reject' ? 'REJECTED' : 'WITHDRAWN';
     await tx.query(decideApproval(decisionOf(caller, id, state, comment)));
     await audit(tx, caller, changeOf(row, caller, verb, comment));
