@@ -1,6 +1,7 @@
 -- Many vouchers at once, for benchmarks on a large database.
--- Vouchers of the first batch with a value, whose journal rows (an activation and redemptions) spread over
--- the twelve months before now.
+
+-- Vouchers of the merchant's last batch with a value. Their journal rows, an activation and redemptions,
+-- spread over the twelve months before now.
 create or replace function bench.fill(p_first int, p_entries int, p_merchant int, p_serials bigint[],
   p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[]) returns void
 language plpgsql set search_path = scrip, bench as $$
