@@ -50,6 +50,35 @@ for (const dialect of DIALECTS) {
       ]);
     });
 
+    test('shows an update of a redemption completely or not at all', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(100);
+      const references = Array.from({ length: 16 }, (_, index) => `sale-${index}`);
+      for (const reference of references) await till.done(dialect.redeem(voucher, 2, reference));
+      let isDone = false;
+      const updates = (async () => {
+        for (const reference of references) await till.done(update(reference, 1));
+      })().finally(() => {
+        isDone = true;
+      });
+      const lists = Array.from({ length: 4 }, async () => {
+        while (!isDone) {
+          const { data } = await till.done(dialect.list());
+          const shown = new Map(
+            data.map((each: Listed) => [each['reference'], each['refundStatus'] ?? null]),
+          );
+          for (const reference of references) {
+            const all = [reference, `CANCEL-${reference}`, `NEW-${reference}`];
+            const found = all.filter((each) => shown.has(each));
+            const before = found.join() === reference && shown.get(reference) === null;
+            const after = dialect === A ? found.length === 3 : found.join() === `NEW-${reference}`;
+            assert.ok(before || (after && shown.get(reference) !== null), `${reference}: ${found}`);
+          }
+        }
+      });
+      await Promise.all([updates, ...lists]);
+    });
+
     test('masks every code', async (t) => {
       const till = await Till.open(t);
       await makeHistory(till, dialect);

@@ -84,7 +84,10 @@ export type JournalFilter = {
   readonly before: string;
 };
 
-/** Lists rows, newest first. Each filter uses an index: on the merchant, on the voucher, or on the ids. */
+/**
+ * Lists rows, newest first. Each filter uses an index: on the merchant, on the voucher, or on the ids.
+ * The inner query reads the updates with the rows, as in listOwnTransactions.
+ */
 export function listJournalRows(
   { merchantId, serialNumber, from, before }: JournalFilter,
   limit: number,
@@ -100,12 +103,14 @@ export function listJournalRows(
   return {
     text: `
 select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
-  v.sealed, j.original_id, u.original_id is not null as canceled
+  v.sealed, j.original_id, j.canceled
 from (
-  select * from journal r where ${conditions.join(' and ')} order by r.id desc limit $3
+  select r.*, u.original_id is not null as canceled
+  from journal r
+  left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
+  where ${conditions.join(' and ')} order by r.id desc limit $3
 ) j
 left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
 order by j.id desc`,
     values,
   };

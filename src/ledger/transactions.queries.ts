@@ -20,19 +20,20 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
  */
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
-  // A separate condition, without a parameter in an `or`: with one, the planner would read the updates of all
-  // merchants.
-  const isInForce =
-    'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
+  // The rows and their updates are read at once, in the inner query: on several shards, Citus runs it as a
+  // statement of its own. With the updates outside, an update in between would cancel a redemption whose
+  // reversal is not in the list.
   const text = `
-select t.*, u.original_id is not null as canceled, v.sealed, b.decimals
+select t.*, v.sealed, b.decimals
 from (
-  select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, j.bucket
+  select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, j.bucket,
+    u.original_id is not null as canceled
   from journal j
-  where j.merchant_id = $1 and j.batch_id is null and j.kind in (${kinds}) ${inForce ? isInForce : ''}
+  left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
+  where j.merchant_id = $1 and j.batch_id is null and j.kind in (${kinds})
+    ${inForce ? 'and u.original_id is null' : ''}
   order by j.id desc limit ${LIST_MAX}
 ) t
-left join redemption_updates u on u.bucket = t.bucket and u.original_id = t.id
 join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
 join batches b on b.id = v.batch_id
 order by t.id desc`;
