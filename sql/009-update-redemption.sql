@@ -2,7 +2,8 @@
 -- The functions have the structure of redemptions (006-redeem.sql).
 --
 -- Only an increase requires a voucher that can be spent. Money also returns to a voucher that is blocked or
--- expired. If the voucher was replaced, the money goes to the last voucher in the chain of replacements.
+-- expired. If the voucher was replaced, the money goes to the last voucher in the chain of replacements. No
+-- money returns to a canceled voucher.
 
 -- The updates of redemptions, in the bucket of the voucher. The primary key allows one for each redemption.
 create table redemption_updates (
@@ -123,8 +124,8 @@ begin
         when a.amount % b.unit <> 0 then '13'
         else coalesce(
           decline_after_pin(
-            closed => v.closed is not null and (v.replaced_by is null
-              or a.amount / b.unit > a.original_minor),
+            closed => s.closed is not null
+              or v.closed is not null and a.amount / b.unit > a.original_minor,
             blocked => v.blocked_at is not null and a.amount / b.unit > a.original_minor,
             expired => v.expires_at <= p_now and a.amount / b.unit > a.original_minor,
             updated => u.original_id is not null,
@@ -136,6 +137,9 @@ begin
     left join lateral (
       select * from vouchers r where r.bucket = p_bucket and r.serial_number = a.serial_number limit 1
     ) v on true
+    left join lateral (
+      select r.closed from vouchers r where r.bucket = p_bucket and r.serial_number = a.successor limit 1
+    ) s on true
     left join lateral (
       select r.decimals, unit_of(r.decimals) as unit from batches r where r.id = v.batch_id limit 1
     ) b on true

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { cancelVoucher, replaceVoucher, showVoucher } from '../src/vouchers/operate.ts';
 import { asOperator } from './harness.ts';
 import type { Bench } from './statement.ts';
 import { Updates } from './updates.ts';
@@ -162,6 +162,17 @@ describe('the updated redemption', () => {
     await bench.setCard(card, "closed = 'CANCELED', blocked_at = now()");
     for (const amount of [0, 200_000]) assert.equal(await outcomeOf(one, reference, amount), '44');
     assert.deepEqual(await entriesOf(card), []);
+  });
+
+  test('may not be of a replaced voucher whose last replacement was canceled', async () => {
+    const { card, reference } = await redeemed(10);
+    const operator = asOperator(one.service);
+    const last = await replaceVoucher(operator, await replaceVoucher(operator, card.serial));
+    await cancelVoucher(operator, last);
+    for (const amount of [0, 40_000, 100_000, 200_000])
+      assert.equal(await outcomeOf(one, reference, amount), '44');
+    assert.deepEqual(await entriesOf(card), []);
+    assert.equal((await showVoucher(one.service, last)).balance.minor, 0n);
   });
 
   test('may be of a replaced voucher: the last replacement gets money back, none pays more', async () => {
