@@ -99,6 +99,16 @@ describe('an activation by code and PIN', () => {
     await issuer.reconciles();
   });
 
+  test('succeeds at another merchant, and is paid by the batch if that has a value', async (t) => {
+    const issuer = await Till.open(t);
+    const terms = { ...productDefaults('USD', 2), activation: 'on-activation' } as const;
+    await createProduct(asOperator(issuer.testService.service), { ...terms, code: 'LATER', name: 'Later' });
+    const seller = await Till.at(issuer.testService, { product: 'LATER' });
+    const other = await Till.at(issuer.testService, { float: 0n });
+    assert.equal((await other.done(A.activate(await seller.voucher(30), 'x'))).data.amount, 30);
+    await issuer.reconciles();
+  });
+
   test('requires the right PIN, also under a used reference', async (t) => {
     const till = await Till.open(t);
     const voucher = await till.voucher(null);

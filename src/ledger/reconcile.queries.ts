@@ -80,7 +80,8 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   // One row moves one amount between two accounts, so it balances by itself if both accounts exist, have the
   // kinds that its own kind allows, and belong to its currency and its merchant. An activation is paid from
   // the reserve of its batch or, if the batch has none, from the float (on several shards, the transit
-  // account). The check voucher-balances finds unknown vouchers.
+  // account). Any merchant may activate a voucher that its batch has paid for. The check voucher-balances
+  // finds unknown vouchers.
   'journal-entries': ({ since }) => sql`
 select (
     select count(*) from journal where id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz
@@ -101,7 +102,7 @@ select (
         coalesce(c.currency, r.currency, j.currency) as credit_currency,
       case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT')
         then c.merchant_id
-        when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT'
+        when j.kind = 'ACTIVATION' and j.batch_id is null then j.merchant_id when j.kind = 'REPLACEMENT'
           then null
         else coalesce(r.merchant_id, j.merchant_id) end as owner,
       case when j.credit_account >= ${FIRST_VOUCHER}::bigint then j.credit_account
