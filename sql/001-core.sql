@@ -39,8 +39,7 @@ create type entry_kind as enum (
 );
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
-    'escheat', 'own-transfer',
-  'payout', 'payout-return', 'import'
+  'escheat', 'own-transfer', 'payout', 'payout-return', 'import'
 );
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');

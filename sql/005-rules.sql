@@ -20,20 +20,19 @@ $$;
 
 create function decline_after_pin(
   closed boolean, blocked boolean, expired boolean, not_active boolean default false,
-    already_active boolean default false,
-  other_issuer boolean default false, spent boolean default false, updated boolean default false,
-    insufficient boolean default false
+  already_active boolean default false, other_issuer boolean default false, spent boolean default false,
+  updated boolean default false, insufficient boolean default false
 ) returns text language sql immutable parallel safe as $$
   select case
-    when closed then '44' when blocked then '43' when expired then '54' when not_active then '40'
-      when already_active then '41'
-    when other_issuer then '47' when spent then '42' when updated then '58' when insufficient then '51'
+    when closed then '44' when blocked then '43' when expired then '54'
+    when not_active then '40' when already_active then '41' when other_issuer then '47'
+    when spent then '42' when updated then '58' when insufficient then '51'
   end
 $$;
 
 -- Returns the number of consecutive wrong PINs after this check; null if it does not change.
 create function wrong_pins_after(outcome text, wrong_pins smallint) returns smallint
-  language sql immutable parallel safe as $$
+language sql immutable parallel safe as $$
   select case
     when outcome = '55' then least(wrong_pins + 1, 15)::smallint
     when outcome not in ('14', '94', '75', 'void') and wrong_pins > 0 then 0::smallint
@@ -44,10 +43,11 @@ $$;
 -- ten; after fifteen, the PIN stays locked until the operator unlocks it. Declared immutable: hours and
 -- minutes, unlike days, do not depend on the time zone.
 create function pin_locked_until(wrong_pins smallint, at timestamptz) returns timestamptz
-  language sql immutable parallel safe as $$
+language sql immutable parallel safe as $$
   select case wrong_pins
-    when 5 then at + interval '15 minutes' when 10 then at + interval '24 hours' when 15
-      then 'infinity'::timestamptz
+    when 5 then at + interval '15 minutes'
+    when 10 then at + interval '24 hours'
+    when 15 then 'infinity'::timestamptz
   end
 $$;
 
@@ -100,8 +100,8 @@ create function announce(
   p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_outcomes text[], p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 declare
   endpoints integer[];
   events uuid[];

@@ -14,14 +14,15 @@
 -- call. After each write, `expect_rows` checks the number of rows.
 create function redeem(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[],
-    p_references text[],
-  p_ids uuid[], p_claimed boolean, p_now timestamptz
-) returns table (ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint,
-  amount_minor bigint, decimals smallint,
-  currency text)
-language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+  p_references text[], p_ids uuid[], p_claimed boolean, p_now timestamptz
+) returns table (
+  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
+  decimals smallint, currency text
+)
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
@@ -46,8 +47,9 @@ declare
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock. On several shards, first pin the bucket: its shard cannot move before this transaction ends.
-  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket
-    and b.position < 0; end if;
+  if p_claimed then
+    update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
+  end if;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
     order by v.serial_number for update;
   if p_claimed then
@@ -70,7 +72,7 @@ begin
     select o.outcome, a.reference, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor,
       b.currency, b.decimals, s.id as settlement,
       coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
-        wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
+      wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
     from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, unclaimed, p_ids) with ordinality
       as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
@@ -86,7 +88,7 @@ begin
     ) s on true
     left join lateral (
       select r.id, r.fingerprint = a.amount::text and r.serial_number = v.serial_number as is_same
-        from claims r
+      from claims r
       where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem'
         and r.reference = a.reference limit 1
     ) c on true
@@ -94,13 +96,19 @@ begin
       when c.id is not null and c.is_same is not true then '94'
       else coalesce(
         decline_before_pin(b.unit is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
-        case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void'
-          when a.amount % b.unit <> 0 then '13' end,
-        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null,
+        case
+          when c.id is not null or a.id = any (booked) then 'replay'
+          when a.id = any (voided) then 'void'
+          when a.amount % b.unit <> 0 then '13'
+        end,
+        decline_after_pin(
+          closed => v.closed is not null,
+          blocked => v.blocked_at is not null,
           expired => v.expires_at <= p_now,
-          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer'
-            and b.merchant_id <> a.merchant_id,
-          spent => v.balance_minor = 0, insufficient => v.balance_minor < a.amount / b.unit),
+          not_active => v.activated_at is null,
+          other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id,
+          spent => v.balance_minor = 0,
+          insufficient => v.balance_minor < a.amount / b.unit),
         case when s.id is null then 'account' else 'ok' end)
       end as outcome) o
     order by a.ord
@@ -119,12 +127,10 @@ begin
       get diagnostics written = row_count;
       perform expect_rows('claims', written, references_used);
     end if;
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
-      merchant_id, serial_number,
-      reference, occurred_at)
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, reference, occurred_at)
     select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency,
-      u.merchant_id,
-      u.serial_number, u.reference, p_now
+      u.merchant_id, u.serial_number, u.reference, p_now
     from buckets k
     cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_references)
       as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, reference)
@@ -141,8 +147,10 @@ begin
   update vouchers v set
     balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
-    pin_locked_until = case when u.pin_count is null then v.pin_locked_until
-      else pin_locked_until(u.pin_count, p_now) end
+    pin_locked_until = case
+      when u.pin_count is null then v.pin_locked_until
+      else pin_locked_until(u.pin_count, p_now)
+    end
   from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
@@ -160,8 +168,8 @@ begin
   end if;
   return query
     select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
-      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor,
-        u.decimals, u.currency
+      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor, u.decimals,
+      u.currency
     from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies) with ordinality
       as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, ord);
 end $$;

@@ -8,22 +8,24 @@
 
 -- Takes an amount from a float. Returns false if the float does not cover it. Queues `float.low` only for the
 -- debit that takes the balance below the mark.
-create function debit_float(p_account bigint, p_amount bigint, p_event uuid,
-  p_now timestamptz) returns boolean
+create function debit_float(
+  p_account bigint, p_amount bigint, p_event uuid, p_now timestamptz
+) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 declare
   f floats;
   low bigint;
 begin
-  update floats set balance_minor = balance_minor - p_amount where account_id = p_account
-    and balance_minor >= p_amount
-    returning * into f;
+  update floats set balance_minor = balance_minor - p_amount
+  where account_id = p_account and balance_minor >= p_amount
+  returning * into f;
   if not found then return false; end if;
   low := coalesce(f.low_minor, f.topped_up_minor / 10);
   if f.balance_minor < low and f.balance_minor + p_amount >= low then
-    perform announce_to(f.merchant_id, 'float.low', p_event, null, json_build_object('currency', f.currency,
+    perform announce_to(f.merchant_id, 'float.low', p_event, null, json_build_object(
+      'currency', f.currency,
       'balance', trim_scale(f.balance_minor / 10::numeric ^ f.decimals),
       'threshold', trim_scale(low / 10::numeric ^ f.decimals)), p_now);
   end if;
@@ -36,17 +38,16 @@ end $$;
 -- float did not cover it.
 create function activate(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_serials bigint[],
-    p_values bigint[],
-  p_references text[], p_ids uuid[], p_low_ids uuid[], p_unfunded boolean[], p_claimed boolean,
-    p_now timestamptz
+  p_values bigint[], p_references text[], p_ids uuid[], p_low_ids uuid[], p_unfunded boolean[],
+  p_claimed boolean, p_now timestamptz
 ) returns table (
   ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
-    decimals smallint,
-  currency text, sealed bytea
+  decimals smallint, currency text, sealed bytea
 )
-language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
@@ -79,8 +80,9 @@ declare
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock.
-  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket
-    and b.position < 0; end if;
+  if p_claimed then
+    update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
+  end if;
   select array_agg(coalesce(a.serial_number, v.serial_number) order by a.ord) into serials
   from unnest(p_code_keys, p_serials) with ordinality as a (code_key, serial_number, ord)
   left join lateral (
@@ -96,33 +98,43 @@ begin
   -- Decide everything except what the floats cover. A voucher whose code key has changed was sealed again:
   -- the service looks it up by another key.
   select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
-    array_agg(d.decimals),
-    array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id), array_agg(d.sealed),
-    array_agg(d.row), array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
+    array_agg(d.decimals), array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id),
+    array_agg(d.sealed), array_agg(d.row),
+    array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
   into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts
   from (
     select v.ctid as row, t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed,
       b.value_minor is null as is_float,
       case when b.value_minor is null then f.id else reserve_of(b.id) end as debit,
-        coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
+      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
       case
         when not t.by_code and t.other_value then '13'
         when c.id is not null and c.is_same is not true then '94'
         else coalesce(
-          decline_before_pin(b.unit is null, t.by_code and v.pin_locked_until > p_now, t.by_code
-            and v.pin_key <> a.pin_key),
-          case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void'
-            when t.other_value then '13' when t.out_of_limits then '61' end,
-          decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null,
+          decline_before_pin(
+            unknown => b.unit is null,
+            pin_locked => t.by_code and v.pin_locked_until > p_now,
+            wrong_pin => t.by_code and v.pin_key <> a.pin_key),
+          case
+            when c.id is not null or a.id = any (booked) then 'replay'
+            when a.id = any (voided) then 'void'
+            when t.other_value then '13'
+            when t.out_of_limits then '61'
+          end,
+          decline_after_pin(
+            closed => v.closed is not null,
+            blocked => v.blocked_at is not null,
             expired => v.expires_at <= p_now,
             already_active => v.activated_at is not null,
             other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id),
-          case when b.value_minor is null and f.id is null then 'account' when b.value_minor is null
-            and a.is_unfunded then '50'
-            else 'ok' end)
+          case
+            when b.value_minor is null and f.id is null then 'account'
+            when b.value_minor is null and a.is_unfunded then '50'
+            else 'ok'
+          end)
       end as outcome
-    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids,
-      p_unfunded) with ordinality
+    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids, p_unfunded)
+      with ordinality
       as a (merchant_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r
@@ -133,15 +145,15 @@ begin
       select r.id, r.merchant_id, r.product_id, r.value_minor, r.currency, r.decimals, r.scope,
         unit_of(r.decimals) as unit
       from batches r
-      where r.id = v.batch_id and r.status = 'COMPLETED' and (a.code_key is not null
-        or r.merchant_id = a.merchant_id) limit 1
+      where r.id = v.batch_id and r.status = 'COMPLETED'
+        and (a.code_key is not null or r.merchant_id = a.merchant_id) limit 1
     ) b on true
     left join lateral (
       select r.min_value_minor, r.max_value_minor from products r where r.id = b.product_id limit 1
     ) p on true
     left join lateral (
-      select a.code_key is not null as by_code, coalesce(b.value_minor, a.value / b.unit,
-        5000 * 10000 / b.unit) as value_minor,
+      select a.code_key is not null as by_code,
+        coalesce(b.value_minor, a.value / b.unit, 5000 * 10000 / b.unit) as value_minor,
         coalesce(a.value % b.unit <> 0 or a.value / b.unit <> b.value_minor, false) as other_value,
         coalesce(b.value_minor is null and coalesce(a.value / b.unit, 5000 * 10000 / b.unit)
           not between p.min_value_minor and p.max_value_minor, false) as out_of_limits
@@ -153,7 +165,8 @@ begin
     ) f on true
     left join lateral (
       select r.id, r.serial_number = v.serial_number
-        and r.fingerprint = (t.value_minor * b.unit)::text as is_same from claims r
+        and r.fingerprint = (t.value_minor * b.unit)::text as is_same
+      from claims r
       where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'activate'
         and r.reference = a.reference limit 1
     ) c on true
@@ -162,14 +175,15 @@ begin
 
   -- Lock the floats after the vouchers, and only those that pay for something. Requests are covered in their
   -- order, each from what the earlier ones left.
-  if not p_claimed and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f)
-    then
+  if not p_claimed
+    and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f)
+  then
     select array_agg(f.account_id), array_agg(f.balance_minor), array_agg(0::bigint), array_agg(null::uuid)
     into float_ids, left_minor, spent_minor, low_ids
     from (
       select r.account_id, r.balance_minor from floats r
-      where r.account_id = any (array(select u.d from unnest(outcomes, is_float, debits) as u (o, f, d)
-        where u.o = 'ok' and u.f))
+      where r.account_id = any (array(
+        select u.d from unnest(outcomes, is_float, debits) as u (o, f, d) where u.o = 'ok' and u.f))
       order by r.account_id for update
     ) f;
     for at in 1 .. cardinality(outcomes) loop
@@ -177,9 +191,10 @@ begin
       place := array_position(float_ids, debits[at]);
       if left_minor[place] < amounts[at] then
         -- The request that emptied the float may have used this reference for another voucher.
-        outcomes[at] := case when exists (select from claims c where c.bucket = p_bucket
-          and c.merchant_id = p_merchants[at]
-          and c.operation = 'activate' and c.reference = p_references[at]) then '94' else '50' end;
+        outcomes[at] := case when exists (
+          select from claims c where c.bucket = p_bucket and c.merchant_id = p_merchants[at]
+            and c.operation = 'activate' and c.reference = p_references[at]
+        ) then '94' else '50' end;
       else
         left_minor[place] := left_minor[place] - amounts[at];
         spent_minor[place] := spent_minor[place] + amounts[at];
@@ -209,9 +224,8 @@ begin
       get diagnostics written = row_count;
       perform expect_rows('claims', written, references_used);
     end if;
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
-      merchant_id, serial_number,
-      reference, occurred_at)
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, reference, occurred_at)
     select k.bucket, u.id, 'ACTIVATION', u.debit, u.serial_number, u.amount_minor, u.currency, u.merchant_id,
       u.serial_number, u.reference, p_now
     from buckets k
@@ -231,8 +245,10 @@ begin
     balance_minor = v.balance_minor + case when u.outcome = 'ok' then u.amount_minor else 0 end,
     activated_at = case when u.outcome = 'ok' then p_now else v.activated_at end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
-    pin_locked_until = case when u.pin_count is null then v.pin_locked_until
-      else pin_locked_until(u.pin_count, p_now) end
+    pin_locked_until = case
+      when u.pin_count is null then v.pin_locked_until
+      else pin_locked_until(u.pin_count, p_now)
+    end
   from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;

@@ -60,18 +60,18 @@ grant insert, update on float_holds to scrip_service;
 create function find_vouchers(p_bucket integer, p_code_keys uuid[], p_serials bigint[]) returns table (
   ord integer, serial_number bigint, merchant_id integer, value_minor bigint, decimals smallint, currency text
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 begin
   return query
     select a.ord::integer, v.serial_number, b.merchant_id, b.value_minor, b.decimals, b.currency
     from unnest(p_code_keys, p_serials) with ordinality as a (code_key, serial_number, ord)
     left join lateral (
-      select r.serial_number, r.batch_id from vouchers r where r.bucket = p_bucket
-        and r.code_key = a.code_key limit 1
+      select r.serial_number, r.batch_id from vouchers r
+      where r.bucket = p_bucket and r.code_key = a.code_key limit 1
     ) c on true
     cross join lateral (
       select r.serial_number, r.batch_id from vouchers r
@@ -86,12 +86,12 @@ end $$;
 -- Claims references of one bucket. Returns the valid claim of each. A request without an id only reads.
 create function claim(
   p_bucket integer, p_operation operation, p_merchants integer[], p_references text[], p_ids uuid[],
-    p_serials bigint[],
-  p_fingerprints text[]
+  p_serials bigint[], p_fingerprints text[]
 ) returns table (ord integer, id uuid, serial_number bigint, fingerprint text)
-language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   ids uuid[];
@@ -139,8 +139,7 @@ end $$;
 -- Gives the claim of a voided transaction to another request. Returns false if a third request was faster.
 create function reassign_claim(
   p_bucket integer, p_operation operation, p_merchant integer, p_reference text, p_voided uuid, p_id uuid,
-    p_serial bigint,
-  p_fingerprint text
+  p_serial bigint, p_fingerprint text
 ) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin

@@ -19,12 +19,13 @@ grant select on redemption_updates to scrip_service;
 
 -- Finds redemptions of merchants by their reference or, if they have none, by their transaction id. Returns a
 -- row for each reference; its id is null if there is no such redemption.
-create function find_redemptions(p_bucket integer, p_merchants integer[],
-  p_references text[]) returns table (ord integer, id uuid)
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+create function find_redemptions(
+  p_bucket integer, p_merchants integer[], p_references text[]
+) returns table (ord integer, id uuid)
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 begin
   return query
@@ -38,8 +39,8 @@ begin
     left join lateral (
       select r.id from journal r
       where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
-        and r.merchant_id = a.merchant_id
-        and r.kind = 'REDEMPTION' and r.reference is null and r.original_id is null limit 1
+        and r.merchant_id = a.merchant_id and r.kind = 'REDEMPTION' and r.reference is null
+        and r.original_id is null limit 1
     ) j on true;
 end $$;
 
@@ -49,16 +50,16 @@ end $$;
 -- `ok` and `58`, the update.
 create function update_redemptions(
   p_bucket integer, p_merchants integer[], p_references text[], p_originals uuid[], p_amounts bigint[],
-    p_reversal_ids uuid[],
-  p_new_ids uuid[], p_replacement_ids uuid[], p_now timestamptz
+  p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_now timestamptz
 ) returns table (
-  ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz,
-    reference text, serial_number bigint,
-  sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint, updated_at timestamptz
+  ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
+  serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
+  updated_at timestamptz
 )
-language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   originals uuid[] := p_originals;
@@ -80,15 +81,14 @@ declare
 begin
   perform check_stamp(p_now, p_reversal_ids || p_new_ids || p_replacement_ids);
   if originals is null then
-    select array_agg(f.id order by f.ord) into originals from find_redemptions(p_bucket, p_merchants,
-      p_references) f;
+    select array_agg(f.id order by f.ord) into originals
+    from find_redemptions(p_bucket, p_merchants, p_references) f;
   else
     update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   end if;
   select array_agg(j.serial_number order by a.ord), array_agg(j.amount_minor order by a.ord),
-    array_agg(j.credit_account order by a.ord),
-    array_agg(j.currency order by a.ord), array_agg(j.reference order by a.ord),
-      array_agg(j.occurred_at order by a.ord)
+    array_agg(j.credit_account order by a.ord), array_agg(j.currency order by a.ord),
+    array_agg(j.reference order by a.ord), array_agg(j.occurred_at order by a.ord)
   into serials, minors, settlements, currencies, refs, times
   from unnest(originals, p_merchants) with ordinality as a (id, merchant_id, ord)
   left join lateral (
@@ -108,8 +108,8 @@ begin
     select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord) into successors
     from unnest(successors) with ordinality as a (serial_number, ord)
     left join lateral (
-      select r.replaced_by from vouchers r where r.bucket = p_bucket and r.serial_number = a.serial_number
-        limit 1
+      select r.replaced_by from vouchers r
+      where r.bucket = p_bucket and r.serial_number = a.serial_number limit 1
     ) v on true;
   end loop;
 
@@ -144,8 +144,8 @@ begin
       select r.decimals, unit_of(r.decimals) as unit from batches r where r.id = v.batch_id limit 1
     ) b on true
     left join lateral (
-      select r.original_id from redemption_updates r where r.bucket = p_bucket
-        and r.original_id = a.original_id limit 1
+      select r.original_id from redemption_updates r
+      where r.bucket = p_bucket and r.original_id = a.original_id limit 1
     ) u on true
     order by a.ord
   ) d;
@@ -162,26 +162,23 @@ begin
     select k.bucket, u.original_id, u.reversal_id, case when u.new_minor > 0 then u.new_id end, u.new_minor,
       p_now
     from buckets k
-    cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, new_minors) as u (outcome,
-      original_id, reversal_id, new_id, new_minor)
+    cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, new_minors)
+      as u (outcome, original_id, reversal_id, new_id, new_minor)
     where k.bucket = p_bucket and u.outcome = 'ok'
     order by u.original_id;
     get diagnostics written = row_count;
     perform expect_rows('redemption_updates', written, updates);
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
-      merchant_id, serial_number, reference,
-      original_id, occurred_at)
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, reference, original_id, occurred_at)
     select k.bucket, m.id, m.kind, m.debit, m.credit, m.amount_minor, u.currency,
       case when m.kind <> 'REPLACEMENT' then u.merchant_id end,
       case when m.kind = 'REPLACEMENT' then u.successor else u.serial_number end, m.reference,
-        u.original_id, p_now
+      u.original_id, p_now
     from buckets k
     cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, p_replacement_ids, minors, new_minors,
-      settlements, currencies,
-      p_merchants, serials, successors, refs)
-      as u (outcome, original_id, reversal_id, new_id, replacement_id, original_minor, new_minor,
-        settlement, currency, merchant_id,
-        serial_number, successor, reference)
+      settlements, currencies, p_merchants, serials, successors, refs)
+      as u (outcome, original_id, reversal_id, new_id, replacement_id, original_minor, new_minor, settlement,
+        currency, merchant_id, serial_number, successor, reference)
     cross join lateral (values
       (u.reversal_id, 'REDEMPTION_REVERSAL'::entry_kind, u.settlement, u.serial_number, u.original_minor,
         'CANCEL-' || u.reference),
@@ -200,10 +197,10 @@ begin
     -- Money that returns to a replacement was part of the value that it took over.
     update vouchers v set
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,
-      value_minor = v.value_minor + case when u.successor <> u.serial_number
-        then u.original_minor - u.new_minor else 0 end
-    from unnest(outcomes, serials, successors, minors, new_minors) as u (outcome, serial_number, successor,
-      original_minor, new_minor)
+      value_minor = v.value_minor
+        + case when u.successor <> u.serial_number then u.original_minor - u.new_minor else 0 end
+    from unnest(outcomes, serials, successors, minors, new_minors)
+      as u (outcome, serial_number, successor, original_minor, new_minor)
     where v.bucket = p_bucket and v.serial_number = u.successor and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('vouchers', written, updates);
@@ -218,11 +215,10 @@ begin
 
   return query
     select u.ord::integer, u.outcome, u.original_id, u.original_minor, u.original_at, u.reference,
-      u.serial_number, u.sealed, u.decimals,
-      d.reversal_id, d.new_id, d.new_minor, d.updated_at
+      u.serial_number, u.sealed, u.decimals, d.reversal_id, d.new_id, d.new_minor, d.updated_at
     from unnest(outcomes, originals, minors, times, refs, serials, seals, scales) with ordinality
-      as u (outcome, original_id, original_minor, original_at, reference, serial_number, sealed, decimals,
-        ord)
+      as u (outcome, original_id, original_minor, original_at, reference, serial_number, sealed,
+        decimals, ord)
     left join lateral (
       select r.reversal_id, r.new_id, r.new_minor, r.updated_at from redemption_updates r
       where u.outcome in ('ok', '58') and r.bucket = p_bucket and r.original_id = u.original_id limit 1
@@ -230,39 +226,39 @@ begin
 end $$;
 
 -- Returns the updates of redemptions, as `update_redemptions` does; no row for a redemption without one.
-create function find_updates(p_bucket integer, p_merchants integer[], p_references text[],
-  p_originals uuid[]) returns table (
+create function find_updates(
+  p_bucket integer, p_merchants integer[], p_references text[], p_originals uuid[]
+) returns table (
   ord integer, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
-    serial_number bigint,
-  sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint, updated_at timestamptz
+  serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
+  updated_at timestamptz
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   originals uuid[] := p_originals;
 begin
   if originals is null then
-    select array_agg(f.id order by f.ord) into originals from find_redemptions(p_bucket, p_merchants,
-      p_references) f;
+    select array_agg(f.id order by f.ord) into originals
+    from find_redemptions(p_bucket, p_merchants, p_references) f;
   end if;
   return query
     select a.ord::integer, j.id, j.amount_minor, j.occurred_at, j.reference, j.serial_number, v.sealed,
-      b.decimals,
-      u.reversal_id, u.new_id, u.new_minor, u.updated_at
+      b.decimals, u.reversal_id, u.new_id, u.new_minor, u.updated_at
     from unnest(originals, p_merchants) with ordinality as a (id, merchant_id, ord)
     cross join lateral (
       select * from redemption_updates r where r.bucket = p_bucket and r.original_id = a.id limit 1
     ) u
     cross join lateral (
-      select * from journal r where r.bucket = p_bucket and r.id = a.id and r.merchant_id = a.merchant_id
-        limit 1
+      select * from journal r
+      where r.bucket = p_bucket and r.id = a.id and r.merchant_id = a.merchant_id limit 1
     ) j
     cross join lateral (
-      select r.sealed, r.batch_id from vouchers r where r.bucket = p_bucket
-        and r.serial_number = j.serial_number limit 1
+      select r.sealed, r.batch_id from vouchers r
+      where r.bucket = p_bucket and r.serial_number = j.serial_number limit 1
     ) v
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;

@@ -6,15 +6,15 @@
 -- of another merchant is "".
 create function read_balances(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer,
-    p_now timestamptz
+  p_now timestamptz
 ) returns table (
   ord integer, serial_number bigint, decimals smallint, balance_minor bigint, value_minor bigint,
-    usable_minor bigint, history json
+  usable_minor bigint, history json
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   -- The history is in the partitions between the activation and now. The bounds of the ids are computed once,
@@ -24,12 +24,14 @@ declare
 begin
   return query
     select a.ord::integer, v.serial_number, b.decimals, v.balance_minor, v.value_minor,
-      case when v.activated_at is null or v.blocked_at is not null or v.closed is not null
-        or v.expires_at <= p_now
-        then 0 else v.balance_minor end,
+      case
+        when v.activated_at is null or v.blocked_at is not null or v.closed is not null
+          or v.expires_at <= p_now then 0
+        else v.balance_minor
+      end,
       h.history
-    from unnest(p_merchants, p_code_keys, p_pin_keys) with ordinality as a (merchant_id, code_key, pin_key,
-      ord)
+    from unnest(p_merchants, p_code_keys, p_pin_keys) with ordinality
+      as a (merchant_id, code_key, pin_key, ord)
     cross join lateral (
       select r.*, id_floor(r.activated_at - interval '1 hour') as earliest
       from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
@@ -39,8 +41,8 @@ begin
     ) b
     cross join lateral (
       select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
-        case when e.merchant_id = a.merchant_id then case when e.batch_id is null then e.reference
-          else b.reference end
+        case when e.merchant_id = a.merchant_id
+          then case when e.batch_id is null then e.reference else b.reference end
           else '' end, e.original_id)) as history
       from (
         select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
@@ -59,13 +61,13 @@ end $$;
 create function read_history(p_bucket integer, p_merchant integer, p_serial bigint, p_entries integer)
 returns table (id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, reference text)
 language plpgsql stable security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 begin
   return query
-    select j.id, j.kind, j.amount_minor, j.occurred_at, case when j.merchant_id = p_merchant
-      then coalesce(b.reference, j.reference) else '' end
+    select j.id, j.kind, j.amount_minor, j.occurred_at,
+      case when j.merchant_id = p_merchant then coalesce(b.reference, j.reference) else '' end
     from journal j left join batches b on b.id = j.batch_id
     where j.bucket = p_bucket and j.serial_number = p_serial
       and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
@@ -76,11 +78,13 @@ end $$;
 -- Checks PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: parallel
 -- guesses cannot exceed the limit of five. In: the keys of codes and PINs. Out: the outcome of each, `ok` or
 -- a status code. `ok` sets the count of wrong PINs to 0.
-create function check_pins(p_bucket integer, p_code_keys uuid[], p_pin_keys uuid[],
-  p_now timestamptz) returns table (ord integer, outcome text)
-language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+create function check_pins(
+  p_bucket integer, p_code_keys uuid[], p_pin_keys uuid[], p_now timestamptz
+) returns table (ord integer, outcome text)
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   outcomes text[];

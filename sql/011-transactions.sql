@@ -4,20 +4,19 @@
 -- the `outcome` is `reversed`. An id that was never booked has no row.
 create function active_transactions(p_bucket integer, p_ids uuid[]) returns table (
   ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
-    occurred_at timestamptz, reference text,
-  serial_number bigint, sealed bytea, original_id uuid
+  occurred_at timestamptz, reference text, serial_number bigint, sealed bytea, original_id uuid
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 begin
   return query
-    select a.ord::integer, case when u.original_id is not null and u.new_id is null then 'reversed'
-      else 'ok' end,
+    select a.ord::integer,
+      case when u.original_id is not null and u.new_id is null then 'reversed' else 'ok' end,
       j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed,
-        j.original_id
+      j.original_id
     from unnest(p_ids) with ordinality as a (id, ord)
     left join lateral (
       select * from redemption_updates r where r.bucket = p_bucket and r.original_id = a.id limit 1
@@ -26,24 +25,24 @@ begin
       select * from journal r where r.bucket = p_bucket and r.id = coalesce(u.new_id, a.id) limit 1
     ) j
     cross join lateral (
-      select r.sealed, r.batch_id from vouchers r where r.bucket = p_bucket
-        and r.serial_number = j.serial_number limit 1
+      select r.sealed, r.batch_id from vouchers r
+      where r.bucket = p_bucket and r.serial_number = j.serial_number limit 1
     ) v
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
 -- The same by reference, if references and vouchers are in the same bucket. It looks for a redemption, then
 -- for an activation. A transaction without a reference is found by its id.
-create function find_transactions(p_bucket integer, p_merchants integer[],
-  p_references text[]) returns table (
+create function find_transactions(
+  p_bucket integer, p_merchants integer[], p_references text[]
+) returns table (
   ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
-    occurred_at timestamptz, reference text,
-  serial_number bigint, sealed bytea, original_id uuid
+  occurred_at timestamptz, reference text, serial_number bigint, sealed bytea, original_id uuid
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp
-  set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql stable security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   ids uuid[];
@@ -61,7 +60,7 @@ begin
     where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
       and r.merchant_id = a.merchant_id
       and r.kind in ('ACTIVATION', 'REDEMPTION') and r.reference is null and r.original_id is null
-        and r.batch_id is null limit 1
+      and r.batch_id is null limit 1
   ) j on true;
   return query select * from active_transactions(p_bucket, ids);
 end $$;

@@ -5,8 +5,8 @@
 -- Locks a voucher for a change. Returns no row until the batch of the voucher is completed.
 create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
   batch_id integer, balance_minor bigint, value_minor bigint, activated_at timestamptz,
-    expires_at timestamptz, blocked_at timestamptz,
-  closed voucher_closure, wrong_pins smallint, pin_locked_until timestamptz, currency text, decimals smallint
+  expires_at timestamptz, blocked_at timestamptz, closed voucher_closure, wrong_pins smallint,
+  pin_locked_until timestamptz, currency text, decimals smallint
 )
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
@@ -16,8 +16,7 @@ begin
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
     select v.batch_id, v.balance_minor, v.value_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed,
-      v.wrong_pins,
-      nullif(v.pin_locked_until, 'infinity'), b.currency, b.decimals
+      v.wrong_pins, nullif(v.pin_locked_until, 'infinity'), b.currency, b.decimals
     from vouchers v join batches b on b.id = v.batch_id
     where v.bucket = p_bucket and v.serial_number = p_serial and b.status = 'COMPLETED';
 end $$;
@@ -26,8 +25,8 @@ end $$;
 create function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
-  update vouchers set blocked_at = case when p_blocked_at is null then null
-    else coalesce(blocked_at, p_blocked_at) end
+  update vouchers
+  set blocked_at = case when p_blocked_at is null then null else coalesce(blocked_at, p_blocked_at) end
   where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
 end $$;
@@ -73,7 +72,7 @@ end $$;
 -- caller has locked the old one. Returns false, without a change, if the new code exists already.
 create function replace_voucher(
   p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea,
-    p_entry_id uuid, p_now timestamptz
+  p_entry_id uuid, p_now timestamptz
 ) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -87,12 +86,12 @@ begin
     balance_minor, activated_at, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
     case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at,
-      old.expires_at)
+    old.expires_at)
   on conflict do nothing;
   if not found then return false; end if;
   insert into voucher_expiries (bucket, serial_number, due_at)
-  select bucket, p_new_serial, due_at from voucher_expiries where bucket = p_bucket
-    and serial_number = p_serial;
+  select bucket, p_new_serial, due_at from voucher_expiries
+  where bucket = p_bucket and serial_number = p_serial;
   update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
@@ -111,8 +110,7 @@ end $$;
 -- first tries an insert that does not skip, which costs two thirds of one that does.
 create function create_vouchers(
   p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
-    p_sealed bytea[], p_entry_ids uuid[],
-  p_now timestamptz
+  p_sealed bytea[], p_entry_ids uuid[], p_now timestamptz
 ) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -133,8 +131,8 @@ begin
       select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
         case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
         case when is_active then p_now end
-      from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number,
-        code_key, pin_key, sealed)
+      from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed)
+        as u (bucket, serial_number, code_key, pin_key, sealed)
       where u.code_key <> all (taken);
       get diagnostics made = row_count;
       exit;
@@ -146,12 +144,10 @@ begin
   end loop;
   perform expect_rows('vouchers', made, cardinality(p_code_keys) - cardinality(taken));
   if is_active then
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
-      merchant_id, serial_number, batch_id,
-      occurred_at)
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, batch_id, occurred_at)
     select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency,
-      b.merchant_id, u.serial_number,
-      p_batch, p_now
+      b.merchant_id, u.serial_number, p_batch, p_now
     from unnest(p_buckets, p_serials, p_code_keys, p_entry_ids) as u (bucket, serial_number, code_key, id)
     where u.code_key <> all (taken);
     get diagnostics written = row_count;
@@ -163,9 +159,9 @@ end $$;
 -- Takes back up to p_count vouchers of a canceled batch in one bucket, after a serial number. Each is closed,
 -- and its balance goes back to the reserve. The merchant's float was repaid from the reserve earlier. p_ids:
 -- the ids of the journal rows.
-create function void_vouchers(p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[],
-  p_now timestamptz)
-returns table (voided integer, last bigint)
+create function void_vouchers(
+  p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[], p_now timestamptz
+) returns table (voided integer, last bigint)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   b batches;
@@ -176,14 +172,14 @@ begin
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
   perform check_stamp(p_now, p_ids);
   select * into strict b from batches where id = p_batch and status = 'CANCELED';
-  select array_agg(d.serial_number), count(*) filter (where d.balance_minor > 0) into serials, filled from (
+  select array_agg(d.serial_number), count(*) filter (where d.balance_minor > 0) into serials, filled
+  from (
     select v.serial_number, v.balance_minor from vouchers v
     where v.bucket = p_bucket and v.batch_id = p_batch and v.serial_number > p_after and v.closed is null
     order by v.serial_number limit cardinality(p_ids) for update
   ) d;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, batch_id,
-    occurred_at)
+    serial_number, batch_id, occurred_at)
   select v.bucket, u.id, 'VOID', v.serial_number, reserve_of(b.id), v.balance_minor, b.currency,
     b.merchant_id, v.serial_number, p_batch, p_now
   from unnest(serials, p_ids) as u (serial_number, id)
@@ -191,8 +187,8 @@ begin
   where v.balance_minor > 0;
   get diagnostics written = row_count;
   perform expect_rows('journal', written, filled);
-  update vouchers set closed = 'CANCELED', balance_minor = 0 where bucket = p_bucket
-    and serial_number = any (serials);
+  update vouchers set closed = 'CANCELED', balance_minor = 0
+  where bucket = p_bucket and serial_number = any (serials);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, coalesce(cardinality(serials), 0));
   return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
@@ -202,18 +198,18 @@ end $$;
 -- sealed again since it was read stays unchanged.
 create function reseal_vouchers(
   p_bucket integer, p_serials bigint[], p_before bytea[], p_sealed bytea[], p_code_keys uuid[],
-    p_pin_keys uuid[]
+  p_pin_keys uuid[]
 ) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   resealed integer;
 begin
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
-  perform from vouchers where bucket = p_bucket and serial_number = any (p_serials) order by serial_number
-    for update;
+  perform from vouchers where bucket = p_bucket and serial_number = any (p_serials)
+    order by serial_number for update;
   update vouchers v set sealed = u.sealed, code_key = u.code_key, pin_key = u.pin_key
-  from unnest(p_serials, p_before, p_sealed, p_code_keys, p_pin_keys) as u (serial_number, before, sealed,
-    code_key, pin_key)
+  from unnest(p_serials, p_before, p_sealed, p_code_keys, p_pin_keys)
+    as u (serial_number, before, sealed, code_key, pin_key)
   where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.serial_number = u.serial_number
     and v.sealed = u.before;
   get diagnostics resealed = row_count;
@@ -229,10 +225,11 @@ declare
   float_account bigint;
 begin
   select * into strict b from batches where id = p_batch;
-  select f.account_id into float_account from floats f where f.merchant_id = b.merchant_id
-    and f.currency = b.currency;
-  if not found or not debit_float(float_account, b.quantity * b.value_minor, p_low_event, p_now)
-    then return false; end if;
+  select f.account_id into float_account from floats f
+  where f.merchant_id = b.merchant_id and f.currency = b.currency;
+  if not found or not debit_float(float_account, b.quantity * b.value_minor, p_low_event, p_now) then
+    return false;
+  end if;
   perform post(p_id, 'RESERVATION', float_account, reserve_of(b.id), b.quantity * b.value_minor,
     b.merchant_id, b.id, null, p_now);
   return true;
@@ -241,15 +238,14 @@ end $$;
 -- Books a movement between two accounts other than vouchers. The kinds below say which accounts are allowed.
 create function post(
   p_id uuid, p_kind entry_kind, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
-    p_batch integer,
-  p_reference text, p_now timestamptz
+  p_batch integer, p_reference text, p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
-  debit_kind text := coalesce((select kind::text from accounts where id = p_debit), case
-    when p_debit = reserve_of(p_batch) then 'RESERVE' end);
-  credit_kind text := coalesce((select kind::text from accounts where id = p_credit), case
-    when p_credit = reserve_of(p_batch) then 'RESERVE' end);
+  debit_kind text := coalesce((select kind::text from accounts where id = p_debit),
+    case when p_debit = reserve_of(p_batch) then 'RESERVE' end);
+  credit_kind text := coalesce((select kind::text from accounts where id = p_credit),
+    case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
 begin
   perform check_stamp(p_now, array[p_id]);
   if (p_kind::text, debit_kind, credit_kind) not in (
@@ -259,8 +255,7 @@ begin
     raise exception 'no % goes from % to %', p_kind, debit_kind, credit_kind;
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    batch_id,
-    reference, occurred_at)
+    batch_id, reference, occurred_at)
   select bucket_of(p_merchant), p_id, p_kind, p_debit, p_credit, p_amount, a.currency, p_merchant, p_batch,
     p_reference, p_now
   from accounts a where a.id = case when debit_kind = 'RESERVE' then p_credit else p_debit end;
@@ -280,8 +275,8 @@ begin
 end $$;
 
 revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers,
-  void_vouchers, reseal_vouchers, reserve_price, post from public;
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers,
+  reserve_price, post from public;
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers,
-  void_vouchers, reseal_vouchers, reserve_price, post to scrip_service;
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers,
+  reserve_price, post to scrip_service;

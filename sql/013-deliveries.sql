@@ -12,17 +12,16 @@
 -- after which the next call continues.
 create function claim_deliveries(
   p_bucket integer, p_after integer, p_busy integer[], p_in_flight integer[], p_room_each integer,
-    p_room_failing integer,
-  p_room_all integer, p_visits integer, p_now timestamptz, p_lease_until timestamptz
+  p_room_failing integer, p_room_all integer, p_visits integer, p_now timestamptz, p_lease_until timestamptz
 ) returns table (
   endpoint_id integer, event_id uuid, type text, subject_id uuid, data json, occurred_at timestamptz,
-    attempts smallint, tries smallint,
-  merchant_id integer, url text, full_vouchers boolean, secret bytea, previous_secret bytea,
-    failing_since timestamptz
+  attempts smallint, tries smallint, merchant_id integer, url text, full_vouchers boolean, secret bytea,
+  previous_secret bytea, failing_since timestamptz
 )
-language plpgsql set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 #variable_conflict use_column
 declare
   -- Partitions of the future, and those about to be dropped, contain nothing pending.
@@ -62,9 +61,8 @@ begin
           and d.event_id >= lowest and d.event_id < highest
         order by d.due_at limit least(room, left_all) for update skip locked))
       returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries,
-        e.merchant_id, e.url,
-        e.full_vouchers, e.secret, case when e.previous_until > p_now then e.previous_secret end,
-          e.failing_since;
+        e.merchant_id, e.url, e.full_vouchers, e.secret,
+        case when e.previous_until > p_now then e.previous_secret end, e.failing_since;
     get diagnostics taken = row_count;
     left_all := left_all - taken;
     exit when left_all <= 0;
@@ -78,12 +76,13 @@ end $$;
 -- in milliseconds, status or null, error or null, state, next attempt or null.
 create function record_attempts(
   p_bucket integer, p_endpoints integer[], p_events uuid[], p_numbers smallint[], p_times timestamptz[],
-    p_durations integer[],
-  p_statuses smallint[], p_errors text[], p_states delivery_state[], p_due timestamptz[], p_now timestamptz
+  p_durations integer[], p_statuses smallint[], p_errors text[], p_states delivery_state[],
+  p_due timestamptz[], p_now timestamptz
 ) returns void
-language plpgsql set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set enable_bitmapscan = off as $$
+language plpgsql
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
 begin
   insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms, status,
     error)
@@ -98,8 +97,8 @@ begin
   where not found and not exists (select from buckets k where k.bucket = p_bucket);
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
     finished_at = case when t.state <> 'PENDING' then p_now end
-  from unnest(p_endpoints, p_events, p_numbers, p_states, p_due) as t (endpoint_id, event_id, number, state,
-    due_at)
+  from unnest(p_endpoints, p_events, p_numbers, p_states, p_due)
+    as t (endpoint_id, event_id, number, state, due_at)
   where d.bucket = p_bucket and d.endpoint_id = t.endpoint_id and d.event_id = t.event_id
     and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
 end $$;

@@ -218,8 +218,7 @@ create table voucher_vat (
 
 grant select, insert on settlement_terms, settlement_fees, settlement_payouts to scrip_service;
 grant select, insert, update on settlements, settlement_numbers, settlement_disputes, gl_accounts,
-  bank_mappings, bank_accounts,
-  dormancy_rules, voucher_vat to scrip_service;
+  bank_mappings, bank_accounts, dormancy_rules, voucher_vat to scrip_service;
 grant select, insert, delete on settlement_lines, bank_matches to scrip_service;
 grant select, insert on bank_files, bank_entries to scrip_service;
 grant usage on all sequences in schema scrip to scrip_service;
