@@ -3,6 +3,7 @@
  * from files to findings, so that tidy.test.ts can show that it finds violations.
  */
 
+import { readFileSync } from 'node:fs';
 import {
   migrationsAreNumbered,
   migrationsArePortable,
@@ -17,36 +18,12 @@ const LONGEST_FILE = 300;
 const WIDEST_LINE = 110;
 
 /**
- * From the top to the bottom: a part imports from its own row and from those below it, never from one above.
+ * The rows of parts in STYLE.md, from the top to the bottom: a part imports from its own row and from those
+ * below it, never from one above.
  */
 const ROWS = [
-  ['main'],
-  ['cli'],
-  ['http'],
-  ['operator', 'people'],
-  ['books', 'settlement', 'bank'],
-  ['batches', 'redemptions'],
-  ['vouchers', 'rotation'],
-  ['merchants', 'webhooks', 'api-keys'],
-  ['ledger', 'jobs', 'audit', 'monitor'],
-  ['context'],
-  [
-    'db',
-    'money',
-    'network',
-    'time',
-    'keyring',
-    'credentials',
-    'config',
-    'log',
-    'log-lines',
-    'draft',
-    'schema',
-    'metrics',
-    'tracing',
-  ],
-  ['refusal'],
-];
+  ...readFileSync(new URL('../STYLE.md', import.meta.url), 'utf8').matchAll(/^ {2}\| \d+ \| (.+) \|$/gm),
+].map(([, parts = '']) => [...parts.matchAll(/`([^`]+)`/g)].map(([, part = '']) => part));
 
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');
 const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('.cjs');
