@@ -16,6 +16,8 @@ import {
 const LATENCY_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
+/** An internal error. */
+const ERROR = '96';
 
 /** Counts a call that has ended. */
 export type ObserveCall = (statusCode: string, durationMs: number) => void;
@@ -81,6 +83,8 @@ export function createMetrics(): Metrics {
       const seconds = latency.labels({ variant, operation });
       // Cached for each status: a look-up by labels takes a microsecond.
       const byStatus = new Map<string, Counter.Internal>();
+      // Prometheus sees an increase only after a first value: without it, the first error would not count.
+      calls.inc({ variant, operation, status: ERROR }, 0);
       return (status, durationMs) => {
         let counter = byStatus.get(status);
         if (!counter) {

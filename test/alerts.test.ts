@@ -40,7 +40,7 @@ test('the alerts and the dashboard use existing metrics, and the page lists each
 test('each alert has a section in the runbook, and each section an alert', async () => {
   const rules = await read('deploy/prometheus/alerts.yaml');
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
-  const runbooks = [...rules.matchAll(/runbook: docs\/how-to\/monitor\.md#(\w+)/g)].map(
+  const runbooks = [...rules.matchAll(/runbook_url: .*\/docs\/guides\/how-to\/monitor\.html#(\w+)/g)].map(
     ([, anchor]) => anchor,
   );
   assert.deepEqual(

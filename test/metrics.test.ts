@@ -38,6 +38,11 @@ test('calls are counted by operation, variant and status, with their latency', a
   await post('/merchant-client/v2/balance', { code: '100000000000', pin: '0000' });
   await fetch(`${baseUrl}/nowhere`);
   const text = await metrics.text();
+  assert.equal(
+    sampleOf(text, 'scrip_calls_total{variant="a",operation="redeemVoucher",status="96"}'),
+    0,
+    'errors are counted from 0, so that the alert notices the first one',
+  );
   const calls = (variant: string) =>
     `scrip_calls_total{variant="${variant}",operation="checkBalance",status="14"}`;
   assert.deepEqual([sampleOf(text, calls('a')), sampleOf(text, calls('b'))], [1, 2]);
