@@ -2,8 +2,8 @@
 -- `read_balances` only reads. All others go to `check_pins`, which locks the voucher and counts wrong PINs.
 
 -- In: as for redemptions. Out: a row for each voucher whose PIN is right and that has no counted wrong PINs;
--- no row for all others. `history` holds the newest p_entries entries, newest first, as JSON. The reference
--- of another merchant is "".
+-- no row for all others. `history` holds the newest p_entries activations, redemptions and reversals, newest
+-- first, as JSON. The reference of another merchant is "".
 create function read_balances(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer,
   p_now timestamptz
@@ -50,29 +50,45 @@ begin
         from journal r
         where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= v.earliest
           and r.id < latest
+          and r.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION', 'REDEMPTION_REVERSAL')
         order by r.id desc limit p_entries
       ) e
     ) h
     where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null;
 end $$;
 
--- Returns the history of one voucher with more than p_entries entries: the newest that are in force, without
--- reversals and without redemptions that an update replaced.
-create function read_history(p_bucket integer, p_merchant integer, p_serial bigint, p_entries integer)
-returns table (id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, reference text)
+-- The same for one voucher with more than p_entries entries: `history` holds the newest that are in force,
+-- without reversals and without redemptions that an update replaced. One statement reads both, so that the
+-- balance agrees with the history.
+create function read_long_balance(
+  p_bucket integer, p_merchant integer, p_code_key uuid, p_pin_key uuid, p_entries integer, p_now timestamptz
+) returns table (
+  serial_number bigint, decimals smallint, balance_minor bigint, value_minor bigint, usable_minor bigint,
+  history json
+)
 language plpgsql stable security definer set search_path = scrip, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 begin
   return query
-    select j.id, j.kind, j.amount_minor, j.occurred_at,
-      case when j.merchant_id = p_merchant then coalesce(b.reference, j.reference) else '' end
-    from journal j left join batches b on b.id = j.batch_id
-    where j.bucket = p_bucket and j.serial_number = p_serial
-      and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
-      and not exists (select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id)
-    order by j.id desc limit p_entries;
+    select v.serial_number, v.decimals, v.balance_minor, v.value_minor, v.usable_minor, h.history
+    from read_balances(p_bucket, array[p_merchant], array[p_code_key], array[p_pin_key], 0, p_now) v
+    cross join lateral (
+      select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
+        case when e.merchant_id = p_merchant then e.reference else '' end, null)) as history
+      from (
+        select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id,
+          coalesce(b.reference, j.reference) as reference
+        from journal j left join batches b on b.id = j.batch_id
+        where j.bucket = p_bucket and j.serial_number = v.serial_number
+          and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
+          and not exists (
+            select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id
+          )
+        order by j.id desc limit p_entries
+      ) e
+    ) h;
 end $$;
 
 -- Checks PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: parallel
@@ -122,5 +138,5 @@ begin
   return query select u.ord::integer, u.outcome from unnest(outcomes) with ordinality as u (outcome, ord);
 end $$;
 
-revoke execute on function read_balances, read_history, check_pins from public;
-grant execute on function read_balances, read_history, check_pins to scrip_service;
+revoke execute on function read_balances, read_long_balance, check_pins from public;
+grant execute on function read_balances, read_long_balance, check_pins to scrip_service;

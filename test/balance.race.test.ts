@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { inForce } from '../src/vouchers/balance.ts';
-import { DIALECTS } from './dialects.ts';
+import { DIALECTS, type Dialect, update } from './dialects.ts';
 import { Till, withWrongPin } from './till.ts';
 
 for (const dialect of DIALECTS) {
@@ -41,6 +41,34 @@ for (const dialect of DIALECTS) {
     assert.equal(data.balance, 25 - spent);
   });
 }
+
+test('a balance with a long history agrees with it while redemptions go on', async (t) => {
+  const till = await Till.open(t);
+  const [dialect] = DIALECTS as [Dialect];
+  const voucher = await till.voucher(100);
+  // Each leaves three rows, one of them in force.
+  for (let index = 0; index < 25; index++) {
+    await till.done(dialect.redeem(voucher, 2, `early-${index}`));
+    await till.done(update(`early-${index}`, 1));
+  }
+  let isDone = false;
+  const redemptions = (async () => {
+    for (let index = 0; index < 20; index++) await till.done(dialect.redeem(voucher, 1, `late-${index}`));
+  })().finally(() => {
+    isDone = true;
+  });
+  const balances = Array.from({ length: 4 }, async () => {
+    while (!isDone) {
+      const { data } = await till.done(dialect.balance(voucher));
+      const [activation, ...redeemed] = data.transactions.map(({ amount }: { amount: number }) => amount);
+      assert.equal(
+        data.balance,
+        redeemed.reduce((left: number, amount: number) => left - amount, activation),
+      );
+    }
+  });
+  await Promise.all([redemptions, ...balances]);
+});
 
 test('a reversed redemption is not in force, even if its id is greater than that of the reversal', () => {
   const activation = ['1', 'ACTIVATION', 25, 'then', null, null] as const;

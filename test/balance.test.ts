@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import { blockVoucher, replaceVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -37,6 +38,27 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(
         seen.data.transactions.map((each: Record<string, unknown>) => each['reference']),
         ['', '', 'theirs'],
+      );
+    });
+
+    test('lists activations and redemptions, and no movements of the operator', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(25);
+      await till.done(dialect.redeem(voucher, 10, 'sale'));
+      const { actor, service } = asOperator(till.testService.service);
+      const operator = { actor: { ...actor, reason: 'a complaint' }, service };
+      const serialNumber = BigInt(voucher.serialNumber);
+      await adjustVoucher(operator, { serialNumber, deltaMinor: 300n, reference: 'up' });
+      await adjustVoucher(operator, { serialNumber, deltaMinor: -100n, reference: 'down' });
+      await cashOut(operator, { serialNumber, amountMinor: 500n, merchantId: null, reference: 'cash' });
+      const { data } = await till.done(dialect.balance(voucher));
+      assert.equal(data.balance, 12);
+      assert.deepEqual(
+        data.transactions.map((each: Record<string, unknown>) => [each['transactionType'], each['amount']]),
+        [
+          ['ACTIVATION', 25],
+          ['REDEMPTION', 10],
+        ],
       );
     });
 

@@ -6,9 +6,9 @@ import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
-import { isoFromJson, isoTime } from '../time.ts';
+import { isoFromJson } from '../time.ts';
 import { lookUp } from './look-up.ts';
-import { CHECK_PINS, READ_BALANCES, readHistory } from './queries.ts';
+import { CHECK_PINS, READ_BALANCES, readLongBalance } from './queries.ts';
 
 export type VoucherBalance = {
   readonly serialNumber: bigint;
@@ -130,40 +130,21 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
     context,
     { code, pin },
     async (keys) => {
-      const row = await service.batcher.add(balances, bucket, { context, ...keys });
-      return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
+      for (;;) {
+        const row = await service.batcher.add(balances, bucket, { context, ...keys });
+        if (typeof row === 'string') return row;
+        if ((row.history ?? []).length < HISTORY_ROWS) return toBalance(row);
+        // Only the database knows which entries of a longer history are in force.
+        const [long] = await service.db.query<Omit<BalanceRow, 'ord'>>(
+          readLongBalance(bucket, context.merchant.id, keys, HISTORY_MAX, context.now),
+        );
+        // Otherwise another process has counted a wrong PIN in between, and the PIN is checked again.
+        if (long) return toBalance(long);
+      }
     },
     asked,
   );
 }
-
-type Transactions = VoucherBalance['transactions'];
-
-/** Returns the entries in force, oldest first. */
-async function historyOf(
-  { service, merchant }: Context,
-  bucket: number,
-  row: BalanceRow,
-): Promise<Transactions> {
-  const entries = row.history ?? [];
-  if (entries.length < HISTORY_ROWS) return render(inForce(entries), row.decimals);
-  // Only the database knows which entries of a longer history are in force.
-  const rows = await service.db.query<HistoryRow>(
-    readHistory(bucket, merchant.id, row.serial_number, HISTORY_MAX),
-  );
-  const newestFirst = rows.map(({ id, kind, amount_minor, occurred_at, reference }): Entry => {
-    return [id, kind, Number(amount_minor), isoTime(occurred_at.getTime()), reference, null];
-  });
-  return render(inForce(newestFirst), row.decimals);
-}
-
-type HistoryRow = {
-  id: string;
-  kind: Entry[1];
-  amount_minor: bigint;
-  occurred_at: Date;
-  reference: string | null;
-};
 
 /**
  * Returns the entries in force, oldest first, without reversals and reversed redemptions. The movements that
@@ -186,23 +167,18 @@ export function inForce(newestFirst: readonly Entry[]): Entry[] {
   return [activation, ...oldestFirst.filter(([, kind]) => kind !== 'REPLACEMENT')];
 }
 
-function render(entries: readonly Entry[], decimals: number): Transactions {
-  return entries.map(([transactionId, kind, amountMinor, at, reference]) => ({
-    transactionId,
-    type: kind === 'REDEMPTION' ? 'REDEMPTION' : 'ACTIVATION',
-    amount: { minor: BigInt(amountMinor), decimals },
-    timestamp: isoFromJson(at),
-    reference,
-  }));
-}
-
-function toBalance(row: BalanceRow, transactions: Transactions): VoucherBalance {
-  const { decimals, value_minor: value } = row;
+function toBalance({ decimals, value_minor: value, ...row }: Omit<BalanceRow, 'ord'>): VoucherBalance {
   return {
     serialNumber: row.serial_number,
     balance: { minor: row.balance_minor, decimals },
     usable: { minor: row.usable_minor, decimals },
     value: value === null ? null : { minor: value, decimals },
-    transactions,
+    transactions: inForce(row.history ?? []).map(([transactionId, kind, amountMinor, at, reference]) => ({
+      transactionId,
+      type: kind === 'REDEMPTION' ? 'REDEMPTION' : 'ACTIVATION',
+      amount: { minor: BigInt(amountMinor), decimals },
+      timestamp: isoFromJson(at),
+      reference,
+    })),
   };
 }

@@ -1,4 +1,5 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+import type { LookUp } from '../keyring/ring.ts';
 
 /** Decides and books a list of activations: sql/007-activate.sql. */
 export const ACTIVATE: HotStatement = {
@@ -17,8 +18,15 @@ export const CHECK_PINS: HotStatement = {
   text: 'select * from check_pins($1, $2, $3, $4)',
 };
 
-export function readHistory(bucket: number, merchantId: number, serialNumber: bigint, entries: number): Sql {
-  return sql`select * from read_history(${bucket}, ${merchantId}, ${serialNumber}, ${entries})`;
+export function readLongBalance(
+  bucket: number,
+  merchantId: number,
+  { codeKey, pinKey }: LookUp,
+  entries: number,
+  now: Date,
+): Sql {
+  return sql`
+select * from read_long_balance(${bucket}, ${merchantId}, ${codeKey}, ${pinKey}, ${entries}, ${now})`;
 }
 
 /** The number of entries of a voucher's history that the operator sees. */
