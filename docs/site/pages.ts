@@ -14,6 +14,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'sdk/README.md': 'packages/client.html',
   'conformance/README.md': 'packages/conformance.html',
   'embedded/README.md': 'packages/embedded.html',
+  'console/README.md': 'packages/console.html',
 };
 const HOME = 'docs/README.md';
 
