@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listExports } from '../src/batches/export.ts';
+import { exportBatch, listExports } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { describeCards, sealedSheets } from '../src/batches/sheets.ts';
 import { sql } from '../src/db/sql.ts';
@@ -70,13 +70,99 @@ test('sheets can be downloaded for a day by the person who ordered them, with a 
   const download = `/sheets/${approved.body.output.id}/download`;
   const carol = await enrolled(listening, { email: 'carol@example.com', roles: ['operations'] });
   assert.equal((await carol.browser.post(download)).status, 404);
-  const support = await enrolled(listening, { email: 'dan@example.com', roles: ['support'] });
-  assert.equal((await support.browser.post(download)).status, 403);
+  const developer = await enrolled(listening, { email: 'dan@example.com', roles: ['developer'] });
+  assert.equal((await developer.browser.post(download)).status, 403);
   listening.clock.advance(6 * 60_000);
   assert.equal((await ada.post(download)).body.code, 'step-up-required');
   listening.clock.advance(24 * 3_600_000);
   const later = await signIn(listening, people[0]);
   assert.equal((await later.post(download)).body.code, 'conflict');
+});
+
+/** A card that was replaced, and a person of support. */
+async function lostCard(t: Parameters<typeof scene>[0]) {
+  const people = await printable(t, 2);
+  const support = await enrolled(people.listening, { email: 'eve@example.com', roles: ['support'] });
+  const lost = people.vouchers[0]?.serialNumber;
+  const path = `/vouchers/${lost}/card`;
+  const order = (body: object = {}) => support.browser.post(path, { reason: 'case 81', ...body });
+  const replace = (serial: unknown) => support.browser.post(`/vouchers/${serial}/replace`, {});
+  return { ...people, eve: support.browser, lost, path, order, replace };
+}
+
+test('support orders the card that replaced a lost one, and downloads it sealed, once', async (t) => {
+  const { listening, context, bob, batch, vouchers, eve, lost, path, order, replace } = await lostCard(t);
+  assert.deepEqual([(await order()).status, (await order()).body.code], [409, 'conflict']);
+  const { serialNumber } = (await replace(lost)).body;
+  const proposed = await order();
+  assert.equal(proposed.status, 202, proposed.text);
+  const { id, effect } = proposed.body.approval;
+  assert.equal(effect[0].subject, `voucher ${serialNumber}`);
+  const { replaced, exportsBefore, worth } = effect[0].after;
+  assert.deepEqual([replaced, exportsBefore, worth], [String(lost), 0, 'USD 5.00']);
+  assert.equal((await eve.post(`/approvals/${id}/approve`, {})).status, 403);
+  const approved = await bob.post(`/approvals/${id}/approve`, {});
+  assert.equal(approved.status, 200, approved.text);
+  const { id: sheets, passphrase } = approved.body.output;
+  assert.deepEqual(
+    (await eve.get(path)).body.items.map((each: { id: string; isMine: boolean }) => [each.id, each.isMine]),
+    [[sheets, true]],
+  );
+  assert.deepEqual((await bob.get(`/batches/${batch.transactionId}/sheets`)).body.items, []);
+
+  assert.equal((await bob.post(`/sheets/${sheets}/download`)).status, 404);
+  const { status, bytes } = await eve.post(`/sheets/${sheets}/download`);
+  assert.equal(status, 200);
+  await assert.rejects(readSheet(bytes), /[Pp]assword/);
+  const cards = (await readSheet(bytes, passphrase)).flatMap(({ qr }) => qr);
+  const made = (await vouchersOf(context, 'spring')).find(
+    (each) => String(each.serialNumber) === serialNumber,
+  );
+  assert.ok(made && !vouchers.some(({ code }) => code === made.code));
+  assert.deepEqual(cards, [made.code + made.pin]);
+  const again = await eve.post(`/sheets/${sheets}/download`);
+  assert.deepEqual([again.status, again.body.code], [409, 'conflict']);
+
+  const records = await listExports(listening.service.db, batch.id);
+  assert.deepEqual(
+    records.map((each) => [String(each.serialNumber), each.state, each.by, each.reason, each.vouchers]),
+    [[serialNumber, 'complete', 'eve@example.com', 'case 81', 1]],
+  );
+  const { timeline } = (await eve.get(`/vouchers/${serialNumber}`)).body;
+  const changes = timeline.filter(({ kind }: { kind: string }) => kind === 'change');
+  assert.deepEqual(changes.map(({ what }: { what: string }) => what).sort(), [
+    'sheets.order',
+    'voucher.export',
+  ]);
+});
+
+test('a card that was downloaded is ordered again with a reason, and each order is for one download', async (t) => {
+  const { bob, eve, lost, order, replace } = await lostCard(t);
+  const { serialNumber } = (await replace(lost)).body;
+  const approved = async (body?: object) => {
+    const proposed = await order(body);
+    assert.equal(proposed.status, 202, proposed.text);
+    return bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
+  };
+  const [first, second] = [await approved(), await approved()];
+  const download = async ({ body }: typeof first) =>
+    (await eve.post(`/sheets/${body.output.id}/download`)).status;
+  assert.equal(await download(first), 200);
+  assert.equal(
+    await download(second),
+    409,
+    'the other order is void: its approver did not know of a download',
+  );
+  assert.equal((await order()).body.code, 'conflict');
+  const unexplained = await order({ again: true, reason: null });
+  assert.deepEqual([unexplained.status, unexplained.body.errors?.[0]?.field], [400, 'reason']);
+  const third = await approved({ again: true });
+  assert.equal(await download(third), 200);
+  assert.equal(await download(third), 409);
+
+  const last = await approved({ again: true });
+  await replace(serialNumber);
+  assert.equal(await download(last), 409, 'the card was replaced after it was ordered');
 });
 
 test('at most two downloads are drawn at the same time', async (t) => {
@@ -109,7 +195,10 @@ test('a download that is not read to its end is recorded as aborted', async (t) 
   const { listening, batch } = await printable(t);
   const { service } = listening;
   const described = await describeCards(service, batch, 'DEFAULT');
-  for await (const piece of sealedSheets(asOperator(service), batch, described, 'pass')) {
+  const pieces = sealedSheets(service, described, 'pass', (write) =>
+    exportBatch(asOperator(service), batch, 'pdf', write),
+  );
+  for await (const piece of pieces) {
     assert.ok(piece.length > 0);
     break;
   }

@@ -50,7 +50,7 @@ describe('the export of one replacement', () => {
   test('writes only its code and PIN, once, and shows them nowhere else', async () => {
     const [lost, other] = await makeVouchers(context, 'lost', 2);
     assert.ok(lost && other);
-    await operator.fails(/was not replaced: name the voucher/, ...exporting(lost.serialNumber, 'a.csv'));
+    await operator.fails(/was not replaced: name the one/, ...exporting(lost.serialNumber, 'a.csv'));
     const replaced = await operator.run('voucher', 'replace', String(lost.serialNumber));
     const made = (await vouchersOf(context, 'lost')).find(
       ({ serialNumber }) => serialNumber > other.serialNumber,
@@ -125,7 +125,7 @@ describe('the export of one replacement', () => {
       replaced: lost.serialNumber,
       serialNumber: await replaceVoucher(person(), lost.serialNumber),
       format: 'csv' as const,
-      again: false,
+      exportsBefore: 0,
     };
     let written = 0;
     const exportNow = () =>
@@ -156,7 +156,7 @@ describe('the export of one replacement', () => {
     const later = await replaceVoucher(person(), wanted.serialNumber);
     await operator.fails(/was replaced too/, ...exporting(lost.serialNumber, 'race.csv'));
     await assert.rejects(
-      exportReplacement(person(), batch, { ...wanted, again: true }, async () => {}),
+      exportReplacement(person(), batch, { ...wanted, exportsBefore: null }, async () => {}),
       {
         code: '44',
       },

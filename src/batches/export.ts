@@ -9,10 +9,10 @@ import { Refusal } from '../refusal.ts';
 import { lockVoucher } from '../vouchers/queries.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import {
+  countVoucherExports,
   findBatchByReference,
   findBatchByTransactionId,
   findLastExport,
-  findVoucherExport,
   insertExport,
   insertExportEnd,
   listExportRows,
@@ -112,7 +112,8 @@ type ExportRow = {
   complete: boolean | null;
 };
 
-type Write = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promise<void>;
+/** Writes vouchers, page by page. `count` is the planned number. */
+export type Write = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promise<void>;
 
 type Exported = { readonly id: number; readonly vouchers: number };
 
@@ -139,9 +140,10 @@ export async function exportBatch(
 }
 
 /**
- * Exports the one voucher that replaced another, with the same records. Its code is handed out once: a
- * further export, even after a failed one, requires `again`.
- * @returns the record; undefined, without reading the voucher, if it was exported before
+ * Exports the one voucher that replaced another, with the same records. Its code is handed out once. An
+ * export counts even if it failed, since its code may have been handed out.
+ * @param wanted.exportsBefore the number of earlier exports that the operator knows of; null: any number
+ * @returns the record; undefined, without reading the voucher, if it was exported more often
  * @throws Refusal `44` if the voucher is closed
  */
 export async function exportReplacement(
@@ -151,27 +153,37 @@ export async function exportReplacement(
     readonly replaced: bigint;
     readonly serialNumber: bigint;
     readonly format: NewExport['format'];
-    readonly again: boolean;
+    readonly exportsBefore: number | null;
   },
   write: Write,
 ): Promise<Exported | undefined> {
   const { service } = operator;
-  const { replaced, serialNumber, format, again } = wanted;
+  const { replaced, serialNumber, format, exportsBefore } = wanted;
   const begun = await service.db.transaction(async (tx) => {
     // Of two exports at once, the second one waits here, and then finds the first.
     const bucket = service.buckets.ofSerial(serialNumber);
     const [voucher] = await tx.query<{ closed: string | null }>(lockVoucher(bucket, serialNumber));
     if (!voucher || voucher.closed) throw isClosed();
-    const earlier = await tx.query(findVoucherExport(batch.id, serialNumber));
-    if (earlier.length > 0 && !again) return undefined;
+    const exports = await countReplacementExports(tx, batch, serialNumber);
+    if (exports !== (exportsBefore ?? exports)) return undefined;
     const row = await begin(tx, operator, batch, format, serialNumber);
-    const after = { export: row.id, format, replaced, again: earlier.length > 0 };
+    const after = { export: row.id, format, replaced, again: exports > 0 };
     await audit(tx, operator, { action: 'voucher.export', subject: `voucher ${serialNumber}`, after });
     return row;
   });
   if (!begun) return undefined;
   const pages = readPrinted(service, batch, readVoucher(service, batch, serialNumber));
   return writeRecorded(operator, begun, pages, write);
+}
+
+/** Returns how often a single voucher was exported, even without success. */
+export async function countReplacementExports(
+  db: Queries,
+  batch: Batch,
+  serialNumber: bigint,
+): Promise<number> {
+  const [row] = await db.query<{ exports: number }>(countVoucherExports(batch.id, serialNumber));
+  return row?.exports ?? 0;
 }
 
 const isClosed = () => new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });

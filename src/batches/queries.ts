@@ -202,12 +202,11 @@ from batches where id = ${batchId}
 returning id, vouchers`;
 }
 
-/**
- * Returns a row for each export of this one voucher, even a failed one: its code may have been handed out.
- */
-export function findVoucherExport(batchId: number, serialNumber: bigint): Sql {
+/** Counts the exports of this one voucher, also failed ones: its code may have been handed out. */
+export function countVoucherExports(batchId: number, serialNumber: bigint): Sql {
   return sql`
-select id from batch_exports where batch_id = ${batchId} and serial_number = ${serialNumber} limit 1`;
+select count(*)::int as exports from batch_exports
+where batch_id = ${batchId} and serial_number = ${serialNumber}`;
 }
 
 export function insertExportEnd(exportId: number, complete: boolean, vouchers: number, now: Date): Sql {
@@ -242,9 +241,15 @@ from vouchers v join batches b on b.id = v.batch_id
 where v.batch_id = ${batchId} and v.serial_number between ${first} and ${last} and v.closed is null`;
 }
 
-/** Inserts an order of sealed sheets. @param salt of their passphrase */
+/**
+ * Inserts an order of sealed sheets.
+ * @param order.card the voucher whose replacement is ordered, and the earlier exports of the replacement;
+ *   null: the whole batch
+ * @param order.salt of their passphrase
+ */
 export function insertSheets(order: {
   readonly batchId: number;
+  readonly card: { readonly replaced: bigint; readonly exportsBefore: number } | null;
   readonly orderedBy: number;
   readonly name: string;
   readonly reason: string | null;
@@ -252,21 +257,26 @@ export function insertSheets(order: {
   readonly now: Date;
   readonly expiresAt: Date;
 }): Sql {
-  const { batchId, orderedBy, name, reason, salt, now, expiresAt } = order;
+  const { batchId, card, orderedBy, name, reason, salt, now, expiresAt } = order;
   return sql`
-insert into batch_sheets (batch_id, ordered_by, name, reason, salt, ordered_at, expires_at)
-values (${batchId}, ${orderedBy}, ${name}, ${reason}, ${salt}, ${now}, ${expiresAt}) returning id`;
+insert into batch_sheets
+  (batch_id, replaced, exports_before, ordered_by, name, reason, salt, ordered_at, expires_at)
+values (${batchId}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name}, ${reason},
+  ${salt}, ${now}, ${expiresAt})
+returning id`;
 }
 
-/** Lists the newest sheets of a batch. */
-export function listSheets(batchId: number, limit: number): Sql {
+/** Lists the newest sheets of a batch, or of the replacement of one of its vouchers. */
+export function listSheets(batchId: number, replaced: bigint | null, limit: number): Sql {
   return sql`
 select id, ordered_by, name, reason, ordered_at, expires_at from batch_sheets
-where batch_id = ${batchId} order by id desc limit ${limit}`;
+where batch_id = ${batchId} and replaced is not distinct from ${replaced}::bigint
+order by id desc limit ${limit}`;
 }
 
 export function findSheets(id: number): Sql {
   return sql`
-select s.id, s.ordered_by, s.name, s.reason, s.salt, s.ordered_at, s.expires_at, b.transaction_id
+select s.id, s.replaced, s.exports_before, s.ordered_by, s.name, s.reason, s.salt, s.ordered_at, s.expires_at,
+  b.transaction_id
 from batch_sheets s join batches b on b.id = s.batch_id where s.id = ${id}`;
 }

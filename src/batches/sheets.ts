@@ -3,13 +3,13 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import type * as print from '@scrip/print';
-import type { Operator, Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { findProduct } from '../merchants/products.ts';
 import { toText } from '../money.ts';
 import type { Batch } from './batch.ts';
-import { exportBatch, type PrintedVoucher } from './export.ts';
+import type { PrintedVoucher, Write } from './export.ts';
 
 /** Prepares vouchers for the printer. */
 
@@ -73,19 +73,20 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 }
 
 /**
- * Exports a completed batch as sealed sheets, piece by piece. It is recorded like every export, as aborted if
- * the reader disconnects before the end.
+ * Draws vouchers as sealed sheets, piece by piece. The export is recorded as aborted if the reader disconnects
+ * before the end.
+ * @param exporting exports the vouchers, and records it
  */
 export async function* sealedSheets(
-  operator: Operator,
-  batch: Batch,
+  { clock }: Service,
   described: print.Batch,
   passphrase: string,
+  exporting: (write: Write) => Promise<unknown>,
 ): AsyncGenerator<Buffer> {
   // Hardly anything is drawn before it is read, so that pieces that were never read do not count as complete.
   const through = new PassThrough({ highWaterMark: 1 });
-  const exported = exportBatch(operator, batch, 'pdf', (vouchers, count) => {
-    const options = { count, printedAt: operator.service.clock(), passphrase };
+  const exported = exporting((vouchers, count) => {
+    const options = { count, printedAt: clock(), passphrase };
     return pipeline(drawAside({ batch: described, options }, vouchers), through);
   });
   exported.catch((error: Error) => through.destroy(error));

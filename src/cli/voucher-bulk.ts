@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { findProgress } from '../batches/batch.ts';
 import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
 import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
@@ -9,11 +8,11 @@ import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
 import { JOB_RUNS, jobs } from '../operator/job-operations.ts';
 import type { Job } from '../operator/job-schema.ts';
 import { runJob } from '../operator/jobs.ts';
-import { showVoucher } from '../vouchers/operate.ts';
+import { findReplacement } from '../operator/sheets.ts';
 import { prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
-import { fail, id, interrupted, notFound, numberOf, printJson, say, wrongUsage } from './output.ts';
+import { fail, id, interrupted, numberOf, printJson, say, wrongUsage } from './output.ts';
 import { oneOf, parseEnd, parseSerial, parseTransactionId } from './parse.ts';
 import { performCommand, performWith, requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
@@ -139,7 +138,7 @@ async function run(text: string, options: Options): Promise<void> {
     await checkTarget(file, force);
     const printed = await describeCards(service, batch, product);
     const write = await prepareWriter(format, printed, service.clock(), font);
-    const wanted = { replaced, serialNumber, format, again };
+    const wanted = { replaced, serialNumber, format, exportsBefore: again ? null : 0 };
     const made = await exportReplacement(operator, batch, wanted, (vouchers, count) =>
       writeWhole(file, write(toCards(vouchers), count), force),
     );
@@ -149,18 +148,6 @@ async function run(text: string, options: Options): Promise<void> {
     if (options.json) printJson(shown);
     else say(`voucher ${serialNumber} written to ${file}; recorded as export ${made.id} by ${by}`);
   });
-}
-
-/** Finds the voucher that replaced another, with its batch. */
-async function findReplacement(service: Service, replaced: bigint) {
-  const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
-  if (replacedBy === null)
-    fail(`voucher ${replaced} was not replaced: name the voucher that was given to scrip voucher replace`);
-  const later = await showVoucher(service, replacedBy);
-  if (later.replacedBy !== null)
-    fail(`voucher ${replacedBy}, which replaced it, was replaced too: export that of ${replacedBy}`);
-  const found = (await findProgress(service.db, transactionId)) ?? notFound(`batch ${transactionId}`);
-  return { serialNumber: replacedBy, batch: found.batch, product };
 }
 
 async function* toCards(pages: AsyncIterable<PrintedVoucher[]>) {

@@ -73,6 +73,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settlement.terms': {},
   'batch.export': {},
   'sheets.order': {},
+  'sheets.order-card': { proposers: CARERS },
   'voucher.export': {},
   'keyring.drop': { proposers: ['operations'] },
   'user.invite': { applies: (input) => (input['merchantId'] ?? null) === null && grantsPower(input) },

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { findBatchForOperator } from '../batches/batch.ts';
+import { type Batch, findBatchForOperator, findProgress } from '../batches/batch.ts';
+import { countReplacementExports, exportBatch, exportReplacement, type Write } from '../batches/export.ts';
 import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
 import { describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
-import { toText } from '../money.ts';
+import type { Operator, Service } from '../context.ts';
+import { type Money, toText } from '../money.ts';
+import { showVoucher } from '../vouchers/operate.ts';
 import {
   Count,
   FileSchema,
@@ -13,19 +16,20 @@ import {
   Page,
   Reason,
   Secret,
+  SerialNumber,
   Text,
   Time,
   TransactionId,
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MANAGE } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
+import { CARE, MANAGE } from './principal.ts';
+import { invalid, notFound, Problem } from './problem.ts';
 
 /**
- * Sheets of cards, ordered from a browser. The file is sealed. The person who ordered it downloads it, and
- * the person who approved the order is shown the passphrase. So neither has the codes alone, and no answer
- * contains a code.
+ * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file
+ * is sealed. The person who ordered it downloads it, and the person who approved the order is shown the
+ * passphrase. So neither has the codes alone, and no answer contains a code.
  */
 
 /**
@@ -50,6 +54,8 @@ const SheetsSchema = Type.Object({
 
 type SheetsRow = {
   id: number;
+  replaced: bigint | null;
+  exports_before: number | null;
   ordered_by: number;
   name: string;
   reason: string | null;
@@ -94,23 +100,90 @@ const order = changing({
   risk: 'four-eyes',
   status: 201,
   async run(caller, { transactionId }) {
-    const { service, actor, principal } = caller;
     const { batch, details } = await requirePrintable(caller, transactionId);
-    if (principal.userId === null)
-      throw new Problem('forbidden', 'sheets are ordered by a person, who downloads them');
-    const [salt, now] = [randomBytes(16), service.clock()];
-    const expiresAt = new Date(now.getTime() + VALID_MS);
-    const { userId: orderedBy } = principal;
-    const { name, reason } = actor;
-    const id = await service.db.transaction(async (tx) => {
-      const wanted = { batchId: batch.id, orderedBy, name, reason, salt, now, expiresAt };
-      const [row] = await tx.query<{ id: number }>(insertSheets(wanted));
-      const worth = toText({ minor: details.balanceMinor, decimals: details.decimals });
-      const after = { vouchers: details.open, worth: `${batch.currency} ${worth}`, expiresAt };
-      await audit(tx, caller, { action: 'sheets.order', subject: `batch ${transactionId}`, after });
-      return String(row?.id);
-    });
-    return { id, vouchers: details.open, expiresAt, passphrase: passphraseOf(service.keys, salt) };
+    const worth = { minor: details.balanceMinor, decimals: details.decimals };
+    const subject = `batch ${transactionId}`;
+    const made = await insertOrder(caller, { batch, card: null, subject }, worth, { vouchers: details.open });
+    return { ...made, vouchers: details.open };
+  },
+});
+
+type Order = {
+  readonly batch: Batch;
+  readonly card: { readonly replaced: bigint; readonly exportsBefore: number } | null;
+  /** The subject in the audit. */
+  readonly subject: string;
+};
+
+/** Stores an order of the caller, with an entry in the audit. @throws Problem `forbidden` for a machine */
+async function insertOrder(caller: Caller, { batch, card, subject }: Order, worth: Money, facts: object) {
+  const { service, actor, principal } = caller;
+  const { userId: orderedBy } = principal;
+  if (orderedBy === null)
+    throw new Problem('forbidden', 'sheets are ordered by a person, who downloads them');
+  const [salt, now] = [randomBytes(16), service.clock()];
+  const expiresAt = new Date(now.getTime() + VALID_MS);
+  const { name, reason } = actor;
+  const id = await service.db.transaction(async (tx) => {
+    const wanted = { batchId: batch.id, card, orderedBy, name, reason, salt, now, expiresAt };
+    const [row] = await tx.query<{ id: number }>(insertSheets(wanted));
+    const after = { ...facts, worth: `${batch.currency} ${toText(worth)}`, expiresAt };
+    await audit(tx, caller, { action: 'sheets.order', subject, after });
+    return String(row?.id);
+  });
+  return { id, expiresAt, passphrase: passphraseOf(service.keys, salt) };
+}
+
+/** Finds the voucher that replaced another, with its batch. @throws Problem `conflict`; Refusal `14` */
+export async function findReplacement(service: Service, replaced: bigint) {
+  const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
+  if (replacedBy === null)
+    throw new Problem('conflict', `voucher ${replaced} was not replaced: name the one that was replaced`);
+  const { replacedBy: later, balance, state } = await showVoucher(service, replacedBy);
+  if (later !== null)
+    throw new Problem(
+      'conflict',
+      `voucher ${replacedBy}, which replaced it, was replaced too: name voucher ${replacedBy}`,
+    );
+  const found = await findProgress(service.db, transactionId);
+  if (!found) throw notFound(`batch ${transactionId}`);
+  return { serialNumber: replacedBy, batch: found.batch, product, balance, state };
+}
+
+const orderCard = changing({
+  name: 'sheets.order-card',
+  summary: 'Order the one card that replaced a voucher, sealed with a passphrase that the approver is shown',
+  description:
+    'The person who ordered it downloads the PDF within 24 hours, once. It opens only with the passphrase. ' +
+    'A card that was exported before is ordered with `again` and a reason: make sure that nobody has it.',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/card',
+  command: { none: '`scrip voucher export` writes the file on the machine.' },
+  input: Input({
+    serialNumber: SerialNumber,
+    again: Type.Optional(Type.Boolean({ description: 'Order it although it was exported before.' })),
+    reason: Reason,
+  }),
+  output: Type.Object({ id: Id('sheets'), serialNumber: SerialNumber, expiresAt: Time, passphrase: Secret }),
+  roles: MANAGE,
+  risk: 'four-eyes',
+  audit: 'sheets.order',
+  status: 201,
+  async run(caller, { serialNumber: text, again = false, reason }) {
+    const { service } = caller;
+    const replaced = BigInt(text);
+    const { serialNumber, batch, balance, state } = await findReplacement(service, replaced);
+    if (state === 'CANCELED') throw new Problem('conflict', `voucher ${serialNumber} is canceled`);
+    const exportsBefore = await countReplacementExports(service.db, batch, serialNumber);
+    if (exportsBefore > 0 && !again)
+      throw new Problem(
+        'conflict',
+        `voucher ${serialNumber} was exported before: make sure that nobody has the card, and order it again`,
+      );
+    if (again && (reason ?? null) === null) throw invalid('reason', 'required', 'is required with again');
+    const order = { batch, card: { replaced, exportsBefore }, subject: `voucher ${serialNumber}` };
+    const made = await insertOrder(caller, order, balance, { replaced, exportsBefore });
+    return { ...made, serialNumber: String(serialNumber) };
   },
 });
 
@@ -124,17 +197,37 @@ const list = reading({
   output: Page(SheetsSchema),
   roles: MANAGE,
   async run(caller, { transactionId }) {
-    const { service, principal } = caller;
     const { batch } = await requireBatch(caller, transactionId);
-    const rows = await service.readDb.query<SheetsRow>(listSheets(batch.id, LISTED_MAX));
-    const items = rows.map((row) => ({
-      id: String(row.id),
-      orderedBy: row.name,
-      orderedAt: row.ordered_at,
-      expiresAt: row.expires_at,
-      isMine: row.ordered_by === principal.userId,
-    }));
-    return { items, nextCursor: null };
+    return listOrders(caller, batch, null);
+  },
+});
+
+async function listOrders({ service, principal }: Caller, batch: Batch, replaced: bigint | null) {
+  const rows = await service.readDb.query<SheetsRow>(listSheets(batch.id, replaced, LISTED_MAX));
+  const items = rows.map((row) => ({
+    id: String(row.id),
+    orderedBy: row.name,
+    orderedAt: row.ordered_at,
+    expiresAt: row.expires_at,
+    isMine: row.ordered_by === principal.userId,
+  }));
+  return { items, nextCursor: null };
+}
+
+const listCards = reading({
+  name: 'sheets.list-cards',
+  summary: 'List the orders of the card that replaced a voucher, newest first',
+  method: 'GET',
+  path: '/vouchers/:serialNumber/card',
+  command: { none: '`scrip batch exports` lists what was exported.' },
+  input: Input({ serialNumber: SerialNumber }),
+  output: Page(SheetsSchema),
+  roles: CARE,
+  async run(caller, { serialNumber }) {
+    const replaced = BigInt(serialNumber);
+    const { batch: transactionId } = await showVoucher(caller.service, replaced);
+    const found = await findProgress(caller.service.readDb, transactionId);
+    return found ? listOrders(caller, found.batch, replaced) : { items: [], nextCursor: null };
   },
 });
 
@@ -143,13 +236,15 @@ let drawn = 0;
 const download = changing({
   name: 'sheets.download',
   summary: 'Download the sealed sheets that you ordered, as a PDF; each download is recorded as an export',
+  description: 'Sheets of a batch can be downloaded again within the 24 hours, a single card cannot.',
   method: 'POST',
   path: '/sheets/:id/download',
   command: { none: '`scrip batch export` writes the file on the machine.' },
   input: Input({ id: Id('sheets') }),
   output: FileSchema,
   files: ['application/pdf'],
-  roles: MANAGE,
+  // Support may order a card, and nobody downloads what others ordered.
+  roles: CARE,
   risk: 'step-up',
   audit: 'batch.export',
   effect: 'outside',
@@ -160,17 +255,34 @@ const download = changing({
     if (!row || row.ordered_by !== principal.userId) throw notFound(`sheets ${id}`);
     if (row.expires_at <= service.clock())
       throw new Problem('conflict', 'sheets can be downloaded for 24 hours: order them again');
-    const { batch, details } = await requirePrintable(caller, row.transaction_id);
-    const described = await describeCards(service, batch, details.product);
     const operator = { service, actor: { ...actor, reason: row.reason } };
-    const pieces = sealedSheets(operator, batch, described, passphraseOf(service.keys, row.salt));
-    return {
-      name: `vouchers-${row.transaction_id}-sealed.pdf`,
-      mediaType: 'application/pdf',
-      content: counted(pieces),
-    };
+    const { batch, product, name, exporting } =
+      row.replaced === null
+        ? await wholeBatch(caller, operator, row)
+        : await oneCard(operator, row, row.replaced);
+    const described = await describeCards(service, batch, product);
+    const pieces = sealedSheets(service, described, passphraseOf(service.keys, row.salt), exporting);
+    return { name: `${name}-sealed.pdf`, mediaType: 'application/pdf', content: counted(pieces) };
   },
 });
+
+async function wholeBatch(caller: Caller, operator: Operator, { transaction_id: id }: SheetsRow) {
+  const { batch, details } = await requirePrintable(caller, id);
+  const exporting = (write: Write) => exportBatch(operator, batch, 'pdf', write);
+  return { batch, product: details.product, name: `vouchers-${id}`, exporting };
+}
+
+/** One card leaves once. An export after the order, by any door, makes the order void. */
+async function oneCard(operator: Operator, { exports_before: exportsBefore }: SheetsRow, replaced: bigint) {
+  const { serialNumber, batch, product } = await findReplacement(operator.service, replaced);
+  const exporting = async (write: Write) => {
+    const wanted = { replaced, serialNumber, format: 'pdf' as const, exportsBefore };
+    const made = await exportReplacement(operator, batch, wanted, write);
+    if (!made)
+      throw new Problem('conflict', 'the card was downloaded already: if nobody has it, order it again');
+  };
+  return { batch, product, name: `voucher-${serialNumber}`, exporting };
+}
 
 /** Draws at most AT_ONCE_MAX files at a time. Above that, it throws before the first piece. */
 async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -184,4 +296,4 @@ async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-export const SHEETS = tableOf(order, list, download);
+export const SHEETS = tableOf(order, orderCard, list, listCards, download);

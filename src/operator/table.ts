@@ -78,7 +78,7 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'keyring unseal': 'It changes the key file of the machine.',
   'keyring rotate': 'It reads a new key from the key file of the machine.',
   migrate: 'It changes the schema, as its owner.',
-  'voucher export': 'Like the export of a batch, with one voucher.',
+  'voucher export': 'Like the export of a batch, with one voucher. `sheets.order-card` orders a sealed one.',
   restore: 'It replaces the database of the machine.',
   serve: 'It is the service.',
   status: 'It examines the machines of the database.',

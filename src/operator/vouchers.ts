@@ -258,7 +258,7 @@ const extend = changing({
 
 const replace = changing({
   name: 'voucher.replace',
-  summary: 'Close a voucher for good and replace it by a new one, whose code is in the download of the batch',
+  summary: 'Close a voucher for good and replace it by a new one, whose card `sheets.order-card` orders',
   method: 'POST',
   path: '/vouchers/:serialNumber/replace',
   command: 'voucher replace',

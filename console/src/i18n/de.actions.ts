@@ -24,7 +24,10 @@ export const actions: Catalogue['actions'] = {
   'voucher.unblock': ['Entsperren', 'Der Gutschein kann wieder eingelöst werden.'],
   'voucher.unlock-pin': ['PIN entsperren', 'Die falschen PINs werden vergessen.'],
   'voucher.extend': ['Verlängern', 'Verschiebt den Ablauf auf einen späteren Tag.'],
-  'voucher.replace': ['Ersetzen', 'Erzeugt einen neuen Gutschein mit demselben Guthaben. Dieser endet.'],
+  'voucher.replace': [
+    'Ersetzen',
+    'Erzeugt einen neuen Gutschein mit demselben Guthaben. Dieser endet. Bestellen Sie danach die neue Karte.',
+  ],
   'voucher.adjust': ['Anpassen', 'Erhöht oder verringert das Guthaben.'],
   'voucher.cash-out': ['Auszahlen', 'Bucht, dass das Guthaben bar ausgezahlt wurde.'],
   'voucher.bulk': ['Viele ändern', 'Ändert viele Gutscheine in einem Auftrag.'],
@@ -40,9 +43,13 @@ export const actions: Catalogue['actions'] = {
     'Druckbögen bestellen',
     'Bestellt ein PDF mit einer Karte je Gutschein. Jemand anderes stimmt zu und erfährt das Kennwort.',
   ],
+  'sheets.order-card': [
+    'Karte bestellen',
+    'Bestellt ein PDF der neuen Karte. Jemand anderes stimmt zu und erfährt das Kennwort.',
+  ],
   'sheets.download': [
     'Herunterladen',
-    'Speichert das PDF. Es öffnet sich mit dem Kennwort, das die zustimmende Person kennt. Das Herunterladen wird als Export vermerkt.',
+    'Speichert das PDF. Es öffnet sich mit dem Kennwort, das die zustimmende Person kennt. Das Herunterladen wird als Export vermerkt. Eine einzelne Karte lässt sich nur einmal herunterladen.',
   ],
   'batch.generate': ['Gutscheine bestellen', 'Das Guthaben des Händlers bezahlt die Bestellung sofort.'],
   'batch.cancel': [
@@ -110,6 +117,7 @@ export const hints: Catalogue['hints'] = {
   'redemption.correct.amount': 'Der Betrag, der eingelöst sein sollte. 0 macht die Einlösung rückgängig.',
   'voucher.adjust.amount': 'Ein negativer Betrag verringert das Guthaben.',
   'voucher.cash-out.amount': 'Leer: das ganze Guthaben.',
+  again: 'Nur wenn niemand die früher exportierte Karte hat. Mit Begründung.',
   'voucher.cash-out.merchantId': 'Wer bar ausgezahlt hat. Leer: Sie selbst.',
   'settlement.draft.lastDay': 'Leer: der letzte vollständige Zeitraum.',
   'settlement.file.accounts':

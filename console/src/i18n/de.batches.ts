@@ -14,6 +14,10 @@ export const batches: Pick<Catalogue, 'batch' | 'bulk'> = {
     print: 'Druckbögen',
     printHow:
       'Ein PDF mit einer Karte je Gutschein, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
+    card: 'Ersatzkarte',
+    cardHow:
+      'Ein PDF allein mit der neuen Karte, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
+    cardEffect: (serial: string) => `Die Karte des Gutscheins ${serial}`,
     sheetsOf: (name: string) => `Bestellt von ${name}`,
     until: (time: string) => `zum Herunterladen bis ${time}`,
     cancelAll: 'Alle stornieren',

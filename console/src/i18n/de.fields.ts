@@ -16,6 +16,7 @@ export const fields: Catalogue['fields'] = {
   adjustedDown: 'Verringert',
   adjustedUp: 'Erhöht',
   after: 'Danach',
+  again: 'Noch einmal bestellen',
   agent: 'Browser',
   amount: 'Betrag',
   approvalAmount: 'Freigabe ab mehr als diesem Betrag',

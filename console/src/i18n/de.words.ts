@@ -124,6 +124,8 @@ export const words: Catalogue['words'] = {
   'voucher.unlock-pin': 'PIN entsperrt',
   'voucher.extend': 'Verlängert',
   'voucher.replace': 'Ersetzt',
+  'sheets.order': 'Karte bestellt',
+  'voucher.export': 'Karte exportiert',
   'voucher.adjust': 'Angepasst',
   'voucher.cash-out': 'Bar ausgezahlt',
   'redemption.correct': 'Einlösung berichtigt',

@@ -12,6 +12,10 @@ export const batches = {
     print: 'Printed sheets',
     printHow:
       'A PDF with a card for each voucher, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
+    card: 'Replacement card',
+    cardHow:
+      'A PDF with the new card alone, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
+    cardEffect: (serial: string) => `The card of voucher ${serial}`,
     sheetsOf: (name: string) => `Ordered by ${name}`,
     until: (time: string) => `can be downloaded until ${time}`,
     cancelAll: 'Cancel all',

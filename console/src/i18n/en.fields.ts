@@ -14,6 +14,7 @@ export const fields = {
   adjustedDown: 'Adjusted down',
   adjustedUp: 'Adjusted up',
   after: 'After',
+  again: 'Order it again',
   agent: 'Browser',
   amount: 'Amount',
   approvalAmount: 'Approval above this amount',

@@ -122,6 +122,8 @@ export const words = {
   'voucher.unlock-pin': 'PIN unlocked',
   'voucher.extend': 'Extended',
   'voucher.replace': 'Replaced',
+  'sheets.order': 'Card ordered',
+  'voucher.export': 'Card exported',
   'voucher.adjust': 'Adjusted',
   'voucher.cash-out': 'Paid out in cash',
   'redemption.correct': 'Redemption corrected',

@@ -1,7 +1,5 @@
 import { Button, Progress, Stack, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
@@ -9,6 +7,7 @@ import { useFormat } from '../ui/format.ts';
 import { type Item, List } from '../ui/list.tsx';
 import { Empty, Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Sheets } from '../ui/sheets.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
 
@@ -104,7 +103,14 @@ export function Screen() {
               />
             </Panel>
             {offers('sheets.order') && status === 'COMPLETED' && (
-              <Sheets transactionId={transactionId} effect={effect} />
+              <Sheets
+                title={texts.batch.print}
+                how={texts.batch.printHow}
+                path={`/batches/${transactionId}/sheets`}
+                order="sheets.order"
+                given={given}
+                effect={effect}
+              />
             )}
             {offers('batch.exports') && (
               <List
@@ -140,44 +146,6 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
       columns={['serialNumber', 'voucherCode', 'state', 'balance']}
       to={({ serialNumber }) => `/vouchers/${serialNumber}`}
     />
-  );
-}
-
-/** Sheets of cards: one person gets the file, another its passphrase. */
-function Sheets({ transactionId, effect }: { transactionId: string; effect: string }) {
-  const texts = useTexts().batch;
-  const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['sheets', transactionId],
-    queryFn: () => get<Page<Item>>(`/batches/${transactionId}/sheets`),
-    refetchInterval: 15_000,
-    retry: false,
-  });
-  const ready = data?.items.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
-  return (
-    <Panel
-      title={texts.print}
-      aside={<Actions acts={[{ name: 'sheets.order', given: { transactionId }, effect }]} />}
-    >
-      <Text size="sm" className="quiet" px="md" pb="md">
-        {texts.printHow}
-      </Text>
-      {ready.length > 0 && (
-        <ul className="plain-list">
-          {ready.map((sheets) => (
-            <li key={String(sheets['id'])} className="line">
-              <span>
-                {texts.sheetsOf(String(sheets['orderedBy']))}
-                <small className="quiet">{texts.until(format.time(String(sheets['expiresAt'])))}</small>
-              </span>
-              {sheets['isMine'] === true && (
-                <Actions acts={[{ name: 'sheets.download', given: { id: String(sheets['id']) }, effect }]} />
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Panel>
   );
 }
 

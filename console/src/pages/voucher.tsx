@@ -1,11 +1,13 @@
 import { Group, Stack, Text, Timeline } from '@mantine/core';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Empty, Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Sheets } from '../ui/sheets.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State, Time, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
@@ -30,6 +32,7 @@ type Voucher = Item & {
   readonly balance: number;
   readonly value: number | null;
   readonly reserved: number | null;
+  readonly replacedBy: string | null;
   readonly timeline: readonly Entry[];
 };
 
@@ -37,10 +40,11 @@ type Voucher = Item & {
 export function Screen() {
   const texts = useTexts();
   const format = useFormat();
+  const { offers } = useApp();
   const { serialNumber = '' } = useParams({ strict: false }) as { serialNumber?: string };
   const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
   if (!thing) return instead;
-  const { currency, balance, value, reserved, timeline } = thing;
+  const { currency, balance, value, reserved, replacedBy, timeline } = thing;
   return (
     <>
       <Head
@@ -74,25 +78,37 @@ export function Screen() {
             </Timeline>
           )}
         </Panel>
-        <Panel padded>
-          <Stack gap="md">
-            <div>
-              <div className="stat">{format.money(balance, currency)}</div>
-              <Text className="quiet" size="sm">
-                {value !== null
-                  ? texts.voucher.of(format.money(value, currency))
-                  : reserved !== null
-                    ? texts.voucher.reserved(format.money(reserved, currency))
-                    : texts.voucher.noValue}
-              </Text>
-            </div>
-            <Fields
-              of={thing}
-              show={['product', 'merchantId', 'batchReference', 'activatedAt', 'expiresAt', 'wrongPins']}
-              also={['blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
+        <Stack gap="lg">
+          <Panel padded>
+            <Stack gap="md">
+              <div>
+                <div className="stat">{format.money(balance, currency)}</div>
+                <Text className="quiet" size="sm">
+                  {value !== null
+                    ? texts.voucher.of(format.money(value, currency))
+                    : reserved !== null
+                      ? texts.voucher.reserved(format.money(reserved, currency))
+                      : texts.voucher.noValue}
+                </Text>
+              </div>
+              <Fields
+                of={thing}
+                show={['product', 'merchantId', 'batchReference', 'activatedAt', 'expiresAt', 'wrongPins']}
+                also={['blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
+              />
+            </Stack>
+          </Panel>
+          {replacedBy !== null && offers('sheets.order-card') && (
+            <Sheets
+              title={texts.batch.card}
+              how={texts.batch.cardHow}
+              path={`/vouchers/${serialNumber}/card`}
+              order="sheets.order-card"
+              given={{ serialNumber }}
+              effect={texts.batch.cardEffect(replacedBy)}
             />
-          </Stack>
-        </Panel>
+          )}
+        </Stack>
       </div>
     </>
   );
@@ -100,7 +116,6 @@ export function Screen() {
 
 function VoucherActions({ of: voucher }: { of: Voucher }) {
   const format = useFormat();
-  const navigate = useNavigate();
   const { serialNumber, voucherCode, balance, currency, state } = voucher;
   const isFinal = state === 'CANCELED' || state === 'REPLACED';
   const given = { serialNumber };
@@ -115,12 +130,7 @@ function VoucherActions({ of: voucher }: { of: Voucher }) {
           ? { name: 'voucher.unblock', given, effect }
           : { name: 'voucher.block', given, effect, isDanger: true },
         { name: 'voucher.extend', given, effect },
-        {
-          name: 'voucher.replace',
-          given,
-          effect,
-          onDone: (made) => void navigate({ to: `/vouchers/${made['serialNumber']}` }),
-        },
+        { name: 'voucher.replace', given, effect },
         { name: 'voucher.adjust', given, effect },
         balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
       ]}
