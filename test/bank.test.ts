@@ -155,13 +155,13 @@ test('a statement is imported as a whole or not at all, and only once', async (t
     '01.03.2026;d;1,00',
   ]);
   assert.deepEqual(
-    [bad.state, bad.errors.map(({ line, field }) => [line, field])],
+    [bad.state, bad.errors.map(({ line, field, rule }) => [line, field, rule])],
     [
       'refused',
       [
-        [2, 'Buchungstag'],
-        [3, 'Betrag'],
-        [4, 'Betrag'],
+        [2, 'Buchungstag', 'day'],
+        [3, 'Betrag', 'money'],
+        [4, 'Betrag', 'money'],
       ],
     ],
   );
@@ -171,8 +171,8 @@ test('a statement is imported as a whole or not at all, and only once', async (t
   await assert.rejects(fromCsv(ledger, ['01.03.2026;d;1,00', '01.03.2026;d;1,00']), { code: '94' });
   const again = await fromCsv(ledger, ['02.03.2026;e;2,00', '01.03.2026;d;1,00']);
   assert.deepEqual(
-    [again.state, again.errors.map(({ line, message }) => [line, message])],
-    ['refused', [[3, 'this entry was imported before']]],
+    [again.state, again.errors.map(({ line, rule }) => [line, rule])],
+    ['refused', [[3, 'imported']]],
   );
   const other = {
     account: 'House',
@@ -182,19 +182,23 @@ test('a statement is imported as a whole or not at all, and only once', async (t
   } as const;
   const columns = await importBank(ledger.operator, other, false);
   assert.deepEqual(
-    columns.errors.map(({ field }) => field),
-    ['Buchungstag', 'Betrag', 'Zweck'],
+    columns.errors.map(({ field, rule }) => [field, rule]),
+    [
+      ['Buchungstag', 'column'],
+      ['Betrag', 'column'],
+      ['Zweck', 'column'],
+    ],
   );
   const utf16 = { ...other, bytes: Buffer.from('Buchungstag;Zweck;Betrag\n', 'utf16le') };
   assert.deepEqual((await importBank(ledger.operator, utf16, false)).errors, [
-    { line: 1, field: 'file', message: 'the file is in UTF-16: save it in windows-1252' },
+    { line: 1, field: 'file', rule: 'encoding', message: 'the file is in UTF-16: save it in windows-1252' },
   ]);
   const damaged = await fromCsv(ledger, ['01.03.2026;d;1,00', '01.03.2026;e\0;1,00'], true);
   assert.deepEqual(damaged.errors, [
-    { line: 3, field: 'file', message: 'there is a NUL byte: this is no CSV file' },
+    { line: 3, field: 'file', rule: 'csv', message: 'there is a NUL byte: this is no CSV file' },
   ]);
   assert.deepEqual((await fromCsv(ledger, [], true)).errors, [
-    { line: 1, field: 'file', message: 'the file holds no entry' },
+    { line: 1, field: 'file', rule: 'empty', message: 'the file holds no entry' },
   ]);
 });
 
@@ -235,16 +239,20 @@ test('camt.053 is read with its closing balance, and an unexplained difference i
 test('an entry of a statement in another currency, and a file of another kind, are refused', async (t) => {
   const { ledger } = await open(t);
   const euro = entry('1.00', 'CRDT', 'E1', 'x').replace('Ccy="USD"', 'Ccy="EUR"');
-  for (const [bytes, field] of [
-    [CAMT('1.00', euro), 'Amt'],
-    [Buffer.from('not xml'), 'file'],
-    [CAMT('1.00', entry('1.00', 'CRDT', 'E1', 'x') + entry('2.00', 'CRDT', 'E1', 'y')), 'reference'],
+  for (const [bytes, field, rule] of [
+    [CAMT('1.00', euro), 'Amt', 'money'],
+    [Buffer.from('not xml'), 'file', 'camt053'],
+    [
+      CAMT('1.00', entry('1.00', 'CRDT', 'E1', 'x') + entry('2.00', 'CRDT', 'E1', 'y')),
+      'reference',
+      'repeated',
+    ],
   ] as const) {
     const { state, errors } = await importBank(
       ledger.operator,
       { account: 'House', bytes, format: 'camt053' },
       false,
     );
-    assert.deepEqual([state, errors[0]?.field], ['refused', field]);
+    assert.deepEqual([state, errors[0]?.field, errors[0]?.rule], ['refused', field, rule]);
   }
 });

@@ -71,20 +71,42 @@ test('a new merchant is topped up, and shows its float', { skip }, async (t) => 
   assert.deepEqual(faults, []);
 });
 
-test('a workbook in the place of a statement is refused where it is chosen', { skip }, async (t) => {
+test('a statement is checked where it is chosen, and row by row in the language of the page', {
+  skip,
+}, async (t) => {
   const stage = await openStage(t);
-  const { page, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const german = { locale: 'de-DE' };
+  const { page, sent, faults } = await pageOf(
+    await openBrowser(t),
+    stage.listening,
+    stage.owner.browser,
+    german,
+  );
   await page.goto('/console/bank');
   await ready(page);
-  await page.getByRole('button', { name: 'Import a statement' }).click();
-  const dialog = page.getByRole('dialog');
-  const workbook = {
-    name: 'november.xlsx',
-    mimeType: 'application/zip',
-    buffer: Buffer.from('PK\u0003\u0004'),
-  };
-  await dialog.locator('input[type=file]').setInputFiles(workbook);
-  await dialog.getByText('This is a workbook').waitFor();
-  await dialog.getByRole('button', { name: 'Preview' }).click();
+  const begin = () => page.getByRole('main').getByRole('button', { name: 'Auszug einlesen' }).click();
+  await begin();
+  const dialog = page.getByRole('dialog').last();
+  await dialog.getByText('Noch keine Bankkonten.').waitFor();
+  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+  await dialog.getByLabel('Name').fill('Haus');
+  await dialog.getByLabel('Währung').fill('USD');
+  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+
+  await dialog.getByRole('combobox', { name: 'Konto' }).click();
+  await page.getByRole('option', { name: 'Haus' }).click();
+  const choose = (name: string, text: string) =>
+    dialog.locator('input[type=file]').setInputFiles({
+      name,
+      mimeType: 'application/octet-stream',
+      buffer: Buffer.from(text),
+    });
+  await choose('november.xlsx', 'PK\u0003\u0004');
+  await dialog.getByText('Das ist eine Arbeitsmappe').waitFor();
+  await dialog.getByRole('button', { name: 'Vorschau' }).click();
   assert.ok(!sent.some((each) => each.includes('/bank/import')));
+  await choose('november.xml', '<Document/>');
+  await dialog.getByRole('button', { name: 'Vorschau' }).click();
+  await dialog.getByRole('cell', { name: 'ist kein Kontoauszug im Format camt.053' }).waitFor();
+  assert.deepEqual(faults, []);
 });

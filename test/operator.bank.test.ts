@@ -48,7 +48,8 @@ test('a bank statement is imported, matched and listed', async () => {
   assert.equal((await api.post('/bank/import', wanted)).body.state, 'imported');
   assert.equal((await api.post('/bank/import', wanted)).body.code, '94');
   const bad = { ...wanted, file: base64('Day,Text,Amount\n2026-02-31,x,1.00\n') };
-  assert.deepEqual((await api.post('/bank/import', bad)).body.errors[0].field, 'Day');
+  const [{ field, rule }] = (await api.post('/bank/import', bad)).body.errors;
+  assert.deepEqual([field, rule], ['Day', 'day']);
   const [statement] = (await api.get('/bank/statements')).body.items;
   assert.deepEqual([statement.account, statement.entries, statement.closing], ['House', 2, null]);
   const matched = (await api.post('/bank/match', {})).body;

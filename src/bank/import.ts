@@ -66,11 +66,9 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
   const taken = new Set(before.map(({ entry_reference }) => entry_reference));
   const twice = entries
     .filter(({ reference }) => taken.has(reference))
-    .map(({ line }) => ({ line, field: 'reference', message: 'this entry was imported before' }));
+    .map(({ line }) => wrong(line, 'reference', 'imported', 'this entry was imported before'));
   const empty =
-    entries.length + errors.length === 0
-      ? [{ line: 1, field: 'file', message: 'the file holds no entry' }]
-      : [];
+    entries.length + errors.length === 0 ? [wrong(1, 'file', 'empty', 'the file holds no entry')] : [];
   const all = [...errors, ...twice, ...empty].sort((one, other) => one.line - other.line);
   const { currency, decimals } = account;
   const report = { currency, decimals, entries, errors: all, closing };
@@ -98,6 +96,13 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
   });
   return { ...report, state: 'imported' };
 }
+
+const wrong = (line: number, field: string, rule: BankError['rule'], message: string): BankError => ({
+  line,
+  field,
+  rule,
+  message,
+});
 
 async function read(
   db: Queries,

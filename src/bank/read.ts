@@ -32,7 +32,27 @@ export type BankEntry = {
   readonly description: string;
 };
 
-export type BankError = { readonly line: number; readonly field: string; readonly message: string };
+/** The rules that a statement can break. */
+export const BANK_RULES = [
+  'empty',
+  'imported',
+  'repeated',
+  'required',
+  'column',
+  'day',
+  'money',
+  'encoding',
+  'csv',
+  'camt053',
+] as const;
+type BankRule = (typeof BANK_RULES)[number];
+
+export type BankError = {
+  readonly line: number;
+  readonly field: string;
+  readonly rule: BankRule;
+  readonly message: string;
+};
 
 export type Statement = {
   readonly entries: readonly BankEntry[];
@@ -50,20 +70,21 @@ class Collected {
   readonly errors: BankError[] = [];
   readonly #lines = new Map<string, number>();
 
-  wrong(line: number, field: string, message: string): void {
-    this.errors.push({ line, field, message });
+  wrong(line: number, field: string, rule: BankRule, message: string): void {
+    this.errors.push({ line, field, rule, message });
   }
 
   /** Reports an error that concerns the whole file. */
-  refused(line: number, message: string): Statement {
-    this.wrong(line, 'file', message);
+  refused(line: number, rule: BankRule, message: string): Statement {
+    this.wrong(line, 'file', rule, message);
     return { ...this, closing: null };
   }
 
   /** Adds an entry. An entry whose reference is already in the file is refused. */
   add(entry: BankEntry): void {
     const first = this.#lines.get(entry.reference);
-    if (first !== undefined) this.wrong(entry.line, 'reference', `stands in line ${first} as well`);
+    if (first !== undefined)
+      this.wrong(entry.line, 'reference', 'repeated', `stands in line ${first} as well`);
     else this.#lines.set(entry.reference, entry.line);
     this.entries.push(entry);
   }
@@ -86,14 +107,16 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
   ];
   // Windows-1252 has a character for every byte, so it would read any file.
   const nul = bytes.indexOf(0);
-  if (isUtf16(bytes)) return collected.refused(1, `the file is in UTF-16: save it in ${mapping.encoding}`);
-  if (nul !== -1) return collected.refused(lineAt(bytes, nul), 'there is a NUL byte: this is no CSV file');
+  if (isUtf16(bytes))
+    return collected.refused(1, 'encoding', `the file is in UTF-16: save it in ${mapping.encoding}`);
+  if (nul !== -1)
+    return collected.refused(lineAt(bytes, nul), 'csv', 'there is a NUL byte: this is no CSV file');
   let text: string;
   try {
     text = new TextDecoder(mapping.encoding, { fatal: true }).decode(bytes);
   } catch {
     const another = 'choose another --encoding in the mapping';
-    return collected.refused(1, `the file is not in ${mapping.encoding}: ${another}`);
+    return collected.refused(1, 'encoding', `the file is not in ${mapping.encoding}: ${another}`);
   }
   let records: { record: Record<string, string>; info: { lines: number } }[];
   let found: readonly string[] = [];
@@ -111,21 +134,22 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     records = parse(text, { ...options, bom: true, delimiter: mapping.delimiter });
   } catch (error) {
     const line = Number((error as { lines?: number }).lines ?? 1);
-    return collected.refused(line, 'this is not CSV with this delimiter');
+    return collected.refused(line, 'csv', 'this is not CSV with this delimiter');
   }
   for (const column of columns)
-    if (!found.includes(column)) collected.wrong(1, column, 'there is no such column');
+    if (!found.includes(column)) collected.wrong(1, column, 'column', 'there is no such column');
   if (collected.errors.length > 0) return { ...collected, closing: null };
   const repeated = new Map<string, number>();
   for (const { record, info } of records) {
     const line = info.lines;
     const day = readDay(record[mapping.date] ?? '', mapping.dateFormat);
-    if (!day) collected.wrong(line, mapping.date, `is not a day as ${mapping.dateFormat}`);
+    if (!day) collected.wrong(line, mapping.date, 'day', `is not a day as ${mapping.dateFormat}`);
     const amountMinor = readAmount(record[mapping.amount] ?? '', mapping.decimal, decimals);
     if (amountMinor === undefined)
       collected.wrong(
         line,
         mapping.amount,
+        'money',
         `is not an amount in ${currency} with "${mapping.decimal}" before its decimals`,
       );
     if (!day || amountMinor === undefined || amountMinor === 0n) continue;
@@ -205,7 +229,7 @@ export function readCamt(bytes: Buffer, { currency, decimals }: Currency): State
   let closing: Statement['closing'] = null;
   const statements = statementsOf(bytes);
   if (!statements)
-    return collected.refused(1, 'this is not a statement in camt.053 (Document/BkToCstmrStmt)');
+    return collected.refused(1, 'camt053', 'this is not a statement in camt.053 (Document/BkToCstmrStmt)');
   let line = 0;
   for (const statement of statements) {
     for (const each of list(statement, 'Ntry')) {
@@ -240,12 +264,17 @@ function readEntry(
 ): BankEntry | undefined {
   const amountMinor = signedAmount(each, currency);
   if (amountMinor === undefined) {
-    collected.wrong(line, 'Amt', `is not an amount in ${currency.currency}, or CdtDbtInd is missing`);
+    collected.wrong(
+      line,
+      'Amt',
+      'money',
+      `is not an amount in ${currency.currency}, or CdtDbtInd is missing`,
+    );
     return undefined;
   }
   const day = dayOf(child(each, 'BookgDt'));
   if (!day) {
-    collected.wrong(line, 'BookgDt', 'is missing, or no day');
+    collected.wrong(line, 'BookgDt', 'day', 'is missing, or no day');
     return undefined;
   }
   const details = list(each, 'NtryDtls').flatMap((some) => list(some, 'TxDtls'));
@@ -255,7 +284,12 @@ function readEntry(
   ]);
   const reference = text(each, 'AcctSvcrRef') ?? text(each, 'NtryRef');
   if (!reference) {
-    collected.wrong(line, 'AcctSvcrRef', 'is missing, and so is NtryRef: the entry has no reference');
+    collected.wrong(
+      line,
+      'AcctSvcrRef',
+      'required',
+      'is missing, and so is NtryRef: the entry has no reference',
+    );
     return undefined;
   }
   return { line, day, amountMinor, reference, description: describe([...texts, text(each, 'AddtlNtryInf')]) };

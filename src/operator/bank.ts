@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { type BankReport, importBank, saveMapping, setBankAccount } from '../bank/import.ts';
 import { listStatements, type StatementRow } from '../bank/list.queries.ts';
 import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries.ts';
-import type { Mapping } from '../bank/read.ts';
+import { BANK_RULES, type Mapping } from '../bank/read.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { Day } from './books.ts';
@@ -145,7 +145,9 @@ const Report = Type.Object({
   currency: Text,
   entries: Type.Array(ImportedEntry),
   closing: Type.Unsafe<{ day: string; amount: number } | null>({ type: ['object', 'null'] }),
-  errors: Type.Array(Type.Object({ line: Type.Integer(), field: Text, message: Text })),
+  errors: Type.Array(
+    Type.Object({ line: Type.Integer(), field: Text, rule: Word(BANK_RULES), message: Text }),
+  ),
 });
 export type ImportReport = Static<typeof Report>;
 

@@ -67,7 +67,6 @@ export const rules: Catalogue['rules'] = {
 /** Änderungen, die das Protokoll nennt und kein Knopf auslöst. */
 export const changes: Catalogue['changes'] = {
   'approval.propose': 'Vorschlagen',
-  'bank.mapping': 'Spalten festlegen',
   'batch.export': 'Codes exportieren',
   'books.escheat': 'Nicht beanspruchten Wert abführen',
   'keyring.drop': 'Schlüssel entfernen',

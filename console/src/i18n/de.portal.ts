@@ -63,5 +63,6 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',
     readable: (entries: number) => `${entries} Buchungen. Noch ist nichts eingelesen.`,
     unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',
+    noMappings: 'Legen Sie zuerst auf der Seite der Bank die CSV-Spalten fest.',
   },
 };

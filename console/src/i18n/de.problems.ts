@@ -70,4 +70,13 @@ export const faults: Readonly<Record<string, string>> = {
   iban: 'ist keine IBAN',
   order: 'liegt vor dem Beginn',
   unique: 'wurde schon benutzt',
+  empty: 'enthält keine Buchung',
+  imported: 'wurde schon eingelesen',
+  repeated: 'steht mehrfach in der Datei',
+  column: 'fehlt: die Datei hat keine solche Spalte',
+  day: 'ist kein Tag, oder anders geschrieben als in der Zuordnung',
+  money: 'ist kein Betrag in der Währung des Kontos, oder anders geschrieben als in der Zuordnung',
+  encoding: 'hat eine andere Kodierung als in der Zuordnung: speichern Sie die Datei neu',
+  csv: 'ist keine CSV-Datei mit dem Trennzeichen der Zuordnung',
+  camt053: 'ist kein Kontoauszug im Format camt.053',
 };

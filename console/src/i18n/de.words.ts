@@ -151,4 +151,8 @@ export const words: Catalogue['words'] = {
   'last-use': 'Letzte Nutzung',
   'no treatment': 'Noch keine Regel: siehe Bücher, Regeln',
   prepared: 'Für Ihre Steuerberatung',
+  ',': 'Komma',
+  ';': 'Strichpunkt',
+  '\t': 'Tabulator',
+  '.': 'Punkt',
 };

@@ -65,7 +65,6 @@ export const rules = {
 /** Changes that appear in the audit but have no button. */
 export const changes = {
   'approval.propose': 'Propose',
-  'bank.mapping': 'Set the columns',
   'batch.export': 'Export the codes',
   'books.escheat': 'Hand over unclaimed value',
   'keyring.drop': 'Drop a key',

@@ -59,5 +59,6 @@ export const portal = {
     noAccounts: 'No bank accounts yet. Name the first one.',
     readable: (entries: number) => `${entries} entries. Nothing is imported yet.`,
     unreadable: 'This file is not imported: its errors stand below.',
+    noMappings: 'Set the CSV columns on the page of the bank first.',
   },
 };

@@ -149,4 +149,8 @@ export const words = {
   'last-use': 'The last use',
   'no treatment': 'No rule yet: see Books, Rules',
   prepared: 'For your tax adviser',
+  ',': 'Comma',
+  ';': 'Semicolon',
+  '\t': 'Tab',
+  '.': 'Point',
 };

@@ -1,16 +1,21 @@
 import { Alert, Button, FileInput, Group, Modal, Select, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
-import { get, type Page, send } from '../api.ts';
+import { type FormEvent, useRef, useState } from 'react';
+import { type Fault, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { decode } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
-import { Problem } from '../ui/parts.tsx';
+import { Empty, FaultText, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Named = { readonly name: string };
-type Imported = { readonly ok: boolean; readonly entries: number; readonly errors: readonly Item[] };
+type Imported = {
+  readonly ok: boolean;
+  readonly entries: number;
+  readonly errors: readonly (Item & Fault)[];
+};
 type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };
 
 /** Imports a statement of the bank, as a whole or not at all, after a preview. */
@@ -41,11 +46,11 @@ function Form({ close }: { close(): void }) {
   const [isBusy, setBusy] = useState(false);
   const { operations } = useApp();
   const formats = operations?.get('bank.import')?.fields.find(({ name }) => name === 'format')?.options ?? [];
-  const choices = {
-    account: useNames('/bank/accounts'),
-    format: [...formats],
-    mapping: useNames('/bank/mappings'),
-  };
+  const accounts = useNames('/bank/accounts');
+  const mappings = useNames('/bank/mappings');
+  const choices = { account: accounts ?? [], format: [...formats], mapping: mappings ?? [] };
+  // Each preview has a key of its own, so an import that is sent twice happens once.
+  const key = useRef('');
   const run = async (dryRun: boolean) => {
     if (!file || isWorkbook) return;
     setBusy(true);
@@ -54,7 +59,11 @@ function Form({ close }: { close(): void }) {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value));
       const body = { ...given, file: toBase64(bytes), dryRun };
-      const answer = await send<Imported>('POST', '/bank/import', { body });
+      if (dryRun) key.current = crypto.randomUUID();
+      const answer = await send<Imported>('POST', '/bank/import', {
+        body,
+        ...(!dryRun && { idempotencyKey: key.current }),
+      });
       if (dryRun || !answer.ok) return setSeen(answer);
       await client.invalidateQueries();
       close();
@@ -68,6 +77,8 @@ function Form({ close }: { close(): void }) {
     event.preventDefault();
     void run(!seen?.ok);
   };
+  if (accounts?.length === 0)
+    return <Empty text={texts.bank.noAccounts} action={<Actions acts={[{ name: 'bank.account' }]} />} />;
   return (
     <form onSubmit={submit}>
       <Stack>
@@ -79,7 +90,11 @@ function Form({ close }: { close(): void }) {
               required
               data={choices[name]}
               value={values[name] ?? null}
-              onChange={(value) => setValues({ ...values, [name]: value })}
+              error={name === 'mapping' && mappings?.length === 0 && texts.bank.noMappings}
+              onChange={(value) => {
+                setValues({ ...values, [name]: value });
+                setSeen(undefined);
+              }}
             />
           ),
         )}
@@ -101,7 +116,11 @@ function Form({ close }: { close(): void }) {
           </Alert>
         )}
         {seen && seen.errors.length > 0 && (
-          <Rows items={seen.errors} columns={Object.keys(seen.errors[0] ?? {})} />
+          <Rows
+            items={seen.errors}
+            columns={['line', 'field', 'message']}
+            cell={(name, item) => (name === 'message' ? <FaultText of={item as Item & Fault} /> : undefined)}
+          />
         )}
         {error !== undefined && <Problem error={error} />}
         <Group justify="flex-end" gap={8}>
@@ -117,13 +136,14 @@ function Form({ close }: { close(): void }) {
   );
 }
 
-function useNames(path: string): string[] {
+/** Undefined until they have been read. */
+function useNames(path: string): string[] | undefined {
   const { data } = useQuery({
     queryKey: ['names', path],
     queryFn: () => get<Page<Named>>(path),
     retry: false,
   });
-  return (data?.items ?? []).map(({ name }) => name);
+  return data?.items.map(({ name }) => name);
 }
 
 /** Byte by byte, since a large file has more bytes than a call may have arguments. */

@@ -50,7 +50,7 @@ export function Screen() {
     <>
       <Head title={texts.nav.bank} note={texts.bank.lead}>
         <BankImport isOpen={isImporting} setOpen={setImporting} />
-        <Actions acts={[{ name: 'bank.match' }, { name: 'bank.account' }]} />
+        <Actions acts={[{ name: 'bank.match' }, { name: 'bank.account' }, { name: 'bank.mapping' }]} />
         <Same name={`bank.${tab}`} given={search} />
       </Head>
       <Stack>
