@@ -19,6 +19,8 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     notCsv:
       'Das ist eine Arbeitsmappe, keine CSV-Datei. Speichern Sie sie im Tabellenprogramm als CSV, und wählen Sie diese Datei.',
     oneColumn: 'Diese Datei hat nur eine Spalte. Speichern Sie sie als CSV mit Referenz und Betrag.',
+    notAmount: (line: string, text: string) =>
+      `Zeile ${line}: „${text}“ ist kein Betrag. Berichtigen Sie die Datei, oder wählen Sie eine andere Spalte.`,
     rowsRead: (rows: string) => `${rows} Zeilen in der Datei.`,
     transactionsRead: (count: string) => `${count} Transaktionen gelesen.`,
     missingHere: 'Fehlt in Scrip',
@@ -61,8 +63,8 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     noEntries: 'Noch keine Auszüge. Lesen Sie den ersten ein.',
     noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',
+    noMappings: 'Legen Sie zuerst auf der Seite der Bank die CSV-Spalten fest.',
     readable: (entries: number) => `${entries} Buchungen. Noch ist nichts eingelesen.`,
     unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',
-    noMappings: 'Legen Sie zuerst auf der Seite der Bank die CSV-Spalten fest.',
   },
 };

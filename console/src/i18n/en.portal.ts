@@ -15,6 +15,8 @@ export const portal = {
     compare: 'Compare',
     notCsv: 'This is a workbook, not a CSV file. In your spreadsheet, save it as CSV and choose that file.',
     oneColumn: 'This file has one column only. Save it as CSV with a reference and an amount.',
+    notAmount: (line: string, text: string) =>
+      `Line ${line}: “${text}” is not an amount. Correct it in the file, or choose another column.`,
     rowsRead: (rows: string) => `${rows} rows in the file.`,
     transactionsRead: (count: string) => `${count} transactions read.`,
     missingHere: 'Missing in Scrip',
@@ -57,8 +59,8 @@ export const portal = {
     noEntries: 'No statements yet. Import the first one.',
     noMovements: 'Nothing has moved on the bank account yet.',
     noAccounts: 'No bank accounts yet. Name the first one.',
+    noMappings: 'Set the CSV columns on the page of the bank first.',
     readable: (entries: number) => `${entries} entries. Nothing is imported yet.`,
     unreadable: 'This file is not imported: its errors stand below.',
-    noMappings: 'Set the CSV columns on the page of the bank first.',
   },
 };

@@ -1,12 +1,15 @@
+import { type Language, readNumber } from '../ui/number.ts';
+
 /** Reads a CSV file: quoted fields, and the separator that its first line uses most. */
 export function readCsv(text: string): {
   readonly columns: readonly string[];
-  readonly rows: readonly Readonly<Record<string, string>>[];
+  /** `line` counts the rows of the file, as a spreadsheet does. */
+  readonly rows: readonly { readonly line: number; readonly of: Readonly<Record<string, string>> }[];
 } {
   const clean = text.replace(/^\uFEFF/, '');
-  const head = clean.slice(0, clean.search(/\r?\n|$/));
+  const first = clean.slice(0, clean.search(/\r?\n|$/));
   const separator = [',', ';', '\t'].reduce((best, each) =>
-    head.split(each).length > head.split(best).length ? each : best,
+    first.split(each).length > first.split(best).length ? each : best,
   );
   const lines: string[][] = [[]];
   let field = '';
@@ -25,19 +28,40 @@ export function readCsv(text: string): {
     } else field += letter;
   }
   lines.at(-1)?.push(field);
-  const [columns = [], ...rest] = lines.filter((line) => line.some((each) => each !== ''));
-  return {
-    columns,
-    rows: rest.map((line) => Object.fromEntries(columns.map((column, at) => [column, line[at] ?? '']))),
-  };
+  const [head, ...rest] = lines
+    .map((fields, at) => ({ fields, line: at + 1 }))
+    .filter(({ fields }) => fields.some((each) => each !== ''));
+  const columns = head?.fields ?? [];
+  const rows = rest.map(({ fields, line }) => ({
+    line,
+    of: Object.fromEntries(columns.map((column, index) => [column, fields[index] ?? ''])),
+  }));
+  return { columns, rows };
 }
 
-/** Reads an amount with a decimal point or comma; NaN if it is not an amount. */
-export function readAmount(text: string): number {
-  const digits = text.replace(/[^\d.,-]/g, '');
-  const decimal = Math.max(digits.lastIndexOf('.'), digits.lastIndexOf(','));
-  if (decimal < 0) return digits === '' ? Number.NaN : Number(digits);
-  return Number(`${digits.slice(0, decimal).replace(/[.,]/g, '')}.${digits.slice(decimal + 1)}`);
+/** A text with one of the two separators that can only mean decimals, or with both. */
+const DECIMALS = {
+  en: /^-?\d+\.(\d{1,2}|\d{4,})$|,.*\.\d*$/,
+  de: /^-?\d+,(\d{1,2}|\d{4,})$|\..*,\d*$/,
+} as const;
+
+/** Currency signs, letters and blanks around a number. */
+const AROUND = /^[\p{Sc}\p{L}\s]+|[\p{Sc}\p{L}\s]+$/gu;
+
+/**
+ * Reads the amounts of a file. `1.234` has two meanings: that of the other amounts of the file, or else that
+ * of the language of the page.
+ * @returns the amounts, undefined where a text is not an amount
+ */
+export function readAmounts(texts: readonly string[], language: Language): (number | undefined)[] {
+  const typed = texts.map((text) => text.replace(AROUND, ''));
+  const other = language === 'en' ? 'de' : 'en';
+  const isWritten = (as: Language) => typed.some((text) => DECIMALS[as].test(text));
+  const own = isWritten(other) && !isWritten(language) ? other : language;
+  return typed.map((text) => {
+    const amount = readNumber(text, own);
+    return typeof amount === 'number' ? amount : undefined;
+  });
 }
 
 export type Booked = { readonly reference: string; readonly amount: number };

@@ -1,12 +1,12 @@
 import { Alert, Button, FileButton, Group, Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { decode, saveCsv } from '../ui/csv.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
-import { type Booked, type Compared, compare, readAmount, readCsv } from './csv.ts';
+import { type Booked, type Compared, compare, readAmounts, readCsv } from './csv.ts';
 
 type Opened = ReturnType<typeof readCsv> & { readonly name: string };
 type Columns = { reference: string | null; amount: string | null };
@@ -14,6 +14,7 @@ type Columns = { reference: string | null; amount: string | null };
 /** Compares the CSV of a till with the merchant's transactions. The file stays in the browser. */
 export function Screen() {
   const texts = useTexts().portal;
+  const { language } = useLanguage();
   const format = useFormat();
   const [file, setFile] = useState<Opened>();
   const [columns, setColumns] = useState<Columns>({ reference: null, amount: null });
@@ -38,11 +39,19 @@ export function Screen() {
     const { reference, amount } = columns;
     if (!file || !reference || !amount) return;
     setError(undefined);
+    setResult(undefined);
     setRead(0);
     try {
-      const till = file.rows
-        .filter((row) => row[reference])
-        .map((row) => ({ reference: row[reference] ?? '', amount: readAmount(row[amount] ?? '') }));
+      const named = file.rows.filter(({ of }) => of[reference]);
+      const amounts = readAmounts(
+        named.map(({ of }) => of[amount] ?? ''),
+        language,
+      );
+      const till = named.map(({ of, line }, at) => {
+        const read = amounts[at];
+        if (read === undefined) throw new Error(texts.notAmount(format.number(line), of[amount] ?? ''));
+        return { reference: of[reference] ?? '', amount: read };
+      });
       setResult(compare(till, await readAll(setRead)));
     } catch (caught) {
       setError(caught);

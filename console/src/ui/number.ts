@@ -2,6 +2,8 @@
 
 const SEPARATORS = { en: { group: ',', decimal: '.' }, de: { group: '.', decimal: ',' } } as const;
 
+export type Language = keyof typeof SEPARATORS;
+
 /**
  * Reads a number, grouped as in the language or not at all. Without grouping, both a point and a comma
  * separate the decimals.
@@ -10,7 +12,7 @@ const SEPARATORS = { en: { group: ',', decimal: '.' }, de: { group: '.', decimal
  */
 export function readNumber(
   text: string,
-  language: keyof typeof SEPARATORS,
+  language: Language,
   isWhole = false,
 ): number | string | undefined {
   const { group, decimal } = SEPARATORS[language];
