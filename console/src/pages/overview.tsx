@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { type Point, type Points, readMovements, readOutstanding } from '../charts/read.ts';
+import { FLOATS_MAX, type Point, type Points, readFloats, readMovements, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -16,6 +16,7 @@ const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.t
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
+  const format = useFormat();
   return (
     <>
       <Head title={texts.overview.title} />
@@ -36,18 +37,34 @@ export function Screen() {
           )}
           <Attention />
         </div>
-        {offers('transaction.list') && (
-          <List
-            title={texts.overview.latest}
-            path="/transactions"
-            limit={8}
-            refetchMs={10_000}
-            columns={['timestamp', 'kind', 'merchantId', 'voucherCode', 'reference', 'amount']}
-            wide={['merchantId', 'voucherCode', 'reference']}
-            to={({ transactionId }) => `/transactions/${transactionId}`}
-            brief
-          />
-        )}
+        <div className="two">
+          {offers('transaction.list') && (
+            <List
+              title={texts.overview.latest}
+              path="/transactions"
+              limit={8}
+              refetchMs={10_000}
+              columns={['timestamp', 'kind', 'merchantId', 'voucherCode', 'amount']}
+              wide={['merchantId', 'voucherCode']}
+              to={({ transactionId }) => `/transactions/${transactionId}`}
+              brief
+            />
+          )}
+          {offers('float.show') && (
+            <Suspense fallback={<Busy />}>
+              <ChartPanel
+                title={texts.chart.floats}
+                note={texts.chart.floatsNote(format.number(FLOATS_MAX))}
+                name="floats"
+                read={readFloats}
+                kind="ranks"
+                x="merchant"
+                series={['daysLeft']}
+                unit="days"
+              />
+            </Suspense>
+          )}
+        </div>
       </Stack>
     </>
   );
