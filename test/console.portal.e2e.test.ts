@@ -36,6 +36,8 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   assert.deepEqual(faults, []);
 });
 
+type Item = Readonly<Record<string, unknown>>;
+
 const CSV =
   'Datum;Beleg;Betrag\r\n01.03.2026;sale 1;60,00\r\n01.03.2026;sale 2;41,10\r\n01.03.2026;sale 3;5,00\r\n';
 
@@ -64,11 +66,18 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   await page.getByText('This is a workbook').waitFor();
   await choose('till.csv', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(CSV, 'utf16le')]));
   await page.getByText('3 rows in the file.').waitFor();
+  await page
+    .getByRole('banner')
+    .getByText(String(((await stage.ask(merchant, '/session'))['user'] as Item)['merchantName']))
+    .waitFor();
   await page.getByRole('button', { name: 'Compare' }).click();
   await page.getByText('1 agree. These differ:').waitFor();
   await page.getByRole('region', { name: 'Missing in Scrip (1)' }).getByText('sale 3').waitFor();
   await page.getByRole('region', { name: 'Different amounts (1)' }).getByText('sale 2').waitFor();
   assert.ok(!sent.some((each) => each.includes('sale 3')), 'the file stays in the browser');
+  await choose('till.csv', Buffer.from(CSV.replace('5,00', 'five')));
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.getByText('Line 4: “five” is not an amount.').waitFor();
 
   await page.goto('/portal/keys');
   await ready(page);

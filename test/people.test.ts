@@ -17,6 +17,7 @@ test('a person enrolls by a link, signs in with password and code, and signs out
     name: 'Ada Lovelace',
     roles: ['finance', 'support'],
     merchantId: null,
+    merchantName: null,
     factors: ['totp'],
   });
   assert.equal(person.recoveryCodes.length, 10);
@@ -162,7 +163,8 @@ test('the people of a merchant sign in to the portal, but not to the console', a
   const wrong = await elsewhere.post('/session', { email: person.email, password: PASSWORD });
   assert.deepEqual([wrong.status, wrong.body.code], [401, 'unauthorized']);
   const portal = await signIn(listening, person, 'portal');
-  assert.equal((await portal.get('/session')).body.user.merchantId, String(merchant.id));
+  const { user } = (await portal.get('/session')).body;
+  assert.deepEqual([user.merchantId, user.merchantName], [String(merchant.id), 'Test']);
   const [[, token] = []] = portal.cookies;
   elsewhere.cookies.set('__Host-scrip_console', String(token));
   assert.equal((await elsewhere.get('/session')).status, 401);

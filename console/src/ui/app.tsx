@@ -11,6 +11,7 @@ export type Session = {
     readonly name: string;
     readonly roles: readonly string[];
     readonly merchantId: string | null;
+    readonly merchantName: string | null;
     readonly factors?: readonly string[];
   };
   readonly expiresAt: string;

@@ -59,7 +59,7 @@ export function Shell({ groups, children }: { readonly groups: Places; readonly 
           >
             <Icon name="menu" />
           </ActionIcon>
-          {door === 'operator' ? <SearchBox groups={groups} /> : <span />}
+          {door === 'operator' ? <SearchBox groups={groups} /> : <Merchant />}
           <Group gap={8} ml="auto" wrap="nowrap">
             <Account />
           </Group>
@@ -70,6 +70,16 @@ export function Shell({ groups, children }: { readonly groups: Places; readonly 
         </main>
       </div>
     </div>
+  );
+}
+
+/** The merchant whose portal this is. */
+function Merchant() {
+  const user = useApp().session?.user;
+  return (
+    <span className="merchant">
+      <bdi>{user?.merchantName}</bdi> {user && <small className="quiet mono">{user.merchantId}</small>}
+    </span>
   );
 }
 

@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
+import { findMerchant } from '../../merchants/merchants.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
@@ -83,7 +84,7 @@ function serveSignIn(app: FastifyInstance, serving: Serving): void {
 function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
   const { service, door } = serving;
   route(app, serving, 'GET', '/session', Nothing, async ({ request }) =>
-    viewOf((await requireSession(serving, request)).session),
+    viewOf(serving.service, (await requireSession(serving, request)).session),
   );
   route(app, serving, 'DELETE', '/session', Nothing, async ({ request, reply, origin }) => {
     const { session } = await requireSession(serving, request);
@@ -153,11 +154,13 @@ async function signedIn({ service, door }: Serving, reply: FastifyReply, token: 
   const session = await findSession(service, token, door);
   if (!session) throw new Problem('unauthorized', 'the session has ended: sign in again');
   setCookie(reply, 'session', door, token);
-  return viewOf(session);
+  return viewOf(service, session);
 }
 
-function viewOf({ id, user, createdAt, expiresAt, idleMs, steppedUpUntil }: Session) {
+async function viewOf({ db }: Service, session: Session) {
+  const { id, user, createdAt, expiresAt, idleMs, steppedUpUntil } = session;
+  const merchant = user.merchantId === null ? undefined : await findMerchant(db, user.merchantId);
   const merchantId = user.merchantId === null ? null : String(user.merchantId);
-  const shown = { ...user, id: String(user.id), merchantId };
+  const shown = { ...user, id: String(user.id), merchantId, merchantName: merchant?.name ?? null };
   return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds: idleMs / 1_000, steppedUpUntil };
 }
