@@ -14,14 +14,8 @@ import {
   upsertBankAccount,
   upsertMapping,
 } from './queries.ts';
-import {
-  type BankEntry,
-  type BankError,
-  type Mapping,
-  readBankCsv,
-  readCamt,
-  type Statement,
-} from './read.ts';
+import { type Mapping, readBankCsv, readCamt } from './read.ts';
+import type { BankEntry, BankError, Statement } from './statement.ts';
 
 export type BankFile = {
   readonly account: string;

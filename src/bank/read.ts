@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { parse } from 'csv-parse/sync';
 import { XMLParser } from 'fast-xml-parser';
 import { parseDecimal } from '../money.ts';
+import { type BankEntry, Collected, type Currency, describe, type Statement } from './statement.ts';
 
 /**
  * Readers of bank statements: camt.053, or CSV by a saved mapping of its columns. Statements are small, so
@@ -22,73 +23,6 @@ export type Mapping = {
   readonly delimiter: ',' | ';' | '\t';
   readonly encoding: 'utf-8' | 'windows-1252';
 };
-
-export type BankEntry = {
-  readonly line: number;
-  readonly reference: string;
-  readonly day: string;
-  /** Positive for received money. */
-  readonly amountMinor: bigint;
-  readonly description: string;
-};
-
-/** The rules that a statement can break. */
-export const BANK_RULES = [
-  'empty',
-  'imported',
-  'repeated',
-  'required',
-  'column',
-  'day',
-  'money',
-  'encoding',
-  'csv',
-  'camt053',
-] as const;
-type BankRule = (typeof BANK_RULES)[number];
-
-export type BankError = {
-  readonly line: number;
-  readonly field: string;
-  readonly rule: BankRule;
-  readonly message: string;
-};
-
-export type Statement = {
-  readonly entries: readonly BankEntry[];
-  readonly errors: readonly BankError[];
-  /** The balance at the end of a day, as the bank states it; null if the file does not state one. */
-  readonly closing: { readonly minor: bigint; readonly day: string } | null;
-};
-
-type Currency = { readonly currency: string; readonly decimals: number };
-
-const DESCRIPTION_MAX = 500;
-
-class Collected {
-  readonly entries: BankEntry[] = [];
-  readonly errors: BankError[] = [];
-  readonly #lines = new Map<string, number>();
-
-  wrong(line: number, field: string, rule: BankRule, message: string): void {
-    this.errors.push({ line, field, rule, message });
-  }
-
-  /** Reports an error that concerns the whole file. */
-  refused(line: number, rule: BankRule, message: string): Statement {
-    this.wrong(line, 'file', rule, message);
-    return { ...this, closing: null };
-  }
-
-  /** Adds an entry. An entry whose reference is already in the file is refused. */
-  add(entry: BankEntry): void {
-    const first = this.#lines.get(entry.reference);
-    if (first !== undefined)
-      this.wrong(entry.line, 'reference', 'repeated', `stands in line ${first} as well`);
-    else this.#lines.set(entry.reference, entry.line);
-    this.entries.push(entry);
-  }
-}
 
 /** Recognizes UTF-16 by its byte order mark, or by a NUL byte in the first character. */
 const isUtf16 = (bytes: Buffer) =>
@@ -197,16 +131,6 @@ function readAmount(text: string, decimal: '.' | ',', decimals: number): bigint 
   if (all === undefined || fraction.length > decimals) return undefined;
   const minor = BigInt(whole.replace(/\D/g, '') + fraction.padEnd(decimals, '0'));
   return sign === '-' ? -minor : minor;
-}
-
-function describe(texts: readonly unknown[]): string {
-  const parts = texts.filter(
-    (each): each is string => typeof each === 'string' && each !== '' && each !== 'NOTPROVIDED',
-  );
-  return parts
-    .join(' ')
-    .replace(/\p{Cc}+/gu, ' ')
-    .slice(0, DESCRIPTION_MAX);
 }
 
 type Node = Record<string, unknown>;

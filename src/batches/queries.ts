@@ -261,8 +261,8 @@ export function insertSheets(order: {
   return sql`
 insert into batch_sheets
   (batch_id, replaced, exports_before, ordered_by, name, reason, salt, ordered_at, expires_at)
-values (${batchId}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name}, ${reason},
-  ${salt}, ${now}, ${expiresAt})
+values (${batchId}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name},
+  ${reason}, ${salt}, ${now}, ${expiresAt})
 returning id`;
 }
 

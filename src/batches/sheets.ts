@@ -73,8 +73,8 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 }
 
 /**
- * Draws vouchers as sealed sheets, piece by piece. The export is recorded as aborted if the reader disconnects
- * before the end.
+ * Draws vouchers as sealed sheets, piece by piece. The export is recorded as aborted if the reader
+ * disconnects before the end.
  * @param exporting exports the vouchers, and records it
  */
 export async function* sealedSheets(

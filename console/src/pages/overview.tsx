@@ -1,7 +1,14 @@
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { FLOATS_MAX, type Point, type Points, readFloats, readMovements, readOutstanding } from '../charts/read.ts';
+import {
+  FLOATS_MAX,
+  type Point,
+  type Points,
+  readFloats,
+  readMovements,
+  readOutstanding,
+} from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';

@@ -10,11 +10,7 @@ export type Language = keyof typeof SEPARATORS;
  * @returns undefined for an empty text, and the text itself if it is not a number, which the service then
  * refuses
  */
-export function readNumber(
-  text: string,
-  language: Language,
-  isWhole = false,
-): number | string | undefined {
+export function readNumber(text: string, language: Language, isWhole = false): number | string | undefined {
   const { group, decimal } = SEPARATORS[language];
   const typed = text.replace(/[\s\u00a0\u202f]/g, '').replace(/^[\u2212\u2013]/, '-');
   if (typed === '') return undefined;
