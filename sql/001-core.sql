@@ -220,7 +220,8 @@ create table vouchers (
   wrong_pins smallint not null default 0 constraint vouchers_wrong_pins_bounds check (wrong_pins between 0
     and 15),
   constraint vouchers_serial_above_accounts check (serial_number > 10000000000),
-  constraint vouchers_active_has_value check ((activated_at is null) = (value_minor is null))
+  constraint vouchers_active_has_value check ((activated_at is null) = (value_minor is null)),
+  constraint vouchers_closed_holds_nothing check (closed is null or balance_minor = 0)
 ) with (
   fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.05

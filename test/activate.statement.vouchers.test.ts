@@ -21,7 +21,7 @@ after(() => bench.close());
 describe('a voucher to activate', () => {
   test('is declined for its state: by code if the PIN is right, by serial number at its merchant', async () => {
     for (const [code, what] of [
-      ['44', "closed = 'CANCELED', blocked_at = now()"],
+      ['44', "closed = 'CANCELED', balance_minor = 0, blocked_at = now()"],
       ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
       ['54', "expires_at = '2030-01-15T08:00:00Z', activated_at = now(), value_minor = 1"],
       ['41', 'activated_at = now(), value_minor = 1'],
@@ -128,7 +128,7 @@ describe('wrong PINs in activations', () => {
 
 test('an activation that waited for a voucher decides on its new state, with or without a reference', async () => {
   for (const [outcome, what] of [
-    ['44', "closed = 'CANCELED'"],
+    ['44', "closed = 'CANCELED', balance_minor = 0"],
     ['43', 'blocked_at = now()'],
     ['54', "expires_at = '2029-01-01'"],
     ['41', 'activated_at = now(), value_minor = 1'],

@@ -139,7 +139,7 @@ describe('a balance', () => {
 
   test('is usable only if the voucher can be spent', async () => {
     for (const [outcome, what] of [
-      ['2500 0', "closed = 'REPLACED'"],
+      ['0 0', "closed = 'REPLACED', balance_minor = 0"],
       ['2500 0', 'blocked_at = now()'],
       ['2500 0', "expires_at = '2030-01-15T08:00Z'"],
       ['2500 2500', "expires_at = '2030-01-15T08:00:00.001Z'"],

@@ -92,7 +92,7 @@ describe('a call whose voucher changes while it waits', () => {
     );
     await redeem(one, { ...closed, amount: 1, reference: 'to update' });
     const update = () => codeOf(updateRedemption(one, { reference: 'to update', amountUsed: 0 }));
-    assert.equal(await bench.behind(closed, "closed = 'CANCELED'", update), '44');
+    assert.equal(await bench.behind(closed, "closed = 'CANCELED', balance_minor = 0", update), '44');
     const open = await bench.card(one);
     const opening = () => codeOf(activate(one, { voucher: open, reference: 'raced' }));
     assert.equal(await bench.behind(open, 'blocked_at = now()', opening), '43');

@@ -68,7 +68,7 @@ describe('showing a voucher', () => {
 
   test('returns the state for which a redemption would be declined', async () => {
     for (const [state, change] of [
-      ['CANCELED', "closed = 'CANCELED', blocked_at = now()"],
+      ['CANCELED', "closed = 'CANCELED', balance_minor = 0, blocked_at = now()"],
       ['BLOCKED', "blocked_at = now(), expires_at = '2029-01-01'"],
       ['EXPIRED', "expires_at = '2030-01-15T08:00Z', activated_at = null, value_minor = null"],
       ['ACTIVE', "expires_at = '2030-01-15T08:00:00.001Z'"],

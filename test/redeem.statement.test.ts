@@ -204,7 +204,7 @@ test('a call that waited for a voucher decides on its new state, with and withou
   for (const [outcome, what] of [
     ['42', 'balance_minor = 0'],
     ['51', 'balance_minor = 5'],
-    ['44', "closed = 'CANCELED'"],
+    ['44', "closed = 'CANCELED', balance_minor = 0"],
     ['43', 'blocked_at = now()'],
     ['54', "expires_at = '2029-01-01'"],
     ['75', "pin_locked_until = '2030-01-15T08:01Z'"],

@@ -66,14 +66,14 @@ describe('an amount', () => {
 
 describe('a voucher', () => {
   const states = [
-    ['44', "closed = 'CANCELED'"],
-    ['44', "closed = 'REPLACED', blocked_at = now()"],
+    ['44', "closed = 'CANCELED', balance_minor = 0"],
+    ['44', "closed = 'REPLACED', balance_minor = 0, blocked_at = now()"],
     ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
     ['54', "expires_at = '2030-01-15T08:00:00Z'"],
     ['ok', "expires_at = '2030-01-15T08:00:00.001Z'"],
     ['40', 'activated_at = null, value_minor = null'],
     ['42', 'balance_minor = 0'],
-    ['75', "pin_locked_until = '2030-01-15T08:00:00.001Z', closed = 'CANCELED'"],
+    ['75', "pin_locked_until = '2030-01-15T08:00:00.001Z', closed = 'CANCELED', balance_minor = 0"],
     ['ok', "pin_locked_until = '2030-01-15T08:00:00Z'"],
   ] as const;
 

@@ -71,7 +71,7 @@ test('an update is found only by the reference of its redemption', async () => {
 
 test('a call that waited for a voucher decides on its new state', async () => {
   for (const [outcome, what, amount] of [
-    ['44', "closed = 'CANCELED'", 0],
+    ['44', "closed = 'CANCELED', balance_minor = 0", 0],
     ['43', 'blocked_at = now()', 110_000],
     ['54', "expires_at = '2029-01-01'", 110_000],
     ['51', 'balance_minor = 0', 110_000],
