@@ -146,7 +146,13 @@ const ACTS: readonly Act[] = [
     const merchantId = random() < 0.5 ? null : pick(random, shops).merchant.id;
     await cashOut(operator, { serialNumber, amountMinor: 25n, merchantId, reference: `cash ${step}` });
   },
-  async ({ random, cards, operator }) => replaceVoucher(operator, pick(random, cards).sold.serial),
+  async ({ random, cards, operator, ledger }) => {
+    const { sold, currency } = pick(random, cards);
+    const serial = await replaceVoucher(operator, sold.serial);
+    const sealed = `select sealed from scrip.vouchers where serial_number = ${serial}`;
+    const [row] = await ledger.sql<{ sealed: Buffer }>(sealed);
+    if (row) cards.push({ sold: { serial, ...operator.service.keys.open(serial, row.sealed) }, currency });
+  },
   async ({ random, cards, operator }) => {
     if (random() < 0.5) await cancelVoucher(operator, pick(random, cards).sold.serial);
   },
