@@ -68,6 +68,7 @@ declare
   known_times timestamptz[];
   pin_counts smallint[];
   seals bytea[];
+  is_expiring boolean;
   float_ids bigint[];
   left_minor bigint[];
   spent_minor bigint[];
@@ -100,11 +101,13 @@ begin
   select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
     array_agg(d.decimals), array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id),
     array_agg(d.sealed), array_agg(d.row),
-    array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
-  into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts
+    array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end),
+    bool_or(d.expires_at <= p_now + interval '5 minutes')
+  into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts,
+    is_expiring
   from (
-    select v.ctid as row, t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed,
-      b.value_minor is null as is_float,
+    select v.ctid as row, v.expires_at, t.value_minor, b.unit, b.currency, b.decimals, t.by_code,
+      v.wrong_pins, v.sealed, b.value_minor is null as is_float,
       case when b.value_minor is null then f.id else reserve_of(b.id) end as debit,
       coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
       case
@@ -253,6 +256,15 @@ begin
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, changed);
+  -- A process whose clock is ahead may have swept the batch before the voucher was active.
+  if is_expiring and bookings > 0 then
+    insert into voucher_expiries (bucket, serial_number, due_at)
+    select v.bucket, v.serial_number, v.expires_at
+    from vouchers v
+    where v.bucket = p_bucket and v.serial_number = any (serials) and v.balance_minor > 0
+      and v.expires_at <= p_now + interval '5 minutes'
+    on conflict do nothing;
+  end if;
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
   if 'replay' = any (outcomes) then

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { correctTopUp, getTopUp } from '../src/books/floats.ts';
+import { sweepExpired } from '../src/books/sweep.ts';
+import { createService, type Operator } from '../src/context.ts';
+import { idAt, newId } from '../src/ledger/id.ts';
+import { book } from '../src/ledger/queries.ts';
+import { topUp } from '../src/merchants/floats.ts';
+import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { activate } from '../src/vouchers/activate.ts';
+import { showVoucher } from '../src/vouchers/operate.ts';
+import { type Ledger, openLedger, sell } from './books.ts';
+
+/** Processes whose clocks differ by less than the bounds of a booking (sql/005-rules.sql). */
+
+const BEHIND_MS = 100_000;
+
+/** The operator at a process whose clock is behind. */
+function behind({ operator }: Ledger): Operator {
+  const { service } = operator;
+  const clock = () => new Date(service.clock().getTime() - BEHIND_MS);
+  return { ...operator, service: createService({ ...service, clock }) };
+}
+
+test('a voucher that is activated after its batch was swept, by a clock that is behind, is swept', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { operator } = ledger;
+  const shop = await ledger.merchant();
+  const terms = { ...productDefaults('USD', 2), activation: 'on-activation', validityDays: 2 } as const;
+  await createProduct(operator, { ...terms, code: 'LATER', name: 'Later' });
+  const [card] = await sell(shop, 1, 50, { productCode: 'LATER' });
+  assert.ok(card);
+  await ledger.at('2026-03-05T00:00:30Z');
+  assert.equal(await sweepExpired(operator.service), 0);
+  const { service } = behind(ledger);
+  await activate({ ...shop, service, now: service.clock() }, { voucher: card });
+  await ledger.at('2026-03-05T00:20:00Z');
+  const { closed } = await ledger.close();
+  assert.deepEqual(
+    closed.map(({ day, failed }) => [day, failed]),
+    [
+      ['2026-03-02', []],
+      ['2026-03-03', []],
+      ['2026-03-04', []],
+    ],
+  );
+  assert.equal((await showVoucher(service, card.serial)).balance.minor, 0n);
+});
+
+test('a top-up is corrected once, also by a process whose clock is behind', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { operator } = ledger;
+  const { service } = operator;
+  const { id: merchantId } = (await ledger.merchant()).merchant;
+  const wanted = { merchantId, currency: 'USD', amountMinor: 700n };
+  const { transactionId: originalId } = await topUp(operator, wanted);
+  const wrong = await getTopUp(operator, originalId);
+  const now = behind(ledger).service.clock();
+  // One process never makes an id that is less than its last one.
+  const id = idAt(newId(now), now);
+  const accounts = { debit: wrong.credit_account, credit: wrong.debit_account };
+  const movement = { kind: 'FLOAT_CORRECTION', id, ...accounts, amountMinor: 700n, merchantId, originalId };
+  const booked = await service.db.query(book({ ...movement, eventId: newId(now), now }));
+  assert.deepEqual(booked, [{ outcome: 'ok' }]);
+  const again = correctTopUp(operator, { topUp: wrong, amountMinor: 700n, reference: 'two' });
+  await assert.rejects(again, { code: '58' });
+});
