@@ -4,26 +4,39 @@ import { authenticate } from '../src/api-keys/authenticate.ts';
 import { generate } from '../src/batches/generate.ts';
 import { sql } from '../src/db/sql.ts';
 import { setUserRoles } from '../src/people/users.ts';
-import { floatOf, scene, topUp } from './approvals.ts';
+import { floatOf, scene, topUp, voucherOf } from './approvals.ts';
 import { accept, type Browser, enrolled, invited, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 
 test('an approval of a changed effect is refused until the approver confirms the new one', async (t) => {
-  const { listening, ada, bob, merchantId } = await scene(t);
-  const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
-  await bob.post('/floats/top-up', topUp(merchantId, 5));
-  const before = await floatOf(listening);
+  const { listening, ada, bob } = await scene(t);
+  const serialNumber = await voucherOf(listening);
+  const adjust = (by: Browser, amount: number) =>
+    by.post(`/vouchers/${serialNumber}/adjust`, { amount, reference: `${amount}`, reason: 'as agreed' });
+  const balance = async () => (await bob.get(`/vouchers/${serialNumber}`)).body.balance;
+  const { approval } = (await adjust(ada, 20_000)).body;
+  await adjust(bob, 5);
   const changed = await bob.post(`/approvals/${approval.id}/approve`, {});
   assert.deepEqual([changed.status, changed.body.code], [409, 'effect-changed'], changed.text);
   assert.notDeepEqual(changed.body.effect, approval.effect);
-  assert.equal(await floatOf(listening), before);
+  assert.equal(await balance(), 30);
   const { effect } = changed.body;
-  await bob.post('/floats/top-up', topUp(merchantId, 7));
+  await adjust(bob, 7);
   assert.equal((await bob.post(`/approvals/${approval.id}/approve`, { effect })).status, 409);
   const fresh = (await bob.post(`/approvals/${approval.id}/approve`, { effect })).body.effect;
   const confirmed = await bob.post(`/approvals/${approval.id}/approve`, { effect: fresh });
   assert.equal(confirmed.status, 200, confirmed.text);
-  assert.equal(await floatOf(listening), before + 700 + 2_000_000);
+  assert.equal(await balance(), 20_037);
+});
+
+test('a top-up is approved while the merchant uses its float', async (t) => {
+  const { listening, ada, bob, merchantId } = await scene(t);
+  const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
+  await bob.post('/floats/top-up', topUp(merchantId, 5));
+  const before = await floatOf(listening);
+  const approved = await bob.post(`/approvals/${approval.id}/approve`, {});
+  assert.equal(approved.status, 200, approved.text);
+  assert.equal(await floatOf(listening), before + 2_000_000);
 });
 
 test('a proposal is withdrawn by its maker, rejected with a comment, or expires after 72 hours', async (t) => {

@@ -41,3 +41,11 @@ export async function floatOf({ service }: ListeningService): Promise<number> {
   );
   return Number(row?.sum ?? 0);
 }
+
+/** The serial number of a new voucher. */
+export async function voucherOf(listening: ListeningService, value = 25): Promise<string> {
+  const body = { reference: `of ${value}`, quantity: 1, value };
+  const request = { method: 'POST', path: '/api/v2/vouchers', body } as const;
+  const made = await listening.request(await listening.createMerchant(), request);
+  return String(made.data.vouchers[0].serialNumber);
+}
