@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { floatOf, scene, topUp } from './approvals.ts';
+import { floatOf, scene, topUp, voucherOf } from './approvals.ts';
 import { type Browser, enrolled, signIn } from './browser.ts';
 
 test('a proposal is executed when another person approves it', async (t) => {
@@ -38,6 +38,17 @@ test('an amount up to the limit needs no approval', async (t) => {
   const before = await floatOf(listening);
   assert.equal((await ada.post('/floats/top-up', topUp(merchantId, 10_000))).status, 200);
   assert.equal(await floatOf(listening), before + 1_000_000);
+});
+
+test('canceling a voucher above the limit needs approval, alone and in a bulk change', async (t) => {
+  const { listening, ada } = await scene(t);
+  const [small, large] = [await voucherOf(listening, 10_000), await voucherOf(listening, 10_001)];
+  const reason = 'stolen';
+  const inBulk = (...serialNumbers: string[]) => ada.post('/vouchers/bulk/cancel', { serialNumbers, reason });
+  assert.equal((await ada.post(`/vouchers/${large}/cancel`, { reason })).status, 202);
+  const answer = await inBulk(small, large);
+  assert.ok(answer.body.approval, answer.text);
+  assert.ok(!(await inBulk(small)).body.approval);
 });
 
 test('a maker cannot approve their own proposal, in another session or with a token', async (t) => {

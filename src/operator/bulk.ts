@@ -159,7 +159,8 @@ export const bulk = changing({
 export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
-  description: 'A long list, and a whole batch, need the approval of another person.',
+  description:
+    'A long list, a whole batch, and a voucher above the limit need the approval of another person.',
   method: 'POST',
   path: '/vouchers/bulk/cancel',
   command: 'voucher bulk',

@@ -5,6 +5,7 @@ import { within } from '../db/within.ts';
 import { findEntry } from '../ledger/journal.ts';
 import { toNumber } from '../money.ts';
 import { findUser } from '../people/users.ts';
+import { findBySerials } from '../vouchers/find.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import type { Principal, Role } from './principal.ts';
@@ -48,6 +49,14 @@ const isLargeFloat: Rule['applies'] = ({ float = 0 }, { approvalAmount }) => Num
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
 
+/** A bulk change needs approval if the change of one of its vouchers would. */
+const isLargeCancel: Rule['applies'] = async (input, settings, service) => {
+  const { serialNumbers } = input;
+  if (!Array.isArray(serialNumbers) || (await isBulk(input, settings, service))) return true;
+  const found = await findBySerials(service, serialNumbers.map(BigInt));
+  return found.some(({ balance }) => toNumber(balance) > settings.approvalAmount);
+};
+
 /** Users with one of these roles can approve movements of money. */
 const POWERFUL = ['owner', 'finance'];
 const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL.includes(String(role)));
@@ -60,7 +69,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'float.refund': {},
   'float.correct': {},
   'voucher.bulk': { applies: isBulk },
-  'voucher.bulk-cancel': { applies: isBulk },
+  'voucher.bulk-cancel': { applies: isLargeCancel },
   'voucher.cancel': { applies: isLargeCashOut },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
   'voucher.cash-out': { applies: isLargeCashOut, proposers: CARERS },
