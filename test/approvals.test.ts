@@ -33,6 +33,23 @@ test('a proposal is executed when another person approves it', async (t) => {
   );
 });
 
+test('a repetition under a used reference returns the first result, and proposes nothing', async (t) => {
+  const { listening, ada, bob, merchantId } = await scene(t);
+  const refund = { merchantId, amount: 5, reference: 'refund 1', reason: 'Paid back.' };
+  const { approval } = (await ada.post('/floats/refund', refund)).body;
+  const approved = await bob.post(`/approvals/${approval.id}/approve`, {});
+  assert.equal(approved.status, 200, approved.text);
+  const after = await floatOf(listening);
+  for (const headers of [{}, { 'idempotency-key': 'one' }, { 'idempotency-key': 'one' }]) {
+    const { status, body } = await ada.post('/floats/refund', refund, headers);
+    assert.deepEqual([status, body], [200, { ...approved.body.output, replayed: true }]);
+  }
+  const other = await ada.post('/floats/refund', { ...refund, amount: 6 });
+  assert.deepEqual([other.status, other.body.code], [409, '94'], other.text);
+  assert.deepEqual((await bob.get('/approvals?waiting=true')).body.items, []);
+  assert.equal(await floatOf(listening), after);
+});
+
 test('an amount up to the limit needs no approval', async (t) => {
   const { listening, ada, merchantId } = await scene(t);
   const before = await floatOf(listening);

@@ -5,6 +5,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { toText } from '../src/money.ts';
 import { approve as approveProposal, propose } from '../src/operator/approvals.ts';
+import { previewEffect } from '../src/operator/four-eyes.ts';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { actorOf } from '../src/operator/principal.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
@@ -242,7 +243,9 @@ test('a proposal to approve a draft is not approved after the draft was made aga
   const find = (name: string) => OPERATIONS.find((each) => each.name === name) as AnyOperation;
   const caller = { service, principal: COMMAND_LINE, actor: actorOf(COMMAND_LINE, 'as agreed') };
   const input = { id: String(draft.id) };
-  const proposed = await propose(find('settlement.approve'), caller, input, async () => {});
+  const operation = find('settlement.approve');
+  const { effect } = await previewEffect(operation, caller, input);
+  const proposed = await propose(operation, caller, { input, effect }, async () => {});
   await ledger.at('2026-03-02T11:00:00Z');
   const [card] = await sell(issuer, 1, 60);
   assert.ok(card);

@@ -11,7 +11,6 @@ import {
   inside,
   mayPropose,
   parsed,
-  previewEffect,
   readEffect,
   requireSameEffect,
 } from './four-eyes.ts';
@@ -53,16 +52,16 @@ export type Proposed = {
 
 /**
  * Proposes an operation: stores its input and its effect until another person approves it.
+ * @param effect the changes that it would make
  * @param store runs in the transaction that stores the proposal
  */
 export async function propose(
   operation: AnyOperation,
   caller: Caller,
-  input: Fields,
+  { input, effect }: { readonly input: Fields; readonly effect: readonly Effect[] | null },
   store: (tx: Queries, proposed: Proposed) => Promise<void>,
 ): Promise<Proposed> {
   const { service, principal, actor } = caller;
-  const effect = await previewEffect(operation, caller, input);
   const now = service.clock();
   const { approvalMode: mode } = await readSettings(service.db);
   const notBefore = new Date(now.getTime() + (mode === 'delay' ? DELAY_MS : 0));

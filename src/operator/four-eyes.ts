@@ -213,29 +213,33 @@ export async function readEffect(tx: Queries): Promise<Effect[]> {
   }));
 }
 
+/** The changes that an operation would make, and its answer. */
+type Preview = { readonly effect: Effect[] | null; readonly output: unknown };
+
 /**
  * Returns the changes that an operation would make. It is performed in a transaction that is rolled back.
- * @returns null for an operation that calls something outside the database
+ * @returns no effect for an operation that calls something outside the database; an empty one for a
+ *   repetition, such as the same refund under the same reference
  * @throws Problem or Refusal if it could not be performed now
  */
 export async function previewEffect(
   operation: AnyOperation,
   caller: Caller,
   input: Fields,
-): Promise<Effect[] | null> {
-  if (operation.effect !== 'change') return null;
+): Promise<Preview> {
+  if (operation.effect !== 'change') return { effect: null, output: null };
   const previewed = Symbol('rolled back');
-  let effect: Effect[] = [];
+  let preview: Preview = { effect: [], output: null };
   const run = () =>
     caller.service.db.transaction(async (tx) => {
-      await operation.run({ ...caller, service: inside(caller.service, tx) }, input);
-      effect = await readEffect(tx);
+      const output = await operation.run({ ...caller, service: inside(caller.service, tx) }, input);
+      preview = { effect: await readEffect(tx), output };
       throw previewed;
     });
   await retrying(run).catch((thrown: unknown) => {
     if (thrown !== previewed) throw thrown;
   });
-  return effect;
+  return preview;
 }
 
 /**

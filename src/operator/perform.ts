@@ -5,7 +5,7 @@ import { Turns } from '../db/turns.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
-import { mayPropose, needsApproval, requireGlass } from './four-eyes.ts';
+import { mayPropose, needsApproval, previewEffect, requireGlass } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
 import { Problem } from './problem.ts';
@@ -189,7 +189,10 @@ async function performChange(
   );
 }
 
-/** Proposes an operation, once under its Idempotency-Key. */
+/**
+ * Proposes an operation, once under its Idempotency-Key. If it would change nothing, there is nothing to
+ * approve: a repetition returns the first result.
+ */
 async function performProposal(
   operation: AnyOperation,
   caller: Caller,
@@ -199,13 +202,19 @@ async function performProposal(
   const { db, clock } = caller.service;
   const known = claimed && (await claim(db, claimed, clock()));
   if (known !== undefined) return { output: JSON.parse(known), replayed: true, proposed: true };
+  const forget = async () => claimed && db.query(forgetRequest(claimed.actor, claimed.key));
   try {
-    const output = await propose(operation, caller, input, async (tx, proposed) => {
-      if (claimed) await tx.query(finishRequest(claimed.actor, claimed.key, JSON.stringify(proposed)));
+    const { effect, output } = await previewEffect(operation, caller, input);
+    if (effect?.length === 0) {
+      await forget();
+      return { output, replayed: true };
+    }
+    const proposed = await propose(operation, caller, { input, effect }, async (tx, made) => {
+      if (claimed) await tx.query(finishRequest(claimed.actor, claimed.key, JSON.stringify(made)));
     });
-    return { output, replayed: false, proposed: true };
+    return { output: proposed, replayed: false, proposed: true };
   } catch (error) {
-    if (claimed) await db.query(forgetRequest(claimed.actor, claimed.key));
+    await forget();
     throw error;
   }
 }
