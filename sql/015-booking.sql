@@ -128,6 +128,7 @@ begin
     when v.blocked_at is not null and p_kind = 'CASH_OUT' then '43'
     when v.expires_at <= p_now and p_kind in ('ADJUSTMENT', 'CASH_OUT', 'CANCELLATION') then '54'
     when v.activated_at is null then '40'
+    when p_amount = 0 then '42'
     when not p_to_voucher and v.balance_minor < p_amount then '51'
     -- A cancellation takes the entire balance of the voucher.
     when p_kind = 'CANCELLATION' and v.balance_minor > p_amount then '13'

@@ -34,6 +34,8 @@ export type Call = Asks &
     | { readonly do: 'update'; readonly reference: string; readonly amount: number | undefined }
     | { readonly do: 'list'; readonly inForceOnly: boolean }
     | { readonly do: 'block' | 'unblock' | 'unlock' | 'replace'; readonly serial: string | undefined }
+    | { readonly do: 'adjust'; readonly serial: string | undefined; readonly minor: number }
+    | { readonly do: 'cashOut' | 'cancelVoucher'; readonly serial: string | undefined }
     | { readonly do: 'extend'; readonly serial: string | undefined; readonly until: number }
     | { readonly do: 'cancel' | 'produce'; readonly transactionId: string }
     | { readonly do: 'topUp'; readonly minor: number }

@@ -7,7 +7,10 @@ import { hasMoreDecimals, MERCHANTS, minorOf, PRODUCTS } from './model.state.ts'
 
 /** The decimals that an amount may have when the product does not exist. */
 const NO_PRODUCT_DECIMALS = 4;
-const OPERATOR = ['block', 'unblock', 'unlock', 'replace', 'extend', 'cancel', 'produce', 'topUp'];
+const OPERATOR = [
+  ...['block', 'unblock', 'unlock', 'replace', 'extend', 'adjust', 'cashOut', 'cancelVoucher'],
+  ...['cancel', 'produce', 'topUp'],
+];
 const READS = ['download', 'lookup', 'details', 'list'];
 /** The call whose reference is not checked. All others that may be refused for it change something. */
 const WITHOUT_REFERENCE = 'balance';

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { cancelBatch } from '../src/batches/cancel.ts';
+import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { Refusal } from '../src/refusal.ts';
 import {
   blockVoucher,
+  cancelVoucher,
   extendVoucher,
   replaceVoucher,
   unblockVoucher,
@@ -24,13 +27,23 @@ export async function operate(
   merchantId: number,
   call: Call,
 ): Promise<Answer> {
-  const operator = asOperator(service);
+  const { actor } = asOperator(service);
+  const operator = { service, actor: { ...actor, reason: 'a test' } };
   const serial = BigInt(('serial' in call ? call.serial : undefined) ?? UNKNOWN.serialNumber);
   try {
     if (call.do === 'block') return done(await blockVoucher(operator, serial));
     if (call.do === 'unblock') return done(await unblockVoucher(operator, serial));
     if (call.do === 'unlock') return done(await unlockPin(operator, serial));
     if (call.do === 'extend') return done(await extendVoucher(operator, serial, new Date(call.until)));
+    if (call.do === 'adjust') {
+      const wanted = { serialNumber: serial, deltaMinor: BigInt(call.minor), reference: randomUUID() };
+      return done(await adjustVoucher(operator, wanted));
+    }
+    if (call.do === 'cashOut') {
+      const wanted = { serialNumber: serial, amountMinor: null, merchantId: null, reference: randomUUID() };
+      return done(await cashOut(operator, wanted));
+    }
+    if (call.do === 'cancelVoucher') return done(await cancelVoucher(operator, serial));
     if (call.do === 'topUp') {
       const { float } = await topUp(operator, {
         merchantId,

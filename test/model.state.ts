@@ -72,6 +72,7 @@ export type Voucher = {
   blocked: boolean;
   /** The serial number of its replacement. */
   replaced: string | null;
+  canceled: boolean;
   wrong: number;
   lockedUntil: number;
 };
@@ -97,8 +98,9 @@ export function hasMoreDecimals(amount: number, decimals: number): boolean {
 }
 
 /** The refusal by the state of a voucher, after a right PIN. */
-export function stateRefusal({ replaced, blocked, expires }: Voucher, now: number): string | undefined {
-  if (replaced) return '44';
+export function stateRefusal(voucher: Voucher, now: number): string | undefined {
+  const { replaced, canceled, blocked, expires } = voucher;
+  if (replaced || canceled) return '44';
   if (blocked) return '43';
   return expires <= now ? '54' : undefined;
 }
@@ -188,6 +190,7 @@ export class ModelState {
         expires,
         blocked: false,
         replaced: null,
+        canceled: false,
         wrong: 0,
         lockedUntil: 0,
       };
@@ -218,9 +221,9 @@ export class ModelState {
       batch.unseen = false;
     }
     const shown = all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
-    const visible = Object.keys(this.vouchers).filter(
-      (serial) => this.vouchers[serial]?.batch === batch.id && !this.vouchers[serial]?.replaced,
-    );
+    const visible = Object.entries(this.vouchers)
+      .filter(([, voucher]) => voucher.batch === batch.id && !voucher.replaced && !voucher.canceled)
+      .map(([serial]) => serial);
     return (
       data.transactionId === batch.id &&
       data.reference === batch.reference &&

@@ -1,6 +1,7 @@
 import type { Answer, Asks, Call, Named } from './model.calls.ts';
 import { sameEntry } from './model.compare.ts';
 import { refusedAtOnce } from './model.forms.ts';
+import { type Movement, moveMoney } from './model.movements.ts';
 import {
   type Batch,
   type Entry,
@@ -204,13 +205,15 @@ export class Model extends ModelState {
     const original = this.find(call.merchant, 'redeem', call.reference);
     if (!original) return '60';
     const voucher = this.vouchers[original.serial] as Voucher;
+    const last = this.#lastOf(original.serial);
+    if (this.vouchers[last]?.canceled) return '44';
     const refusal = stateRefusal(voucher, now);
     if (refusal && minor > original.minor) return refusal;
     // The refusal shows the first update.
     if (this.reversalOf(original)) return this.showsUpdate(original, call.reference, answer) && '58';
     if (minor > voucher.balance + original.minor) return '51';
     if (answer.code !== '00') return false;
-    this.#giveBack(original.serial, original.minor - minor);
+    this.#giveBack(last, original.minor - minor, last !== original.serial);
     const { merchant, serial } = original;
     const named = (prefix: string) => (original.reference === null ? null : prefix + original.reference);
     const common = { operation: null, merchant, serial, original: original.id } as const;
@@ -225,15 +228,16 @@ export class Model extends ModelState {
     return this.showsUpdate(original, call.reference, answer);
   }
 
-  /**
-   * Gives money back to a voucher or, if it was replaced, to the last voucher of the chain.
-   */
-  #giveBack(first: string, minor: number): void {
-    let serial = first;
-    while (this.vouchers[serial]?.replaced) serial = this.vouchers[serial]?.replaced as string;
+  /** Returns the last voucher of a chain of replacements. */
+  #lastOf(serial: string): string {
+    const { replaced } = this.vouchers[serial] as Voucher;
+    return replaced === null ? serial : this.#lastOf(replaced);
+  }
+
+  #giveBack(serial: string, minor: number, hasReplaced: boolean): void {
     const voucher = this.vouchers[serial] as Voucher;
     voucher.balance += minor;
-    if (serial === first) return;
+    if (!hasReplaced) return;
     voucher.value = (voucher.value ?? 0) + minor;
     this.takeOver(serial, minor);
   }
@@ -260,13 +264,19 @@ export class Model extends ModelState {
   }
 
   #operate(
-    call: Extract<Call, { do: 'block' | 'unblock' | 'unlock' | 'replace' | 'extend' }>,
+    call: Movement | Extract<Call, { do: 'block' | 'unblock' | 'unlock' | 'replace' | 'extend' }>,
     answer: Answer,
     now: number,
   ) {
     const voucher = call.serial === undefined ? undefined : this.vouchers[call.serial];
     if (!voucher) return '14';
-    if (voucher.replaced) return '44';
+    if (voucher.replaced || voucher.canceled) return '44';
+    if (call.do === 'adjust' || call.do === 'cashOut' || call.do === 'cancelVoucher') {
+      const { balance, issuer } = voucher;
+      const outcome = moveMoney(voucher, call, now);
+      if (voucher.canceled) this.floats[issuer] = this.float(issuer) + balance;
+      return outcome;
+    }
     if (call.do === 'extend') {
       if (call.until <= now || call.until <= voucher.expires) return '17';
       voucher.expires = call.until;

@@ -78,7 +78,6 @@ export async function cashOut(operator: Operator, wanted: CashOut): Promise<Book
     const kind = merchantId === null ? 'FUNDING' : 'SETTLEMENT';
     const account = await getAccount(tx, merchantId ?? 0, voucher.currency, kind);
     const amountMinor = wanted.amountMinor ?? voucher.balance_minor;
-    if (amountMinor === 0n) throw new Refusal('42');
     const movement = { kind: 'CASH_OUT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
     await postVoucher(tx, { ...movement, reference, now });
     const { before, after } = balances(voucher, -amountMinor);
@@ -100,7 +99,6 @@ export async function escheatVoucher(
   return bookOnce(operator, claim, async ({ tx, id, now }) => {
     const voucher = await lock(tx, bucket, serialNumber);
     const amountMinor = voucher.balance_minor;
-    if (amountMinor === 0n) throw new Refusal('42');
     const account = await getAccount(tx, 0, voucher.currency, 'FUNDING');
     const movement = { kind: 'ESCHEAT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
     await postVoucher(tx, { ...movement, reference, now });
