@@ -217,8 +217,8 @@ create table vouchers (
   pin_locked_until timestamptz, -- 'infinity': until the operator unlocks it
   replaced_by bigint,
   closed voucher_closure,
-  wrong_pins smallint not null default 0 constraint vouchers_wrong_pins_bounds check (wrong_pins between 0
-    and 15),
+  wrong_pins smallint not null default 0
+    constraint vouchers_wrong_pins_bounds check (wrong_pins between 0 and 15),
   constraint vouchers_serial_above_accounts check (serial_number > 10000000000),
   constraint vouchers_active_has_value check ((activated_at is null) = (value_minor is null)),
   constraint vouchers_closed_holds_nothing check (closed is null or balance_minor = 0)
@@ -273,8 +273,8 @@ create table batch_exports (
   batch_id integer not null,
   serial_number bigint, -- the only voucher that was exported; null: the whole batch
   format text not null constraint batch_exports_format check (format in ('csv', 'pdf')),
-  exported_by text not null constraint batch_exports_by_length check (char_length(exported_by) between 1
-    and 200),
+  exported_by text not null
+    constraint batch_exports_by_length check (char_length(exported_by) between 1 and 200),
   reason text constraint batch_exports_reason_length check (char_length(reason) between 1 and 500),
   vouchers integer not null, -- the number of vouchers to export when it started
   begun_at timestamptz not null

@@ -36,8 +36,8 @@ begin
         upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
         -- Rows of this month are already in the default partition: they stay there, and later ones join them.
         execute format('select exists (select from %I where %I >= $1 and %I < $2)', parent || '_default',
-          case parent when 'journal' then 'id' else 'event_id' end, case parent when 'journal' then 'id'
-            else 'event_id' end)
+          case parent when 'journal' then 'id' else 'event_id' end,
+          case parent when 'journal' then 'id' else 'event_id' end)
           into is_taken using lower_id, upper_id;
         if not is_taken then
           execute format('create table %I partition of %I for values from (%L) to (%L)',

@@ -22,11 +22,18 @@ create function decline_after_pin(
   closed boolean, blocked boolean, expired boolean, not_active boolean default false,
   already_active boolean default false, other_issuer boolean default false, spent boolean default false,
   updated boolean default false, insufficient boolean default false
-) returns text language sql immutable parallel safe as $$
+) returns text
+language sql immutable parallel safe as $$
   select case
-    when closed then '44' when blocked then '43' when expired then '54'
-    when not_active then '40' when already_active then '41' when other_issuer then '47'
-    when spent then '42' when updated then '58' when insufficient then '51'
+    when closed then '44'
+    when blocked then '43'
+    when expired then '54'
+    when not_active then '40'
+    when already_active then '41'
+    when other_issuer then '47'
+    when spent then '42'
+    when updated then '58'
+    when insufficient then '51'
   end
 $$;
 

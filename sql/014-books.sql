@@ -166,9 +166,8 @@ create table book_breakage_rates (
   set_at timestamptz not null
 );
 
-grant select on books, book_days, book_slices, book_seals, book_movements, book_balances,
-  book_cohorts, book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates
-  to scrip_service;
+grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
+  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
 grant update on books to scrip_service;
 grant insert on book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
   book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;

@@ -15,10 +15,12 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
     select sealed_until from books
   )
   select (
-    coalesce((select sum(b.balance_minor) from account a, closed c, book_balances b
+    coalesce((
+      select sum(b.balance_minor) from account a, closed c, book_balances b
       where b.day = c.day and b.account_kind = a.kind and b.currency = a.currency
         and b.merchant_id = a.merchant_id), 0)
-    + coalesce((select sum(case when s.credit_kind = a.kind then s.amount_minor else -s.amount_minor end)
+    + coalesce((
+      select sum(case when s.credit_kind = a.kind then s.amount_minor else -s.amount_minor end)
       from account a, book_slices s
       where s.currency = a.currency and a.kind in (s.credit_kind, s.debit_kind)
         and a.merchant_id in (0, s.merchant_id)
@@ -94,8 +96,8 @@ begin
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     original_id, reference, occurred_at)
-  values (at_bucket, case when is_closing then id_at(p_id, p_now) else p_id end,
-    p_kind, p_debit, p_credit, p_amount, d.currency, p_merchant, p_original, p_reference, p_now);
+  values (at_bucket, case when is_closing then id_at(p_id, p_now) else p_id end, p_kind, p_debit, p_credit,
+    p_amount, d.currency, p_merchant, p_original, p_reference, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
   return 'ok';
 end $$;
@@ -118,8 +120,11 @@ begin
   select * into b from batches where id = v.batch_id and status = 'COMPLETED';
   if b.id is null then return '14'; end if;
   select * into strict a from accounts where id = p_account;
-  if is_movement(p_kind::text, case when p_to_voucher then a.kind::text else 'VOUCHER' end,
-    case when p_to_voucher then 'VOUCHER' else a.kind::text end) is not true or a.currency <> b.currency
+  if is_movement(
+      p_kind::text,
+      case when p_to_voucher then a.kind::text else 'VOUCHER' end,
+      case when p_to_voucher then 'VOUCHER' else a.kind::text end) is not true
+    or a.currency <> b.currency
   then
     raise exception 'no % goes between a voucher in % and % in %', p_kind, b.currency, a.kind, a.currency;
   end if;
@@ -137,7 +142,8 @@ begin
       not exists (select from journal j where j.bucket = p_bucket and j.id = p_original and j.kind = 'EXPIRY'
         and j.serial_number = p_serial and j.credit_account = p_account and j.amount_minor = p_amount)
       or exists (select from journal j where j.bucket = p_bucket and j.serial_number = p_serial
-        and j.kind = 'REINSTATEMENT' and j.original_id = p_original)) then '94'
+        and j.kind = 'REINSTATEMENT' and j.original_id = p_original)
+    ) then '94'
   end;
   if outcome is not null then return outcome; end if;
   if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then
@@ -154,10 +160,11 @@ begin
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, original_id, reference, occurred_at)
   values (p_bucket, p_id, p_kind, case when p_to_voucher then p_account else p_serial end,
-    case when p_to_voucher then p_serial else p_account end, p_amount, b.currency,
-    nullif(a.merchant_id, 0), p_serial, p_original, p_reference, p_now);
+    case when p_to_voucher then p_serial else p_account end, p_amount, b.currency, nullif(a.merchant_id, 0),
+    p_serial, p_original, p_reference, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
-  update vouchers set balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end,
+  update vouchers set
+    balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end,
     closed = case when p_kind = 'CANCELLATION' then 'CANCELED' else closed end
   where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
@@ -214,11 +221,14 @@ begin
 
   select array_agg(v.balance_minor order by u.ord), array_agg(a.id order by u.ord),
     array_agg(nullif(a.merchant_id, 0) order by u.ord), array_agg(b.currency order by u.ord),
-    array_agg(case when v.expires_at >= horizon and not exists (
-      select from journal j where j.bucket = p_bucket and j.serial_number = v.serial_number
-        and j.occurred_at > v.expires_at
-        and j.id >= id_floor(v.expires_at - interval '1 hour')
-    ) then v.expires_at else p_now end order by u.ord)
+    array_agg(case
+      when v.expires_at >= horizon and not exists (
+        select from journal j
+        where j.bucket = p_bucket and j.serial_number = v.serial_number and j.occurred_at > v.expires_at
+          and j.id >= id_floor(v.expires_at - interval '1 hour')
+      ) then v.expires_at
+      else p_now
+    end order by u.ord)
   into amounts, targets, owners, currencies, stamps
   from unnest(due) with ordinality as u (serial_number, ord)
   join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
@@ -226,7 +236,10 @@ begin
   left join accounts a on a.currency = b.currency
     and a.merchant_id = case b.expiry_policy when 'issuer' then b.merchant_id else 0 end
     and a.kind = case b.expiry_policy
-      when 'issuer' then 'FLOAT'::account_kind when 'operator' then 'BREAKAGE' else 'UNCLAIMED' end;
+      when 'issuer' then 'FLOAT'::account_kind
+      when 'operator' then 'BREAKAGE'
+      else 'UNCLAIMED'
+    end;
   if array_position(targets, null) is not null then
     raise exception 'there is no account for what expires';
   end if;

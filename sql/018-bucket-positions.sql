@@ -12,8 +12,8 @@ grant select on bucket_positions to scrip_service;
 
 create or replace function bucket_of(merchant_id integer) returns integer
 language sql stable security definer set search_path = scrip, pg_temp as $$
-  select p.bucket from bucket_positions p where p.position = merchant_id % (select count(*)
-    from bucket_positions)
+  select p.bucket from bucket_positions p
+  where p.position = merchant_id % (select count(*) from bucket_positions)
 $$;
 
 -- Returns the given keys of codes that exist already. It runs with the rights of the owner: the calling

@@ -37,8 +37,8 @@ create table operator_jobs (
   operation text not null,
   input text not null, -- JSON; never a code, a PIN or a secret
   actor text not null, -- JSON, as in the entries of the audit
-  state text not null default 'WAITING' constraint operator_jobs_state
-    check (state in ('WAITING', 'RUNNING', 'COMPLETED', 'CANCELED', 'FAILED')),
+  state text not null default 'WAITING'
+    constraint operator_jobs_state check (state in ('WAITING', 'RUNNING', 'COMPLETED', 'CANCELED', 'FAILED')),
   total integer not null,
   done integer not null default 0,
   failed integer not null default 0,
@@ -88,8 +88,8 @@ create table merchant_names (
 );
 grant select, insert on merchant_names to scrip_service;
 
-grant select, insert, update on operator_tokens, operator_requests, operator_jobs,
-  operator_job_rows to scrip_service;
+grant select, insert, update on operator_tokens, operator_requests, operator_jobs, operator_job_rows
+  to scrip_service;
 grant delete on operator_requests to scrip_service;
 
 -- Returns the data of a voucher that operators see. It runs with the rights of the owner: the calling
@@ -123,13 +123,13 @@ begin
   return query
     select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.reference, j.debit_account = p_serial
     from journal j
-    where j.bucket = p_bucket and j.serial_number = p_serial order by j.id desc limit p_most;
+    where j.bucket = p_bucket and j.serial_number = p_serial
+    order by j.id desc limit p_most;
 end $$;
 
 create function show_transaction(p_id uuid) returns table (
-  id uuid, kind entry_kind, amount_minor bigint, currency text, occurred_at timestamptz,
-  merchant_id integer, reference text, serial_number bigint, sealed bytea, original_id uuid,
-  canceled boolean
+  id uuid, kind entry_kind, amount_minor bigint, currency text, occurred_at timestamptz, merchant_id integer,
+  reference text, serial_number bigint, sealed bytea, original_id uuid, canceled boolean
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
 begin

@@ -9,9 +9,12 @@ create table users (
     constraint users_email_lower check (email = lower(email) and char_length(email) between 3 and 254),
   name text not null constraint users_name_length check (char_length(name) between 1 and 100),
   merchant_id integer constraint users_merchant references merchants (id), -- null: a user of the operator
-  roles text[] not null constraint users_roles check (cardinality(roles) > 0 and roles <@ case
-    when merchant_id is null then array['owner', 'finance', 'support', 'operations', 'developer', 'auditor']
-    else array['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'] end),
+  roles text[] not null
+    constraint users_roles check (cardinality(roles) > 0 and roles <@ case
+      when merchant_id is null
+        then array['owner', 'finance', 'support', 'operations', 'developer', 'auditor']
+      else array['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer']
+    end),
   password_hash text, -- null: no password is set
   totp_secret bytea, -- encrypted; null: there is no authenticator app, not even one offered by an invitation
   totp_step bigint, -- the newest accepted step; each step is accepted once
@@ -26,8 +29,8 @@ create table users (
   handed_to integer constraint users_handed_to references users (id),
   confirmed_at timestamptz,
   confirmed_by integer constraint users_confirmed_by references users (id), -- null: the command line
-  constraint users_confirmed_by_another check (confirmed_by is null
-    or confirmed_by <> id and confirmed_by is distinct from handed_to),
+  constraint users_confirmed_by_another check (
+    confirmed_by is null or confirmed_by <> id and confirmed_by is distinct from handed_to),
   constraint users_oidc_once unique (oidc_issuer, oidc_subject)
 );
 create index users_by_merchant on users (merchant_id, id);
@@ -110,7 +113,8 @@ grant delete on invitations, recovery_codes, passkeys, sign_ins, sessions, sign_
 create function count_sign_in(
   asked_subject bytea, asked_at timestamptz, most integer, period interval, first_lock interval,
   longest_lock interval
-) returns timestamptz language plpgsql set search_path = scrip, pg_temp as $$
+) returns timestamptz
+language plpgsql set search_path = scrip, pg_temp as $$
 declare
   found_row sign_in_attempts;
 begin
@@ -134,8 +138,10 @@ begin
       asked_at + least(first_lock * power(2, least(found_row.locks, 20)), longest_lock);
     found_row.locks := found_row.locks + 1;
   end if;
-  update sign_in_attempts a
-  set failures = found_row.failures, since = found_row.since, locks = found_row.locks,
+  update sign_in_attempts a set
+    failures = found_row.failures,
+    since = found_row.since,
+    locks = found_row.locks,
     locked_until = found_row.locked_until
   where a.subject = asked_subject;
   return case when found_row.failures > most then found_row.locked_until end;

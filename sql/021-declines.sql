@@ -9,8 +9,8 @@ create table declines (
   serial_number bigint, -- null: the code is unknown
   merchant_id integer not null,
   key_id text not null,
-  operation text not null constraint declines_operation check (operation in ('activate', 'balance',
-    'redeem')),
+  operation text not null
+    constraint declines_operation check (operation in ('activate', 'balance', 'redeem')),
   code text not null, -- the refusal; for an opaque merchant, the hidden one
   amount_units bigint, -- in ten-thousandths of a major unit
   reference text,
@@ -66,7 +66,8 @@ begin
   delete from declines_default where id < id_floor(before);
   delete from decline_counts where day < (before at time zone 'UTC')::date;
   for month in
-    select substring(c.relname from '\d{4}_\d{2}$') from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    select substring(c.relname from '\d{4}_\d{2}$')
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'declines'::regclass and c.relname ~ '_\d{4}_\d{2}$' order by 1
   loop
     continue when to_date(month, 'YYYY_MM') + interval '1 month' > before at time zone 'UTC';

@@ -13,8 +13,8 @@ create table approvals (
   maker text not null, -- JSON, the principal as in the entries of the audit
   reason text,
   mode text not null constraint approvals_mode check (mode in ('two-people', 'delay')),
-  state text not null default 'PENDING' constraint approvals_state
-    check (state in ('PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN')),
+  state text not null default 'PENDING'
+    constraint approvals_state check (state in ('PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN')),
   created_at timestamptz not null,
   not_before timestamptz not null, -- the maker cannot approve it before this time
   expires_at timestamptz not null,
@@ -28,7 +28,9 @@ create table approvals (
   -- Even if the service is wrong, nobody approves their own proposal. A person who is alone has to wait
   -- instead.
   constraint approvals_two_people check (
-    state <> 'APPROVED' or is_break_glass or checker_id is not null
+    state <> 'APPROVED'
+    or is_break_glass
+    or checker_id is not null
       and (checker_id is distinct from maker_id and not is_same_person
         or mode = 'delay' and decided_at >= not_before)
   ),

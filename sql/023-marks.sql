@@ -34,9 +34,11 @@ declare
 begin
   perform from books for update;
   select array_agg(t.node), array_agg(t.newest), array_agg(t.oldest), min(t.asked_at)
-  into nodes, newest, oldest, asked_at from node_transactions() t;
+  into nodes, newest, oldest, asked_at
+  from node_transactions() t;
   if not exists (
-    select from unnest(nodes, oldest) as u (node, oldest) left join book_marks m on m.node = u.node
+    select from unnest(nodes, oldest) as u (node, oldest)
+    left join book_marks m on m.node = u.node
     where m.mark >= u.oldest
   ) then
     update books b set passed_at = b.marked_before, marked_before = b.marked_at, marked_at = asked_at;

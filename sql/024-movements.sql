@@ -7,9 +7,10 @@
 -- primary key. `digest` proves a row. This is a view because Citus rejects functions that return rows of the
 -- journal.
 create view book_rows as
-select p.*, sha256(convert_to(concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|',
-  p.amount_minor, '|', p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|',
-  p.serial_number, '|', p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference), 'UTF8'))
+select p.*,
+  sha256(convert_to(concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|',
+    p.amount_minor, '|', p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|',
+    p.serial_number, '|', p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference), 'UTF8'))
     as digest
 from (
   select j.id as place, j.occurred_at as booked_at,
@@ -21,10 +22,13 @@ from (
 ) p;
 
 -- Returns their sums, with the columns of `book_slices`.
-create function slice_movements(p_from timestamptz, p_to timestamptz) returns table (
+create function slice_movements(
+  p_from timestamptz, p_to timestamptz
+) returns table (
   slice_at timestamptz, currency text, kind entry_kind, debit_kind text, credit_kind text,
   merchant_id integer, issuer_id integer, product_id integer, rows bigint, amount_minor bigint
-) language sql stable as $$
+)
+language sql stable as $$
   select r.slice_at, r.currency, r.kind, k.debit, k.credit, coalesce(r.merchant_id, 0),
     coalesce(b.merchant_id, 0), coalesce(b.product_id, 0), count(*), sum(r.amount_minor)::bigint
   from book_rows r
@@ -33,10 +37,17 @@ create function slice_movements(p_from timestamptz, p_to timestamptz) returns ta
   left join vouchers v on r.batch_id is null and v.bucket = r.bucket and v.serial_number = r.serial_number
   left join batches b on b.id = coalesce(r.batch_id, v.batch_id)
   cross join lateral (
-    select coalesce(d.kind::text, case when r.debit_account > 10000000000 then 'VOUCHER'
-        when r.debit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as debit,
-      coalesce(c.kind::text, case when r.credit_account > 10000000000 then 'VOUCHER'
-        when r.credit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as credit
+    select
+      coalesce(d.kind::text, case
+        when r.debit_account > 10000000000 then 'VOUCHER'
+        when r.debit_account >= 5000000000 then 'RESERVE'
+        else 'UNKNOWN'
+      end) as debit,
+      coalesce(c.kind::text, case
+        when r.credit_account > 10000000000 then 'VOUCHER'
+        when r.credit_account >= 5000000000 then 'RESERVE'
+        else 'UNKNOWN'
+      end) as credit
   ) k
   where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
     and r.booked_at >= p_from and r.booked_at < p_to
@@ -44,9 +55,12 @@ create function slice_movements(p_from timestamptz, p_to timestamptz) returns ta
 $$;
 
 -- Returns the reversals of an interval whose redemptions were earlier.
-create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns table (
+create function earlier_reversals(
+  p_from timestamptz, p_to timestamptz
+) returns table (
   original_day date, currency text, merchant_id integer, product_id integer, rows bigint, amount_minor bigint
-) language sql stable as $$
+)
+language sql stable as $$
   select (select d.day from book_days d where d.starts_at <= s.original_at order by d.starts_at desc limit 1),
     s.currency, s.merchant_id, s.product_id, sum(s.rows)::bigint, sum(s.amount_minor)::bigint
   from (
@@ -57,8 +71,8 @@ create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns 
     join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
     join batches b on b.id = v.batch_id
     where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
-      and r.booked_at >= p_from and r.booked_at < p_to
-      and r.kind = 'REDEMPTION_REVERSAL' and o.occurred_at < p_from
+      and r.booked_at >= p_from and r.booked_at < p_to and r.kind = 'REDEMPTION_REVERSAL'
+      and o.occurred_at < p_from
     group by 1, 2, 3, 4
   ) s
   group by 1, 2, 3, 4
@@ -66,10 +80,13 @@ $$;
 
 -- Returns the movements of any interval: of the closed days in it, of the sealed slices outside those days,
 -- and of the rows since.
-create function movements(p_from timestamptz, p_to timestamptz) returns table (
+create function movements(
+  p_from timestamptz, p_to timestamptz
+) returns table (
   currency text, kind entry_kind, debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
   product_id integer, rows bigint, amount_minor bigint
-) language sql stable as $$
+)
+language sql stable as $$
   with closed as (
     select min(c.starts_at) as starts_at, max(c.ends_at) as ends_at from book_closings c
     where c.starts_at >= p_from and c.ends_at <= p_to
@@ -99,24 +116,31 @@ $$;
 
 -- Returns the effect of a movement on the balances: each account kind with the merchant, or the issuer and
 -- product, by which its balances are kept.
-create function effects(debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
-  product_id integer, amount_minor bigint
+create function effects(
+  debit_kind text, credit_kind text, merchant_id integer, issuer_id integer, product_id integer,
+  amount_minor bigint
 ) returns table (
   account_kind text, owner_id integer, by_issuer integer, by_product integer, debit_minor bigint,
   credit_minor bigint
-) language sql immutable parallel safe as $$
-  select s.kind, case when s.kind in ('FLOAT', 'SETTLEMENT') then merchant_id else 0 end,
+)
+language sql immutable parallel safe as $$
+  select s.kind,
+    case when s.kind in ('FLOAT', 'SETTLEMENT') then merchant_id else 0 end,
     case when s.kind in ('VOUCHER', 'RESERVE') then issuer_id else 0 end,
-    case when s.kind in ('VOUCHER', 'RESERVE') then product_id else 0 end, s.debit, s.credit
+    case when s.kind in ('VOUCHER', 'RESERVE') then product_id else 0 end,
+    s.debit, s.credit
   from (values (debit_kind, amount_minor, 0::bigint), (credit_kind, 0::bigint, amount_minor))
     as s (kind, debit, credit)
 $$;
 
 -- Returns the balances at a time: those of the last day closed by then, and the movements since.
-create function balances_at(p_at timestamptz) returns table (
+create function balances_at(
+  p_at timestamptz
+) returns table (
   currency text, account_kind text, merchant_id integer, issuer_id integer, product_id integer,
   balance_minor bigint
-) language sql stable as $$
+)
+language sql stable as $$
   with base as (
     select c.day, c.ends_at from book_closings c where c.ends_at <= p_at order by c.day desc limit 1
   ), parts as (

@@ -25,16 +25,17 @@ insert into scrip.bucket_positions (position, bucket)
 select s.shard, min(s.bucket)
 from (
   select k as bucket, ((hashint4(k)::bigint + 2147483648) / (4294967296 / n.count))::integer as shard
-  from (select current_setting('scrip.bucket_count')::integer as count) n cross
-    join generate_series(1, 100 * n.count) k
+  from (select current_setting('scrip.bucket_count')::integer as count) n
+  cross join generate_series(1, 100 * n.count) k
 ) s
 where s.shard < current_setting('scrip.bucket_count')::integer
 group by s.shard;
 insert into scrip.buckets (bucket, position) select bucket, position from scrip.bucket_positions;
 
 -- Returns the slot of a reference, like slotOfReference in src/db/buckets.ts.
-create function scrip.slot_of_reference(merchant_id integer, operation scrip.operation,
-  reference text) returns integer
+create function scrip.slot_of_reference(
+  merchant_id integer, operation scrip.operation, reference text
+) returns integer
 language sql immutable parallel safe as $$
   select get_byte(sha256(convert_to(merchant_id || ' ' || operation || ' ' || reference, 'UTF8')), 0) % 64
 $$;
@@ -57,18 +58,21 @@ alter table scrip.webhook_attempts drop constraint webhook_attempts_pkey;
 -- cost a minute per million.
 create temporary table bucket_of_slot on commit drop as
 select s.slot, scrip.bucket_at(s.slot) as bucket from generate_series(0, 63) as s (slot);
-update scrip.vouchers v set bucket = b.bucket from bucket_of_slot b where b.slot = v.serial_number % 64;
-update scrip.journal j set bucket = b.bucket from bucket_of_slot b where j.serial_number is not null
-  and b.slot = j.serial_number % 64;
+update scrip.vouchers v set bucket = b.bucket
+from bucket_of_slot b where b.slot = v.serial_number % 64;
+update scrip.journal j set bucket = b.bucket
+from bucket_of_slot b where j.serial_number is not null and b.slot = j.serial_number % 64;
 update scrip.journal j set bucket = scrip.bucket_at(coalesce(j.merchant_id, 0)) where j.serial_number is null;
 update scrip.claims c set bucket = b.bucket
 from bucket_of_slot b where b.slot = scrip.slot_of_reference(c.merchant_id, c.operation, c.reference);
-update scrip.redemption_updates u set bucket = j.bucket from scrip.journal j where j.id = u.original_id;
-update scrip.webhook_deliveries d set bucket = scrip.bucket_at(e.merchant_id) from scrip.webhook_endpoints e
-  where e.id = d.endpoint_id;
-update scrip.webhook_deliveries d set bucket = j.bucket from scrip.journal j where j.id = d.subject_id;
-update scrip.voucher_expiries e set bucket = b.bucket from bucket_of_slot b
-  where b.slot = e.serial_number % 64;
+update scrip.redemption_updates u set bucket = j.bucket
+from scrip.journal j where j.id = u.original_id;
+update scrip.webhook_deliveries d set bucket = scrip.bucket_at(e.merchant_id)
+from scrip.webhook_endpoints e where e.id = d.endpoint_id;
+update scrip.webhook_deliveries d set bucket = j.bucket
+from scrip.journal j where j.id = d.subject_id;
+update scrip.voucher_expiries e set bucket = b.bucket
+from bucket_of_slot b where b.slot = e.serial_number % 64;
 update scrip.webhook_attempts a set bucket = d.bucket
 from scrip.webhook_deliveries d where d.endpoint_id = a.endpoint_id and d.event_id = a.event_id;
 -- Finished rotations of the key ring are recorded for each bucket.
@@ -82,21 +86,23 @@ declare
   name text;
 begin
   foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates',
-    'voucher_expiries', 'webhook_deliveries', 'webhook_attempts'] loop
+    'voucher_expiries', 'webhook_deliveries', 'webhook_attempts']
+  loop
     execute format('alter table scrip.%I alter bucket drop default, add constraint %I check (bucket > 0)',
       name, name || '_bucket_positive');
   end loop;
 end $$;
-alter table scrip.vouchers add constraint vouchers_pkey primary key (serial_number, bucket),
+alter table scrip.vouchers
+  add constraint vouchers_pkey primary key (serial_number, bucket),
   add constraint vouchers_code_unique unique (code_key, bucket);
 alter table scrip.journal add constraint journal_pkey primary key (id, bucket);
 alter table scrip.claims add constraint claims_pkey primary key (merchant_id, operation, reference, bucket);
 alter table scrip.voids add constraint voids_pkey primary key (id, bucket);
 alter table scrip.redemption_updates add constraint redemption_updates_pkey primary key (original_id, bucket);
-alter table scrip.webhook_deliveries add constraint webhook_deliveries_pkey primary key (endpoint_id,
-  event_id, bucket);
-alter table scrip.webhook_attempts add constraint webhook_attempts_pkey primary key (endpoint_id, event_id,
-  number, bucket);
+alter table scrip.webhook_deliveries
+  add constraint webhook_deliveries_pkey primary key (endpoint_id, event_id, bucket);
+alter table scrip.webhook_attempts
+  add constraint webhook_attempts_pkey primary key (endpoint_id, event_id, number, bucket);
 
 -- Tables that every shard reads are on every worker. All others stay on the coordinator. Foreign keys between
 -- the two groups are dropped; rows of the referenced tables are never deleted.
@@ -107,16 +113,16 @@ alter table scrip.webhook_endpoints drop constraint webhook_endpoints_merchant;
 select create_reference_table(('scrip.' || t)::regclass)
 from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints', 'book_late_rows'])
   with ordinality as u (t, n)
-  order by n;
+order by n;
 -- create_reference_table sets the sequences of identity columns back to 1.
 select setval(pg_get_serial_sequence('scrip.products', 'id'), coalesce(max(id), 0) + 1, false)
-  from scrip.products;
+from scrip.products;
 select setval(pg_get_serial_sequence('scrip.accounts', 'id'), coalesce(max(id), 0) + 1, false)
-  from scrip.accounts;
+from scrip.accounts;
 select setval(pg_get_serial_sequence('scrip.batches', 'id'), coalesce(max(id), 0) + 1, false)
-  from scrip.batches;
+from scrip.batches;
 select setval(pg_get_serial_sequence('scrip.webhook_endpoints', 'id'), coalesce(max(id), 0) + 1, false)
-  from scrip.webhook_endpoints;
+from scrip.webhook_endpoints;
 
 select create_distributed_table('scrip.buckets', 'bucket');
 select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_with => 'scrip.buckets')
@@ -145,8 +151,8 @@ begin
     if f.is_rule then
       perform create_distributed_function(f.signature::regprocedure);
     else
-      perform create_distributed_function(f.signature::regprocedure, 'p_bucket',
-        colocate_with => 'scrip.buckets');
+      perform create_distributed_function(
+        f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
       -- The workers have received the grants, but not the revokes.
       execute format('revoke execute on function %s from public', f.signature);
     end if;

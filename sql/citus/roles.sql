@@ -8,16 +8,20 @@ do $$
 declare
   node record;
 begin
-  for node in select n.nodename, n.nodeport, r.* from run_command_on_all_nodes($run$
-    do $body$ begin
-      perform set_config('citus.enable_ddl_propagation', 'off', true);
-      if not exists (select from pg_roles where rolname = 'scrip_service')
-        then create role scrip_service; end if;
-      alter role scrip_service login;
-      execute format('alter database %I set search_path = scrip, public', current_database());
-    end $body$
-  $run$) r join pg_dist_node n using (nodeid) loop
-    if not node.success then raise exception 'the roles at %:%: %', node.nodename, node.nodeport,
-      node.result; end if;
+  for node in
+    select n.nodename, n.nodeport, r.* from run_command_on_all_nodes($run$
+      do $body$ begin
+        perform set_config('citus.enable_ddl_propagation', 'off', true);
+        if not exists (select from pg_roles where rolname = 'scrip_service') then
+          create role scrip_service;
+        end if;
+        alter role scrip_service login;
+        execute format('alter database %I set search_path = scrip, public', current_database());
+      end $body$
+    $run$) r join pg_dist_node n using (nodeid)
+  loop
+    if not node.success then
+      raise exception 'the roles at %:%: %', node.nodename, node.nodeport, node.result;
+    end if;
   end loop;
 end $$;
