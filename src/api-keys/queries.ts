@@ -20,8 +20,7 @@ export function insertKey(
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
   calls_burst, created_at)
 values (${keyId}, ${merchantId}, ${secretHash}, ${terms.scopes}::text[], ${terms.networks}::text[],
-  ${terms.expiresAt},
-  ${terms.perSecond}, ${terms.burst}, ${now})`;
+  ${terms.expiresAt}, ${terms.perSecond}, ${terms.burst}, ${now})`;
 }
 
 export function revokeKeyRow(keyId: string, merchantId: number | null, now: Date): Sql {
@@ -39,8 +38,8 @@ from api_keys where id = ${keyId} for update`;
 /** Ends the old key of a rotation after the overlap, or earlier if it would have expired anyway. */
 export function expireRotated(keyId: string, rotatedTo: string, until: Date): Sql {
   return sql`
-update api_keys set rotated_to = ${rotatedTo}, expires_at = least(coalesce(expires_at, 'infinity'),
-  ${until}::timestamptz)
+update api_keys set
+  rotated_to = ${rotatedTo}, expires_at = least(coalesce(expires_at, 'infinity'), ${until}::timestamptz)
 where id = ${keyId} returning expires_at`;
 }
 
@@ -53,8 +52,7 @@ export function listKeyRows(merchantId: number | null, keyId: string | null, day
   return sql`
 select k.id, k.merchant_id, k.created_at, k.revoked_at, k.expires_at, k.scopes, k.networks, k.rotated_to,
   k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses,
-    d.blocked_at,
-  l.last_call_at
+  d.blocked_at, l.last_call_at
 from api_keys k
 left join api_key_days d on d.key_id = k.id and d.day = ${day}::date
 left join lateral (

@@ -16,19 +16,17 @@ export function findSealedHead(): Sql {
 
 export function setSealedHead(sealed: Buffer): Sql {
   return sql`
-    insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update
-    set sealed = excluded.sealed`;
+    insert into audit_head (sealed) values (${sealed})
+    on conflict (only_row) do update set sealed = excluded.sealed`;
 }
 
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
 insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
-  reason, before, after,
-  previous_hash, hash)
+  reason, before, after, previous_hash, hash)
 values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
-  ${link.origin}, ${link.requestId},
-  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash},
-    ${hash})`;
+  ${link.origin}, ${link.requestId}, ${link.action}, ${link.subject}, ${link.reason}, ${link.before},
+  ${link.after}, ${link.previousHash}, ${hash})`;
 }
 
 /**
@@ -37,8 +35,8 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
-  actor_kind, actor_id,
-  actor, origin, request_id, action, subject, reason, before, after, previous_hash, hash
+  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, previous_hash,
+  hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }
 
@@ -70,7 +68,7 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
     (value) => `occurred_at < ${value}::timestamptz and sequence <= coalesce((
       select max(e.sequence) from (
         select n.sequence from audit n where n.occurred_at < ${value}::timestamptz
-          order by n.occurred_at desc, n.sequence desc limit 100
+        order by n.occurred_at desc, n.sequence desc limit 100
       ) e), 0)`,
     filter.until,
   );
@@ -78,7 +76,7 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
     (value) => `occurred_at >= ${value}::timestamptz and sequence >= coalesce((
       select min(e.sequence) from (
         select n.sequence from audit n where n.occurred_at >= ${value}::timestamptz
-          order by n.occurred_at, n.sequence limit 100
+        order by n.occurred_at, n.sequence limit 100
       ) e), 9223372036854775807)`,
     filter.from,
   );
@@ -96,5 +94,6 @@ export function listBreakGlass(since: Date, count: number): Sql {
   return sql`
 select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason,
   before, after, hash
-from audit where actor_kind = 'break-glass' and occurred_at >= ${since} order by sequence desc limit ${count}`;
+from audit where actor_kind = 'break-glass' and occurred_at >= ${since}
+order by sequence desc limit ${count}`;
 }

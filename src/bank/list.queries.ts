@@ -51,8 +51,9 @@ export function itemsOf<Row extends { readonly id: unknown }>(rows: readonly Sca
 /** A page of `scanned`. Parameters: $1 whether only open rows are returned, $2 the limit. */
 const PAGE = `
 select s.scanned_to, f.* from (
-  select case when count(*) = ${SCAN_MAX} then (select o.id::text from scanned o order by o.id limit 1) end
-    as scanned_to
+  select
+    case when count(*) = ${SCAN_MAX} then (select o.id::text from scanned o order by o.id limit 1) end
+      as scanned_to
   from scanned
 ) s
 left join lateral (
@@ -80,9 +81,10 @@ with picked as materialized (
 ), scanned as materialized (
   ${entriesOf('picked')}
 )
-select p.*, c.decimals, coalesce((
-    select json_agg(json_build_object('transactionId', j.id, 'kind', j.kind, 'reference', j.reference)
-      order by j.id)
+select p.*, c.decimals,
+  coalesce((
+    select json_agg(
+      json_build_object('transactionId', j.id, 'kind', j.kind, 'reference', j.reference) order by j.id)
     from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = p.id
   ), '[]') as movements
 from (${PAGE}) p left join bank_accounts c on c.name = p.account

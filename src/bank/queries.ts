@@ -13,7 +13,7 @@ select name, currency, decimals, own_minor from bank_accounts order by currency,
 export function upsertBankAccount(name: string, currency: string, decimals: number, ownMinor: bigint): Sql {
   return sql`
 insert into bank_accounts (name, currency, decimals, own_minor)
-  values (${name}, ${currency}, ${decimals}, ${ownMinor})
+values (${name}, ${currency}, ${decimals}, ${ownMinor})
 on conflict (name) do update set own_minor = excluded.own_minor
   where bank_accounts.currency = excluded.currency
 returning name`;
@@ -38,8 +38,8 @@ export function findFile(digest: Buffer): Sql {
 /** Returns the references under which an account already has entries, out of a list. */
 export function listKnownReferences(account: string, references: readonly string[]): Sql {
   return sql`
-select entry_reference from bank_entries where account = ${account}
-  and entry_reference = any (${references}::text[])`;
+select entry_reference from bank_entries
+where account = ${account} and entry_reference = any (${references}::text[])`;
 }
 
 export function insertFile(file: {
@@ -56,7 +56,7 @@ export function insertFile(file: {
   return sql`
 insert into bank_files (digest, account, format, entries, closing_minor, closing_on, imported_by, imported_at)
 values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closingOn}::date, ${by}, ${now})
-  returning id`;
+returning id`;
 }
 
 /** Inserts entries. The arrays have the same order. */
@@ -87,8 +87,8 @@ export type EntryRow = {
 /** Returns the query of the entries of a source (a table or subquery), with their matched amounts. */
 export const entriesOf = (source: string) => `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
-  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id),
-    0)::bigint as matched_minor
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id), 0)::bigint
+    as matched_minor
 from ${source} e join bank_accounts a on a.name = e.account`;
 
 const ENTRIES = entriesOf('bank_entries');
@@ -97,8 +97,8 @@ const ENTRIES = entriesOf('bank_entries');
 export function listOpenEntries(): Sql {
   return {
     text: `
-      select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor order by e.booked_on, e.id
-      limit 20000`,
+      select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor
+      order by e.booked_on, e.id limit 20000`,
     values: [],
   };
 }
@@ -111,8 +111,11 @@ export function listEntries(ids: readonly number[]): Sql {
 export function listEntriesBetween(from: string, to: string): Sql {
   return {
     text: `
-select e.*, (select string_agg(j.kind::text || ' ' || coalesce(j.reference, j.id::text), ', ' order by j.id)
-  from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = e.id) as movements
+select e.*,
+  (
+    select string_agg(j.kind::text || ' ' || coalesce(j.reference, j.id::text), ', ' order by j.id)
+    from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = e.id
+  ) as movements
 from (${ENTRIES} where e.booked_on >= $1::date and e.booked_on < $2::date) e
 order by e.currency, e.booked_on, e.id limit 100000`,
     values: [from, to],
@@ -146,14 +149,15 @@ export const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PA
  * movement for each voucher.
  */
 export const movementsOf = (source: string) => `
-select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC',
-  'YYYY-MM-DD') as occurred_on, j.occurred_at,
-  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor,
-    j.reference, p.bank_reference,
-  case when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4,
-    '0') end as number,
-  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id),
-    0)::bigint as matched_minor
+select j.id, j.kind::text as kind, j.currency,
+  to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on, j.occurred_at,
+  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference,
+  p.bank_reference,
+  case
+    when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0')
+  end as number,
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint
+    as matched_minor
 from ${source} j
 join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
@@ -213,17 +217,18 @@ with stated as (
 ), bank as (
   select s.currency, sum(s.own_minor)::bigint as own_minor, bool_and(s.closing_on is not null) as is_stated,
     sum(case when s.closing_on is null then s.own_minor else s.closing_minor end
-      + coalesce((select sum(e.amount_minor) from bank_entries e
+      + coalesce((
+        select sum(e.amount_minor) from bank_entries e
         where e.account = s.name and e.booked_on < ${before}::date
-          and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint
-      as closing_minor
+          and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint as closing_minor
   from stated s group by s.currency
 ), entries as (
-  select a.currency, sum(e.amount_minor - coalesce((select sum(m.amount_minor) from bank_matches m
-    join journal j on j.id = m.movement_id
-    where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
-  from bank_entries e join bank_accounts a on a.name = e.account where e.booked_on < ${before}::date
-    group by a.currency
+  select a.currency,
+    sum(e.amount_minor - coalesce((
+      select sum(m.amount_minor) from bank_matches m join journal j on j.id = m.movement_id
+      where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
+  from bank_entries e join bank_accounts a on a.name = e.account
+  where e.booked_on < ${before}::date group by a.currency
 ), booked as (
   select currency, -sum(balance_minor) as minor from balances_at(${endsAt})
   where account_kind = 'FUNDING' group by currency
@@ -232,10 +237,12 @@ with stated as (
   from bank_matches m join bank_entries e on e.id = m.entry_id join journal j on j.id = m.movement_id
   where e.booked_on < ${before}::date and j.occurred_at < ${endsAt} group by j.currency
 )
-select b.currency, b.own_minor, b.closing_minor, b.is_stated,
-  coalesce(o.minor, 0)::bigint as booked_minor, coalesce(e.open_minor, 0)::bigint as entries_minor,
+select b.currency, b.own_minor, b.closing_minor, b.is_stated, coalesce(o.minor, 0)::bigint as booked_minor,
+  coalesce(e.open_minor, 0)::bigint as entries_minor,
   (coalesce(o.minor, 0) - coalesce(m.minor, 0))::bigint as movements_minor
-from bank b left join entries e on e.currency = b.currency left join booked o on o.currency = b.currency
+from bank b
+left join entries e on e.currency = b.currency
+left join booked o on o.currency = b.currency
 left join matched m on m.currency = b.currency
 order by b.currency`;
 }

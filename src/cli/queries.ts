@@ -12,7 +12,8 @@ export function findAnyMerchant(): Sql {
 /** Returns a row only if the database contains neither merchants nor movements. */
 export function isEmpty(): Sql {
   return sql`
-select 1 as empty where not exists (select from merchants) and not exists (select from journal)
+select 1 as empty
+where not exists (select from merchants) and not exists (select from journal)
   and not exists (select from book_days)`;
 }
 

@@ -8,7 +8,10 @@ const ATTEMPTS_MAX = 25;
 
 export function addJob(task: string, batchId: number, mode: 'replace' | 'preserve_run_at'): Sql {
   return sql`
-select from graphile_worker.add_job(${task}, json_build_object('batchId', ${batchId}::int),
-  job_key => ${`${task}-${batchId}`}, max_attempts => ${ATTEMPTS_MAX}::int,
+select from graphile_worker.add_job(
+  ${task},
+  json_build_object('batchId', ${batchId}::int),
+  job_key => ${`${task}-${batchId}`},
+  max_attempts => ${ATTEMPTS_MAX}::int,
   job_key_mode => ${mode})`;
 }

@@ -21,7 +21,7 @@ export const FIND_KEY_RING = sql`select to_regclass('scrip.keyring_keys') is not
 export function insertFirstKey(keyId: string, check: Uint8Array): Sql {
   return sql`
 insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, 1)
-  on conflict do nothing`;
+on conflict do nothing`;
 }
 
 export function insertRouting(check: Uint8Array): Sql {

@@ -7,8 +7,8 @@ import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
 insert into accounts (kind, merchant_id, currency, decimals)
-select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency},
-  ${decimals}
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end,
+  ${currency}, ${decimals}
 from unnest(enum_range(null::account_kind)) as k (kind)
 where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
 on conflict do nothing`;
@@ -57,8 +57,7 @@ export function insertPosting(posting: Posting): Sql {
   const { id, kind, debit, credit, amountMinor, merchantId, batchId, reference, now } = posting;
   return sql`
 select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
-  ${batchId ?? null}, ${reference ?? null},
-  ${now})`;
+  ${batchId ?? null}, ${reference ?? null}, ${now})`;
 }
 
 /** Takes an amount from a float for a hold. `done` is false if the float is too low. */
@@ -68,8 +67,8 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
 
 export function updateFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
-update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId}
-returning account_id`;
+update floats set balance_minor = balance_minor + ${amountMinor}
+where account_id = ${accountId} returning account_id`;
 }
 
 export function findJournalRow(id: string): Sql {
@@ -172,17 +171,16 @@ export function bookVoucher(movement: VoucherMovement): Sql {
   const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, eventId, now } = movement;
   return sql`
 select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
-  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId},
-    ${now}) as outcome`;
+  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId}, ${now})
+  as outcome`;
 }
 
 /** Finds a row of the journal by its id, in any bucket. */
 export function findEntry(id: string): Sql {
   return sql`
 select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
-  j.serial_number, j.reference, j.original_id, (select min(a.decimals) from accounts a
-    where a.currency = j.currency)
-  as decimals
+  j.serial_number, j.reference, j.original_id,
+  (select min(a.decimals) from accounts a where a.currency = j.currency) as decimals
 from journal j where j.id = ${id}::uuid`;
 }
 
@@ -227,9 +225,8 @@ export function claimOne(claim: {
 }): Sql {
   const { bucket, merchantId, operation, reference, id, fingerprint } = claim;
   return sql`
-select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int],
-  array[${reference}::text], array[${id}::uuid],
-  array[null::bigint], array[${fingerprint}::text])`;
+select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int], array[${reference}::text],
+  array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`;
 }
 
 export type NewHold = {
@@ -266,7 +263,8 @@ export type HoldRow = {
  */
 export function setHoldEnded(id: string, releaseId: string | null, now: Date): Sql {
   return sql`
-update float_holds h set ended_at = ${now}, release_id = ${releaseId}::uuid from floats f
+update float_holds h set ended_at = ${now}, release_id = ${releaseId}::uuid
+from floats f
 where h.id = ${id} and h.ended_at is null and f.account_id = h.account_id
 returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
 }

@@ -15,8 +15,8 @@ const FIRST_VOUCHER = 10_000_000_000n;
 const SIDES = `
   select j.bucket, j.kind, j.currency, s.account, s.amount_minor
   from journal j
-  cross join lateral (values (j.credit_account, j.amount_minor),
-    (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
+  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
+    as s (account, amount_minor)`;
 
 /** Selects the vouchers that were activated or replaced since. */
 const TOUCHED = `
@@ -40,8 +40,8 @@ with opening as (
 ), moved as (
   select s.account, sum(s.amount_minor) as amount_minor from (
     select l.account, l.amount_minor from journal j
-    cross join lateral (values (j.credit_account, j.amount_minor),
-      (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+    cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
+      as l (account, amount_minor)
     where j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
   ) s
   where s.account < ${FIRST_RESERVE} group by s.account
@@ -88,25 +88,32 @@ select (
   ) as checked,
   json_agg(e) as differing from (
   select s.id as "transactionId", s.kind, s.debit_account as "debitAccount",
-    s.credit_account as "creditAccount",
-    s.debit as "debitKind", s.credit as "creditKind", s.currency
+    s.credit_account as "creditAccount", s.debit as "debitKind", s.credit as "creditKind", s.currency
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
-      case when j.debit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
+      case
+        when j.debit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
         when j.debit_account >= ${FIRST_RESERVE}::bigint then 'RESERVE'
-        else d.kind::text end as debit,
-      case when j.credit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
+        else d.kind::text
+      end as debit,
+      case
+        when j.credit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
         when j.credit_account >= ${FIRST_RESERVE}::bigint then 'RESERVE'
-        else c.kind::text end as credit,
+        else c.kind::text
+      end as credit,
       coalesce(d.currency, r.currency, j.currency) as debit_currency,
-        coalesce(c.currency, r.currency, j.currency) as credit_currency,
-      case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT')
-        then c.merchant_id
-        when j.kind = 'ACTIVATION' and j.batch_id is null then j.merchant_id when j.kind = 'REPLACEMENT'
-          then null
-        else coalesce(r.merchant_id, j.merchant_id) end as owner,
-      case when j.credit_account >= ${FIRST_VOUCHER}::bigint then j.credit_account
-        when j.debit_account >= ${FIRST_VOUCHER}::bigint then j.debit_account end as voucher
+      coalesce(c.currency, r.currency, j.currency) as credit_currency,
+      case
+        when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id
+        when c.kind in ('FLOAT', 'SETTLEMENT') then c.merchant_id
+        when j.kind = 'ACTIVATION' and j.batch_id is null then j.merchant_id
+        when j.kind = 'REPLACEMENT' then null
+        else coalesce(r.merchant_id, j.merchant_id)
+      end as owner,
+      case
+        when j.credit_account >= ${FIRST_VOUCHER}::bigint then j.credit_account
+        when j.debit_account >= ${FIRST_VOUCHER}::bigint then j.debit_account
+      end as voucher
     from journal j
     left join accounts d on d.id = j.debit_account
     left join accounts c on c.id = j.credit_account
@@ -114,7 +121,8 @@ select (
       when j.debit_account >= ${FIRST_RESERVE}::bigint and j.debit_account < ${FIRST_VOUCHER}::bigint
         then j.debit_account - ${FIRST_RESERVE}::bigint
       when j.credit_account >= ${FIRST_RESERVE}::bigint and j.credit_account < ${FIRST_VOUCHER}::bigint
-        then j.credit_account - ${FIRST_RESERVE}::bigint end
+        then j.credit_account - ${FIRST_RESERVE}::bigint
+    end
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     left join batches n on n.id = v.batch_id
     where j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
@@ -124,8 +132,10 @@ select (
       when 'RESERVATION' then s.credit_account = reserve_of(s.batch_id)
       when 'RELEASE' then s.debit_account = reserve_of(s.batch_id)
       when 'VOID' then s.credit_account = reserve_of(s.voucher_batch)
-      when 'ACTIVATION' then case when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT')
-        else s.debit_account = reserve_of(s.voucher_batch) end
+      when 'ACTIVATION' then case
+        when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT')
+        else s.debit_account = reserve_of(s.voucher_batch)
+      end
       else true
     end is not true
     or s.amount_minor <= 0 or s.debit_account = s.credit_account
@@ -141,8 +151,8 @@ select (
 select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as checked,
   json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.activated_at as "activatedAt",
-    v.value_minor::text as "valueMinor",
-    coalesce(a.activations, 0) as activations, a.amount_minor::text as "activationMinor"
+    v.value_minor::text as "valueMinor", coalesce(a.activations, 0) as activations,
+    a.amount_minor::text as "activationMinor"
   from vouchers v
   left join (
     select bucket, serial_number, count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
@@ -154,13 +164,16 @@ select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as 
   ) a on a.bucket = v.bucket and a.serial_number = v.serial_number
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
   where ${since.day === null ? '' : 'v.serial_number in (select t.serial_number from touched t) and'}
-    case when p.serial_number is null
-    then coalesce(a.activations, 0) <> (v.activated_at is not null)::int or coalesce(a.replacements, 0) > 0
-      or v.value_minor is distinct from a.amount_minor
-    else coalesce(a.activations, 0) <> (v.activated_at is not null and p.activated_at is null)::int
-      or v.activated_at is not null and v.value_minor <> coalesce(a.amount_minor, 0)
-      or p.activated_at is not null and v.activated_at is distinct from p.activated_at
-      or v.activated_at is null and a.amount_minor is not null end
+    case
+      when p.serial_number is null
+        then coalesce(a.activations, 0) <> (v.activated_at is not null)::int
+          or coalesce(a.replacements, 0) > 0
+          or v.value_minor is distinct from a.amount_minor
+      else coalesce(a.activations, 0) <> (v.activated_at is not null and p.activated_at is null)::int
+        or v.activated_at is not null and v.value_minor <> coalesce(a.amount_minor, 0)
+        or p.activated_at is not null and v.activated_at is distinct from p.activated_at
+        or v.activated_at is null and a.amount_minor is not null
+    end
   limit ${EXAMPLES}
 ) d`,
     values: since.day === null ? [] : [since.id, since.at],
@@ -170,18 +183,19 @@ select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as 
   // activated, and a canceled batch has received all value that its vouchers no longer have.
   'reserve-shares': () => ({
     text: `
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
-  from (
+select (select count(*) from batches where value_minor is not null) as checked,
+  json_agg(d) as differing from (
   select b.transaction_id as "transactionId", b.status, v.bucket, v.taken_minor::text as "expectedMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from (
     select n.bucket, n.batch_id,
       count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') as active,
       coalesce(sum(n.balance_minor) filter (where n.closed is null), 0) as open_minor,
-      case when c.status = 'CANCELED' then coalesce(sum(n.balance_minor) filter (where n.closed is null), 0)
-        else c.value_minor * count(*) filter (where n.activated_at is not null and n.closed is distinct
-          from 'REPLACED') end
-        as taken_minor
+      case
+        when c.status = 'CANCELED' then coalesce(sum(n.balance_minor) filter (where n.closed is null), 0)
+        else c.value_minor
+          * count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED')
+      end as taken_minor
     from vouchers n join batches c on c.id = n.batch_id and c.value_minor is not null
     group by n.bucket, n.batch_id, c.status, c.value_minor
   ) v
@@ -220,8 +234,8 @@ export function sumMoved(accounts: readonly bigint[], id: string, isBefore: bool
 select s.account, sum(s.amount_minor)::bigint as minor
 from (
   select l.account, l.amount_minor from journal j
-  cross join lateral (values (j.credit_account, j.amount_minor),
-    (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
+    as l (account, amount_minor)
   where j.id ${isBefore ? '<' : '>='} $2::uuid
 ) s
 where s.account = any ($1::bigint[]) group by s.account`,
@@ -242,12 +256,12 @@ export function lockFloat(account: bigint): Sql {
 export function sumByKind({ day, at, id }: Since): Sql {
   return {
     text: `
-select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats
-  group by currency
+select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor
+from floats group by currency
 union all
 select 'VOUCHER', b.currency, min(b.decimals), sum(v.balance_minor)::text
-from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b
-  on b.id = v.batch_id
+from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v
+join batches b on b.id = v.batch_id
 group by b.currency
 union all
 select p.kind, p.currency, min(p.decimals), sum(p.minor)::text

@@ -10,7 +10,8 @@ export const RECORDS: Checks = {
   'redemption-updates': ({ since }) => sql`
 select (
     select count(*) from redemption_updates where updated_at >= ${since.at}::timestamptz
-  ) as checked, json_agg(d) as differing from (
+  ) as checked,
+  json_agg(d) as differing from (
   select coalesce(u.original_id, j.original_id) as "originalId", j.id as "transactionId", j.kind
   from (select * from redemption_updates where updated_at >= ${since.at}::timestamptz) u
   full join (
@@ -21,8 +22,7 @@ select (
   left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION'
     and o.original_id is null
   where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency
-    or j.occurred_at <> u.updated_at
-    or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
+    or j.occurred_at <> u.updated_at or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
     or case j.kind
       when 'REDEMPTION_REVERSAL' then j.id = u.reversal_id and j.amount_minor = o.amount_minor
         and j.debit_account = o.credit_account and j.credit_account = o.debit_account
@@ -91,7 +91,7 @@ select (select count(*) from claims where id >= ${since.id}::uuid) as checked, j
       and c.merchant_id <> b.merchant_id
     or b.id is not null and c.operation in ('activate', 'redeem')
       and (c.serial_number is distinct from b.serial_number
-      or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
+        or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
   limit ${EXAMPLES}
 ) d`,
 
@@ -113,7 +113,7 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   select null, c.bucket from claims c where c.bucket <> all (${buckets}::int[])
   union all
   select null, b.bucket from unnest(${buckets}::int[]) as b (bucket)
-    where b.bucket not in (select k.bucket from buckets k)
+  where b.bucket not in (select k.bucket from buckets k)
   limit ${EXAMPLES}
 ) d`,
 
@@ -138,9 +138,11 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
   from journal j
   join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
     and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
-    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION'
-      then 'voucher.redeemed'
-      else 'redemption.updated' end = any (e.events))
+    and (e.events is null or case j.kind
+      when 'ACTIVATION' then 'voucher.activated'
+      when 'REDEMPTION' then 'voucher.redeemed'
+      else 'redemption.updated'
+    end = any (e.events))
   left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
   where w.event_id is null and j.batch_id is null and j.id >= ${since.id}::uuid
     and (j.kind in ('ACTIVATION', 'REDEMPTION') and j.original_id is null or j.kind = 'REDEMPTION_REVERSAL')
@@ -158,15 +160,14 @@ with moved as (
   select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
   union all
   select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds
-    where release_id is not null
+  where release_id is not null
   union all
   select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds
-    where release_id is null
+  where release_id is null
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
   select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind,
-    m.amount_minor::text as "journalMinor",
-    h.amount_minor::text as "heldMinor"
+    m.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"
   from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
   where (m.id is null and h.is_due and h.at >= ${since.at}::timestamptz
       and (${quietBefore}::timestamptz is null or h.at < ${quietBefore}))
@@ -196,8 +197,7 @@ with made as (
 )
 select (select count(*) from batches where ${RECENT}) as checked, json_agg(d) as differing from (
   select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity,
-    b.produced,
-    coalesce(m.vouchers, 0) as vouchers
+    b.produced, coalesce(m.vouchers, 0) as vouchers
   from (select * from batches where ${RECENT}) b
   full join made m on m.batch_id = b.id
   where (b.id is null or coalesce(m.vouchers, 0) <> b.produced or b.produced > b.quantity
@@ -216,8 +216,7 @@ with moved as (
   from journal where kind in ('RESERVATION', 'RELEASE') and id >= ${since.id}::uuid group by batch_id
 ), counted as (
   select *, accepted_at >= ${since.at}::timestamptz as is_new,
-    coalesce(ended_at, 'infinity') >= ${since.at}::timestamptz
-    as is_over
+    coalesce(ended_at, 'infinity') >= ${since.at}::timestamptz as is_over
   from batches
   where value_minor is not null and coalesce(ended_at, accepted_at) >= ${since.at}::timestamptz
 )
@@ -244,8 +243,8 @@ select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by i
   from vouchers o
   left join vouchers n on n.bucket = o.bucket and n.serial_number = o.replaced_by
   left join (
-    select bucket, replaced_by, count(*) as times from vouchers where replaced_by is not null
-      group by bucket, replaced_by
+    select bucket, replaced_by, count(*) as times from vouchers
+    where replaced_by is not null group by bucket, replaced_by
   ) t on t.bucket = o.bucket and t.replaced_by = o.replaced_by
   where (o.closed = 'REPLACED' or o.replaced_by is not null)
     and (o.closed is distinct from 'REPLACED' or n.serial_number is null or n.batch_id <> o.batch_id
@@ -263,10 +262,9 @@ select (select count(*) from journal where kind = 'REPLACEMENT' and id >= ${sinc
   from journal j
   left join vouchers o on o.bucket = j.bucket and o.serial_number = j.debit_account and o.closed = 'REPLACED'
   left join vouchers n on n.bucket = j.bucket and n.serial_number = j.credit_account
-  where j.kind = 'REPLACEMENT' and j.id >= ${since.id}::uuid and (o.serial_number is null
-    or n.serial_number is null
-    or n.batch_id <> o.batch_id
-    or j.original_id is null and o.replaced_by <> j.credit_account)
+  where j.kind = 'REPLACEMENT' and j.id >= ${since.id}::uuid
+    and (o.serial_number is null or n.serial_number is null or n.batch_id <> o.batch_id
+      or j.original_id is null and o.replaced_by <> j.credit_account)
   limit ${EXAMPLES}
 ) d`,
 };

@@ -71,8 +71,8 @@ export function listLargeBatchActivations(batchId: number): Sql {
   return {
     text: `${ACTIVATIONS}
 from (
-  select serial_number, bucket, sealed, batch_id from vouchers where batch_id = $1
-    order by serial_number desc limit ${LIST_MAX}
+  select serial_number, bucket, sealed, batch_id from vouchers
+  where batch_id = $1 order by serial_number desc limit ${LIST_MAX}
 ) v
 join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
   and j.batch_id = v.batch_id

@@ -2,9 +2,8 @@ import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
 const KEY = `
   k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name,
-  m.permissions, m.opaque,
-  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
-  k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
+  m.permissions, m.opaque, m.suspended_at is not null as suspended, m.default_product_id,
+  d.blocked_at is not null as blocked, k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
 
 /**
  * Looks up keys. In: $1 a column of key ids; $2 the day. Out: a row for each key that exists and is not
@@ -50,19 +49,19 @@ left join lateral (
 export function addCalls(keyIds: string, calls: string, day: string, now: Date): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, calls, last_call_at)
-select n.key_id, ${day}::date, n.calls, ${now}::timestamptz from unnest(${keyIds}::text[],
-  ${calls}::bigint[]) as n (key_id, calls)
+select n.key_id, ${day}::date, n.calls, ${now}::timestamptz
+from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
 order by n.key_id
-on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
-  last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
+on conflict (key_id, day) do update set
+  calls = d.calls + excluded.calls, last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
 }
 
 /** Adds guesses to the days of keys, and returns the new counts. */
 export function addGuesses(keyIds: string, day: string): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, guesses)
-select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id) group by n.key_id
-  order by n.key_id
+select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id)
+group by n.key_id order by n.key_id
 on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
 returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`;
 }
@@ -88,8 +87,8 @@ export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
 from (
-  select key_id, day, pardoned_guesses, blocked_at from api_key_days where key_id = ${keyId}
-    and day = ${day}::date for update
+  select key_id, day, pardoned_guesses, blocked_at from api_key_days
+  where key_id = ${keyId} and day = ${day}::date for update
 ) b
 where d.key_id = b.key_id and d.day = b.day
 returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
@@ -114,8 +113,8 @@ values (${name}, ${permissions}, ${opaque}, ${productId}, ${now}) returning *`;
 
 export function findMerchantRow(id: number): Sql {
   return sql`
-    select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
-    where m.id = ${id}`;
+    select m.*, p.code as product
+    from merchants m join products p on p.id = m.default_product_id where m.id = ${id}`;
 }
 
 export function lockMerchant(id: number): Sql {
@@ -124,8 +123,8 @@ export function lockMerchant(id: number): Sql {
 
 export function listMerchantRows(): Sql {
   return sql`
-select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id
-  limit 10000`;
+select m.*, p.code as product
+from merchants m join products p on p.id = m.default_product_id order by m.id limit 10000`;
 }
 
 /** Returns the words of a text, as in the index merchants_by_words. */
@@ -179,7 +178,8 @@ export type MerchantChange = {
 
 export function setMerchant(id: number, { name, opaque, productId }: MerchantChange): Sql {
   return sql`
-update merchants set name = coalesce(${name}, name), opaque = coalesce(${opaque}::boolean, opaque),
+update merchants set
+  name = coalesce(${name}, name), opaque = coalesce(${opaque}::boolean, opaque),
   default_product_id = coalesce(${productId}::int, default_product_id)
 where id = ${id} returning id`;
 }
@@ -225,10 +225,9 @@ export function insertProduct(product: NewProduct): Sql {
 insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
   max_value_minor, max_quantity, validity_days, merchant_id)
 values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
-  ${product.activation}::product_activation,
-  ${product.scope}::product_scope, ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor},
-    ${product.maxValueMinor}, ${product.maxQuantity},
-  ${product.validityDays}, ${product.merchantId})
+  ${product.activation}::product_activation, ${product.scope}::product_scope,
+  ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor}, ${product.maxValueMinor},
+  ${product.maxQuantity}, ${product.validityDays}, ${product.merchantId})
 on conflict on constraint products_code_unique do nothing
 returning *`;
 }
@@ -239,10 +238,11 @@ export function setProduct(
   { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
 ): Sql {
   return sql`
-update products set name = coalesce(${name}, name), min_value_minor = coalesce(${minValueMinor}::bigint,
-  min_value_minor),
+update products set
+  name = coalesce(${name}, name),
+  min_value_minor = coalesce(${minValueMinor}::bigint, min_value_minor),
   max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor),
-    max_quantity = coalesce(${maxQuantity}::int, max_quantity),
+  max_quantity = coalesce(${maxQuantity}::int, max_quantity),
   validity_days = coalesce(${validityDays}::int, validity_days),
   expiry_policy = coalesce(${expiryPolicy}::expiry_policy, expiry_policy)
 where code = ${code} returning *`;
@@ -280,8 +280,8 @@ export function updateLow(merchantId: number, currency: string, lowMinor: bigint
   return sql`
 update floats f set low_minor = ${lowMinor}
 from (
-  select account_id, low_minor from floats where merchant_id = ${merchantId} and currency = ${currency}
-    for update
+  select account_id, low_minor from floats
+  where merchant_id = ${merchantId} and currency = ${currency} for update
 ) b
 where f.account_id = b.account_id
 returning f.decimals, b.low_minor as before_minor`;
@@ -294,6 +294,6 @@ export function listFloatRows(merchantId: number): Sql {
 
 export function findBlock(keyId: string, day: string): Sql {
   return sql`
-    select blocked_at is not null as blocked from api_key_days where key_id = ${keyId}
-    and day = ${day}::date`;
+    select blocked_at is not null as blocked from api_key_days
+    where key_id = ${keyId} and day = ${day}::date`;
 }

@@ -6,8 +6,8 @@ import { type Sql, sql } from '../db/sql.ts';
  */
 
 export const BATCHES_BEHIND: Sql = sql`
-select count(*)::int as processing, coalesce(extract(epoch from now() - min(progressed_at)),
-  0)::float8 as oldest_seconds
+select count(*)::int as processing,
+  coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as oldest_seconds
 from batches where status = 'PROCESSING'`;
 
 /** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
@@ -61,7 +61,8 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
 
 /** The age of the last close; before the first close, the age of the first day of the books. */
 export const CLOSED_UNTIL: Sql = sql`
-select extract(epoch from now() - coalesce((select max(ends_at) from book_closings),
+select extract(epoch from now() - coalesce(
+  (select max(ends_at) from book_closings),
   (select min(starts_at) from book_days)))::float8 as seconds`;
 
 export const DATABASE_AGE: Sql = sql`
@@ -70,9 +71,10 @@ select extract(epoch from now() - min(applied_at))::float8 as seconds from migra
 export const SERVER: Sql = sql`
 select current_setting('server_version') as version,
   current_setting('server_version_num')::int as version_number,
-  current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+  current_setting('fsync') as fsync,
+  current_setting('synchronous_commit') as synchronous_commit,
   current_setting('full_page_writes') as full_page_writes,
-    current_setting('data_checksums') as data_checksums,
+  current_setting('data_checksums') as data_checksums,
   current_setting('max_connections')::int as max_connections,
   (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
   extract(epoch from clock_timestamp())::float8 as clock,

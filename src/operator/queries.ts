@@ -4,8 +4,9 @@ import { type Sql, sql } from '../db/sql.ts';
 export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
   return sql`
 select count(*)::int as count from (
-  select from audit where occurred_at > ${since} and action = ${action} and actor_kind = ${kind}
-    and actor_id = ${id} limit ${most}
+  select from audit
+  where occurred_at > ${since} and action = ${action} and actor_kind = ${kind} and actor_id = ${id}
+  limit ${most}
 ) a`;
 }
 
@@ -41,13 +42,13 @@ export function claimRequest(
   return sql`
 insert into operator_requests (actor, idempotency_key, operation, fingerprint, created_at)
 values (${actor}, ${key}, ${operation}, ${fingerprint}, ${now}) on conflict do nothing
-  returning 1 as claimed`;
+returning 1 as claimed`;
 }
 
 export function findRequest(actor: string, key: string): Sql {
   return sql`
-select operation, fingerprint, output from operator_requests where actor = ${actor}
-  and idempotency_key = ${key}`;
+select operation, fingerprint, output from operator_requests
+where actor = ${actor} and idempotency_key = ${key}`;
 }
 
 export function finishRequest(actor: string, key: string, output: string): Sql {
@@ -85,11 +86,9 @@ export type NewToken = {
 export function insertToken(token: NewToken): Sql {
   return sql`
 insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
-  expires_at,
-  created_at)
-values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks},
-  ${token.stepUp}, ${token.createdBy},
-  ${token.userId}, ${token.expiresAt}, ${token.now})
+  expires_at, created_at)
+values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks}, ${token.stepUp},
+  ${token.createdBy}, ${token.userId}, ${token.expiresAt}, ${token.now})
 returning id`;
 }
 
@@ -145,8 +144,7 @@ export type ApprovalRow = {
 };
 
 const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
-  expires_at, checker,
-  is_break_glass, comment, decided_at, output`;
+  expires_at, checker, is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
@@ -162,10 +160,9 @@ export function insertApproval(approval: {
 }): Sql {
   const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals
-  (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
-values
-  (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
+insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before,
+  expires_at)
+values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
   ${expiresAt})
 returning id`;
 }
@@ -201,10 +198,9 @@ export function decideApproval(decision: {
 }): Sql {
   const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
   return sql`
-update approvals
-set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
-  is_same_person = same_person(maker_id, ${checkerId}), comment = ${comment},
-  decided_at = ${now}
+update approvals set
+  state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
+  is_same_person = same_person(maker_id, ${checkerId}), comment = ${comment}, decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }
 

@@ -73,8 +73,7 @@ select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${se
 export function countPage(bucket: number, after: bigint, count: number): Sql {
   return sql`
 select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
-  count(*) as vouchers,
-  max(p.serial_number) as last
+  count(*) as vouchers, max(p.serial_number) as last
 from (
   select serial_number, sealed from vouchers
   where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${count}
@@ -89,13 +88,13 @@ export function findProgress(keyId: string, bucket: number): Sql {
 export function insertProgress(keyId: string, bucket: number, now: Date): Sql {
   return sql`
 insert into keyring_rotations (key_id, bucket, started_at) values (${keyId}, ${bucket}, ${now})
-  on conflict do nothing`;
+on conflict do nothing`;
 }
 
 export function setProgress(keyId: string, bucket: number, resealedTo: bigint): Sql {
   return sql`
-update keyring_rotations set resealed_to = greatest(resealed_to, ${resealedTo}) where key_id = ${keyId}
-  and bucket = ${bucket}`;
+update keyring_rotations set resealed_to = greatest(resealed_to, ${resealedTo})
+where key_id = ${keyId} and bucket = ${bucket}`;
 }
 
 export function endProgress(keyId: string, now: Date): Sql {

@@ -30,8 +30,8 @@ export type SettlementRow = {
 const COLUMNS = `
   s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text,
   s.starts_at, s.ends_at, s.zone, s.state, s.carried_minor, s.closing_minor, s.outstanding_minor,
-  s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at,
-  s.year, s.number, s.approved_by, s.approved_at, s.content_hash`;
+  s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at, s.year, s.number, s.approved_by,
+  s.approved_at, s.content_hash`;
 
 export function findSettlement(id: number): Sql {
   return {
@@ -86,8 +86,10 @@ order by s.id limit 10000`,
 export function findReach(merchantId: number, currency: string): Sql {
   return sql`
 select min(day)::text as first, max(day)::text as last,
-  (select max(last_day)::text from settlements where merchant_id = ${merchantId} and currency = ${currency}
-    and state <> 'DRAFT') as settled
+  (
+    select max(last_day)::text from settlements
+    where merchant_id = ${merchantId} and currency = ${currency} and state <> 'DRAFT'
+  ) as settled
 from book_closings`;
 }
 
@@ -96,8 +98,8 @@ export function listCurrencies(merchantId: number, day: string): Sql {
   return sql`
 select a.currency, a.decimals from accounts a
 where a.merchant_id = ${merchantId} and a.kind = 'SETTLEMENT' and exists (
-  select from book_movements b where b.day <= ${day}::date and b.merchant_id = a.merchant_id
-    and b.currency = a.currency
+  select from book_movements b
+  where b.day <= ${day}::date and b.merchant_id = a.merchant_id and b.currency = a.currency
     and 'SETTLEMENT' in (b.debit_kind, b.credit_kind))
 order by a.currency`;
 }
@@ -115,7 +117,8 @@ export function lockMerchantSettlements(merchantId: number): Sql {
 export function findInterval(from: string, to: string): Sql {
   return sql`
 select f.starts_at, t.ends_at, t.zone, t.hash
-from book_closings f, book_closings t where f.day = ${from}::date and t.day = ${to}::date`;
+from book_closings f, book_closings t
+where f.day = ${from}::date and t.day = ${to}::date`;
 }
 
 /**
@@ -164,19 +167,16 @@ export type NewSettlement = {
 /** Makes a draft, or makes an existing draft again. Returns no row if the settlement is no longer a draft. */
 export function upsertDraft(s: NewSettlement): Sql {
   return sql`
-insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at,
-  zone, carried_minor, closing_minor,
-  outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
-values (${s.merchantId}, ${s.currency}, ${s.decimals}, ${s.firstDay}::date, ${s.lastDay}::date,
-  ${s.startsAt}, ${s.endsAt}, ${s.zone},
-  ${s.carriedMinor}, ${s.closingMinor}, ${s.outstandingMinor}, ${s.payableMinor}, ${s.dueOn}::date,
-    ${s.closingHash}, ${s.by}, ${s.now})
-on conflict (merchant_id, currency, first_day) do update set last_day = excluded.last_day,
-  ends_at = excluded.ends_at, zone = excluded.zone,
+insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone,
+  carried_minor, closing_minor, outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
+values (${s.merchantId}, ${s.currency}, ${s.decimals}, ${s.firstDay}::date, ${s.lastDay}::date, ${s.startsAt},
+  ${s.endsAt}, ${s.zone}, ${s.carriedMinor}, ${s.closingMinor}, ${s.outstandingMinor}, ${s.payableMinor},
+  ${s.dueOn}::date, ${s.closingHash}, ${s.by}, ${s.now})
+on conflict (merchant_id, currency, first_day) do update set
+  last_day = excluded.last_day, ends_at = excluded.ends_at, zone = excluded.zone,
   carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor,
-    outstanding_minor = excluded.outstanding_minor,
-  payable_minor = excluded.payable_minor, due_on = excluded.due_on, closing_hash = excluded.closing_hash,
-    made_by = excluded.made_by,
+  outstanding_minor = excluded.outstanding_minor, payable_minor = excluded.payable_minor,
+  due_on = excluded.due_on, closing_hash = excluded.closing_hash, made_by = excluded.made_by,
   made_at = excluded.made_at
 where s.state = 'DRAFT'
 returning s.id`;
@@ -187,7 +187,7 @@ export function takeNumber(merchantId: number, year: number): Sql {
   return sql`
 insert into settlement_numbers as n (merchant_id, year, last_number) values (${merchantId}, ${year}, 1)
 on conflict (merchant_id, year) do update set last_number = n.last_number + 1
-  returning last_number as number`;
+returning last_number as number`;
 }
 
 export function approveSettlement(
@@ -204,8 +204,8 @@ export function approveSettlement(
 ): Sql {
   const { year, number, by, now, contentHash, csv, pdf } = approved;
   return sql`
-update settlements set state = 'APPROVED', year = ${year}, number = ${number}, approved_by = ${by},
-  approved_at = ${now},
+update settlements set
+  state = 'APPROVED', year = ${year}, number = ${number}, approved_by = ${by}, approved_at = ${now},
   content_hash = ${contentHash}, csv = ${csv}, pdf = ${pdf}
 where id = ${id} and state = 'DRAFT'`;
 }

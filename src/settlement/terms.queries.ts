@@ -22,11 +22,10 @@ export function insertTerms(terms: NewTerms): Sql {
   const { merchantId, productId, validFrom, commissionPpm, vatPpm, period, leastPayout, delayDays } = terms;
   return sql`
 insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
-  least_payout, delay_days, payee,
-  payee_last4, made_by, made_at)
+  least_payout, delay_days, payee, payee_last4, made_by, made_at)
 values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vatPpm},
-  ${period}::settlement_period, ${leastPayout}::numeric,
-  ${delayDays}, ${terms.payee}, ${terms.payeeLast4}, ${terms.by}, ${terms.now})
+  ${period}::settlement_period, ${leastPayout}::numeric, ${delayDays}, ${terms.payee}, ${terms.payeeLast4},
+  ${terms.by}, ${terms.now})
 on conflict do nothing returning merchant_id`;
 }
 
@@ -55,8 +54,7 @@ export type TermsRow = {
 export function listTerms(merchantId: number): Sql {
   return sql`
 select t.merchant_id, t.product_id, p.code as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
-  t.period,
-  trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
+  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
 from settlement_terms t left join products p on p.id = t.product_id
 where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10000`;
 }
@@ -65,8 +63,7 @@ where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10
 export function findMerchantTerms(merchantId: number, day: string): Sql {
   return sql`
 select t.merchant_id, t.product_id, null as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
-  t.period,
-  trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
+  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
 from settlement_terms t
 where t.merchant_id = ${merchantId} and t.product_id = 0 and t.valid_from <= ${day}::date
 order by t.valid_from desc limit 1`;
@@ -93,7 +90,7 @@ export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
 with sealed as (
   select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until
-    from books
+  from books
 ), moved as (
   select s.merchant_id, s.product_id, s.currency, s.kind, s.amount_minor
   from book_slices s, sealed
@@ -105,12 +102,11 @@ with sealed as (
   join journal j on j.id >= id_floor(sealed.until - interval '1 hour')
     and j.id < id_floor(${endsAt}::timestamptz + interval '1 hour')
     and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt}
-      and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+    and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
   join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   join batches b on b.id = v.batch_id
 )
-select n.*, t.commission_ppm, t.vat_ppm, s.id as settlement_account, f.id as fees_account,
-  v.id as vat_account
+select n.*, t.commission_ppm, t.vat_ppm, s.id as settlement_account, f.id as fees_account, v.id as vat_account
 from (
   select merchant_id, product_id, currency,
     sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)::bigint as net_minor
@@ -155,12 +151,14 @@ export function insertFees(day: string, fees: readonly NewFee[]): Sql {
   return sql`
 insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm,
   fee_minor, vat_minor, fee_id, vat_id)
-select ${day}::date, u.* from unnest(
+select ${day}::date, u.*
+from unnest(
   ${column((fee) => fee.merchantId)}::int[], ${column((fee) => fee.productId)}::int[],
   ${column((fee) => fee.currency)}::text[], ${column((fee) => fee.netMinor)}::bigint[],
   ${column((fee) => fee.commissionPpm)}::int[], ${column((fee) => fee.vatPpm)}::int[],
   ${column((fee) => fee.feeMinor)}::bigint[], ${column((fee) => fee.vatMinor)}::bigint[],
-  ${column((fee) => fee.feeId)}::uuid[], ${column((fee) => fee.vatId)}::uuid[]) as u`;
+  ${column((fee) => fee.feeId)}::uuid[], ${column((fee) => fee.vatId)}::uuid[]
+) as u`;
 }
 
 export type FeeMovement = {
@@ -211,12 +209,12 @@ from (
   union all
   select product_id, 'REDEMPTION_REVERSAL', false, -rows, amount_minor from earlier
   union all
-  select product_id, kind, false, rows, case when credit_kind = 'SETTLEMENT' then amount_minor
-    else -amount_minor end as amount_minor
+  select product_id, kind, false, rows,
+    case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end as amount_minor
   from book_movements
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and 'SETTLEMENT' in (debit_kind, credit_kind) and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT',
-      'FEE_VAT_REVERSAL')
+    and 'SETTLEMENT' in (debit_kind, credit_kind)
+    and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
   union all
   select product_id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end::entry_kind, false, 1,
     -fee_minor
@@ -224,8 +222,8 @@ from (
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
     and fee_minor <> 0
   union all
-  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, false,
-    1, -vat_minor
+  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, false, 1,
+    -vat_minor
   from settlement_fees
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
     and vat_minor <> 0

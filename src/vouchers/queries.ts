@@ -80,8 +80,7 @@ export type Replacement = {
 export function replaceBy(bucket: number, replaced: bigint, by: Replacement, now: Date): Sql {
   return sql`
 select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid,
-  ${by.sealed}::bytea,
-  ${by.entryId}::uuid, ${now}) as done`;
+  ${by.sealed}::bytea, ${by.entryId}::uuid, ${now}) as done`;
 }
 
 /** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
@@ -92,17 +91,19 @@ export const SCAN_MAX = 5_000;
  * is refused.
  */
 const STATES = `
-case when v.closed is not null then v.closed::text
+case
+  when v.closed is not null then v.closed::text
   when v.blocked_at is not null then 'BLOCKED'
   when v.expires_at <= $1::timestamptz then 'EXPIRED'
   when v.activated_at is null then 'INACTIVE'
   when v.balance_minor = 0 then 'REDEEMED'
-  else 'ACTIVE' end`;
+  else 'ACTIVE'
+end`;
 
 const COLUMNS = `
-v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
-v.replaced_by, ${STATES} as state,
-  b.merchant_id, b.transaction_id, b.currency, b.decimals, p.code as product`;
+  v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
+  v.replaced_by, ${STATES} as state, b.merchant_id, b.transaction_id, b.currency, b.decimals,
+  p.code as product`;
 
 const OWNERS = `
 join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
@@ -125,8 +126,8 @@ export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql 
 export function listBySerials(serials: string, now: Date): Sql {
   return {
     text: `
-      select ${COLUMNS} from vouchers v ${OWNERS} where v.serial_number = any ($2::bigint[])
-      order by v.serial_number`,
+      select ${COLUMNS} from vouchers v ${OWNERS}
+      where v.serial_number = any ($2::bigint[]) order by v.serial_number`,
     values: [now, serials],
   };
 }
@@ -204,8 +205,8 @@ insert into declines (id, serial_number, merchant_id, key_id, operation, code, a
 select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code,
   u.amount_units, u.reference
 from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKeys}::uuid[],
-  ${merchants}::int[], ${keyIds}::text[],
-  ${operations}::text[], ${codes}::text[], ${amounts}::bigint[], ${references}::text[])
+  ${merchants}::int[], ${keyIds}::text[], ${operations}::text[], ${codes}::text[], ${amounts}::bigint[],
+  ${references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
 left join lateral (
   select f.serial_number from found f where f.code_key in (u.code_key, u.older_key)

@@ -28,10 +28,9 @@ export const RECORD_ATTEMPTS: HotStatement = {
 export function listSubjects(buckets: string, ids: string): Sql {
   return sql`
 select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
-  j.original_id, false as canceled,
-  v.sealed, b.decimals, o.amount_minor as original_minor, o.occurred_at as original_at,
-    o.reference as original_reference,
-  u.reversal_id, u.new_id, u.new_minor, u.updated_at
+  j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,
+  o.occurred_at as original_at, o.reference as original_reference, u.reversal_id, u.new_id, u.new_minor,
+  u.updated_at
 from unnest(${buckets}::int[], ${ids}::uuid[]) as a (bucket, id)
 join journal j on j.bucket = a.bucket and j.id = a.id
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
@@ -58,9 +57,12 @@ where id = ${id} and (failing_since is null) = ${isFailing}::boolean`;
 /** Disables an endpoint that answered 410, or one that has failed since before a time. */
 export function disableEndpoint(id: number, isGone: boolean, failingBefore: Date, now: Date): Sql {
   return sql`
-update webhook_endpoints set disabled_at = ${now},
-  disabled_reason = case when ${isGone}::boolean then 'it answered 410 Gone'
-    else 'it failed for five days' end
+update webhook_endpoints set
+  disabled_at = ${now},
+  disabled_reason = case
+    when ${isGone}::boolean then 'it answered 410 Gone'
+    else 'it failed for five days'
+  end
 where id = ${id} and disabled_at is null and removed_at is null
   and (${isGone}::boolean or failing_since < ${failingBefore})
 returning disabled_reason`;
@@ -116,8 +118,8 @@ const COUNT_MAX = 100;
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number, after = 0): Sql {
   return sql`
 select * from webhook_endpoints
-where removed_at is null and id > ${after} and (${merchantId}::int is null
-  or merchant_id = ${merchantId}::int)
+where removed_at is null and id > ${after}
+  and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
   and (${id}::int is null or id = ${id}::int)
 order by id limit ${most}`;
 }
@@ -129,8 +131,8 @@ export function countDeliveries(ids: readonly number[]): Sql {
 
 export function countEndpoints(merchantId: number): Sql {
   return sql`
-    select count(*)::int as count from webhook_endpoints where merchant_id = ${merchantId}
-    and removed_at is null`;
+    select count(*)::int as count from webhook_endpoints
+    where merchant_id = ${merchantId} and removed_at is null`;
 }
 
 /**
@@ -150,7 +152,8 @@ export function removeEndpointRow(id: number, now: Date): Sql {
 
 export function enableEndpointRow(id: number, now: Date): Sql {
   return sql`
-update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null,
+update webhook_endpoints set
+  disabled_at = null, disabled_reason = null, failing_since = null,
   enabled_at = case when disabled_at is null then enabled_at else ${now} end
 where id = ${id}`;
 }
@@ -239,9 +242,8 @@ values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUnti
 /** Finds an endpoint with the data for a test. */
 export function findForTest(id: number, now: Date): Sql {
   return sql`
-select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now}
-  then e.previous_secret end as previous_secret,
-  e.failing_since
+select e.merchant_id, e.url, e.full_vouchers, e.secret,
+  case when e.previous_until > ${now} then e.previous_secret end as previous_secret, e.failing_since
 from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }
 
