@@ -11,8 +11,8 @@ language sql set search_path = scrip, pg_temp as $$
     from generate_series(0, p_rows / 2 - 1) as n
   ), named as (
     select p.*, s.serial_number,
-      (left(id_floor(p.at)::text, 13) || '-7' || substr(noise, 1, 3) || '-8' || substr(noise, 4, 3) || '-'
-        || substr(noise, 7, 12))::uuid as id
+      (left(id_floor(p.at)::text, 13) || '-7' || substr(noise, 1, 3) || '-8' || substr(noise, 4, 3)
+        || '-' || substr(noise, 7, 12))::uuid as id
     from paid p cross join size join sold s on s.place = p.n % size.vouchers
   ), account as (
     select id from accounts where kind = 'SETTLEMENT' and merchant_id = p_merchant and currency = 'USD'
@@ -43,8 +43,8 @@ language sql set search_path = scrip, pg_temp as $$
   select c.day, 'USD', k.kind, k.debit, k.credit, m, m, 1 + m % 3, 1000, 100000
   from book_closings c
   cross join generate_series(1, p_merchants) m
-  cross join (values ('ACTIVATION'::entry_kind, 'RESERVE', 'VOUCHER'),
-    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'),
+  cross join (values
+    ('ACTIVATION'::entry_kind, 'RESERVE', 'VOUCHER'), ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'),
     ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'), ('FEE', 'SETTLEMENT', 'FEES'),
     ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE')) k (kind, debit, credit)
   where c.day < p_day;

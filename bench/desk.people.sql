@@ -4,13 +4,14 @@
 create or replace function bench.fill_declines(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$
   insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
-  select uuidv7(-interval '90 days' * (1 - n::float8 / p_rows)), v.serial_number, m.id, 'key-' || m.id, 'redeem',
-    (array['51', '54', '43', '55'])[1 + n % 4], 10000, 'declined ' || n
+  select uuidv7(-interval '90 days' * (1 - n::float8 / p_rows)), v.serial_number, m.id, 'key-' || m.id,
+    'redeem', (array['51', '54', '43', '55'])[1 + n % 4], 10000, 'declined ' || n
   from generate_series(1, p_rows) n
   join bench.merchants m
     on m.place = floor((select count(*) from bench.merchants) * bench.spread(n, 4))::integer
   left join lateral (
-    select r.serial_number from scrip.vouchers r where r.batch_id = (
+    select r.serial_number from scrip.vouchers r
+    where r.batch_id = (
       select b.id from bench.batches b where b.place = n % (select count(*) from bench.batches))
     order by r.serial_number limit 1
   ) v on n % 10 > 0
@@ -20,9 +21,10 @@ create or replace function bench.fill_audit(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$
   insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, action, subject, reason,
     after, previous_hash, hash)
-  select h.last + n, now() - interval '360 days' * (1 - n::float8 / p_rows), 'user', n % 40, 'person ' || n % 40,
-    'console', (array['voucher.find', 'voucher.block', 'voucher.unblock', 'merchant.change', 'float.top-up'])
-    [1 + n % 5], 'merchant ' || n % 2000, 'asked for', '{}', sha256(convert_to('b' || n, 'UTF8')),
+  select h.last + n, now() - interval '360 days' * (1 - n::float8 / p_rows), 'user', n % 40,
+    'person ' || n % 40, 'console',
+    (array['voucher.find', 'voucher.block', 'voucher.unblock', 'merchant.change', 'float.top-up'])[1 + n % 5],
+    'merchant ' || n % 2000, 'asked for', '{}', sha256(convert_to('b' || n, 'UTF8')),
     sha256(convert_to('b' || (n + 1), 'UTF8'))
   from (select max(sequence) as last from audit) h cross join generate_series(1, p_rows) n
 $$;
@@ -35,10 +37,11 @@ language sql set search_path = scrip, bench as $$
     state, carried_minor, closing_minor, outstanding_minor, payable_minor, due_on, closing_hash, made_by,
     made_at, year, number, approved_by, approved_at, content_hash, csv, pdf)
   select m.id, 'USD', 2, d.first, d.first + 6, d.first, d.first + 7, 'UTC',
-    case when s.draft then 'DRAFT' else 'PAID' end::settlement_state, 0, 100, 0, 100, d.first + 9, '', 'system',
-    d.first + 8, case when not s.draft then extract(year from d.first) end, case when not s.draft then w end,
-    case when not s.draft then 'anna' end, case when not s.draft then d.first + 9 end, '',
-    case when not s.draft then 'a,b' end, case when not s.draft then '\x00'::bytea end
+    case when s.draft then 'DRAFT' else 'PAID' end::settlement_state, 0, 100, 0, 100, d.first + 9, '',
+    'system', d.first + 8, case when not s.draft then extract(year from d.first) end,
+    case when not s.draft then w end, case when not s.draft then 'anna' end,
+    case when not s.draft then d.first + 9 end, '', case when not s.draft then 'a,b' end,
+    case when not s.draft then '\x00'::bytea end
   from generate_series(1, 51) w
   cross join lateral (select current_date - 7 * (52 - w) as first) d
   cross join bench.merchants m
@@ -59,13 +62,15 @@ begin
   insert into bank_accounts (name, currency, decimals) values ('House', 'USD', 2), ('Quiet', 'USD', 2)
   on conflict do nothing;
   insert into bank_files (digest, account, format, entries, imported_by, imported_at)
-  select sha256(convert_to(n::text, 'UTF8')), 'House', 'camt.053', 200, 'anna', now() - interval '1 day' * (360 - n)
+  select sha256(convert_to(n::text, 'UTF8')), 'House', 'camt.053', 200, 'anna',
+    now() - interval '1 day' * (360 - n)
   from generate_series(1, 359) n;
   create temp table paid on commit drop as
   select uuidv7(t.at - now()) as id, m.id as merchant_id, a.id as float, t.at, f.id as file_id
   from bench.merchants m
   join accounts a on a.merchant_id = m.id and a.kind = 'FLOAT' and a.currency = 'USD'
-  cross join bank_files f cross join lateral (select f.imported_at - interval '1 hour' as at) t
+  cross join bank_files f
+  cross join lateral (select f.imported_at - interval '1 hour' as at) t
   where m.place % 10 = 0;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     reference, occurred_at)
@@ -84,8 +89,8 @@ language sql set search_path = scrip, bench as $$
   select 'voucher.block-many', '{}', '{"name":"anna"}', 'COMPLETED', 1, 1, now(), now()
   from generate_series(1, p_rows);
   insert into operator_job_rows (job_id, number, subject, outcome)
-  select j.id, n, '10000000064', 'ok' from (select max(id) as id from operator_jobs) j
-  cross join generate_series(1, 10000) n;
+  select j.id, n, '10000000064', 'ok'
+  from (select max(id) as id from operator_jobs) j cross join generate_series(1, 10000) n;
   insert into approvals (operation, input, maker, mode, state, created_at, not_before, expires_at, decided_at)
   select 'float.refund', '{}', '{"kind":"user","id":"3","userId":"3","name":"anna","roles":["finance"]}',
     'two-people', 'REJECTED', now(), now(), now() + interval '3 days', now()
@@ -98,7 +103,8 @@ language sql set search_path = scrip, bench as $$
     finished_at, attempts)
   select m.id, e.id, 'float.low', null, e.at, e.at,
     case when n % 5000 = 0 then 'FAILED' else 'DELIVERED' end::delivery_state, e.at, 1
-  from made m cross join generate_series(1, 25 * p_rows / 10) n
+  from made m
+  cross join generate_series(1, 25 * p_rows / 10) n
   cross join lateral (select now() - interval '90 days' * (1 - n::float8 / (25 * p_rows / 10)) as at) t
   cross join lateral (select uuidv7(t.at - now()) as id, t.at) e
 $$;

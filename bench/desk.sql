@@ -13,19 +13,24 @@ create or replace function bench.fill_desk_merchants(p_merchants integer) return
 language sql set search_path = scrip, bench as $$
   with made as (
     insert into scrip.merchants (name, default_product_id, created_at)
-    select (array['Corner', 'Harbor', 'Garden', 'Station', 'Market', 'River', 'Castle', 'Sunny', 'Old Town'])
-        [1 + (n * 7) % 9] || ' ' || (array['Books', 'Bakery', 'Flowers', 'Coffee', 'Bikes', 'Toys', 'Wine'])
-        [1 + (n * 5) % 7] || ' ' || n, 1, now()
+    select
+      (array['Corner', 'Harbor', 'Garden', 'Station', 'Market', 'River', 'Castle', 'Sunny', 'Old Town'])
+        [1 + (n * 7) % 9]
+      || ' '
+      || (array['Books', 'Bakery', 'Flowers', 'Coffee', 'Bikes', 'Toys', 'Wine'])[1 + (n * 5) % 7]
+      || ' ' || n,
+      1, now()
     from generate_series(1, p_merchants) n
     returning id
   ), settled as (
     insert into accounts (kind, merchant_id, currency, decimals)
-    select k.kind, m.id, 'USD', 2 from made m cross join (values ('SETTLEMENT'::account_kind), ('FLOAT')) k (kind)
+    select k.kind, m.id, 'USD', 2
+    from made m cross join (values ('SETTLEMENT'::account_kind), ('FLOAT')) k (kind)
     returning id, merchant_id, kind
   ), floats as (
     insert into floats (account_id, merchant_id, currency, decimals, balance_minor, topped_up_minor)
-    select id, merchant_id, 'USD', 2, 1000 + (merchant_id * 7919) % 1000000, 1000000 from settled
-    where kind = 'FLOAT'
+    select id, merchant_id, 'USD', 2, 1000 + (merchant_id * 7919) % 1000000, 1000000
+    from settled where kind = 'FLOAT'
   )
   insert into bench.merchants
   select row_number() over (order by merchant_id) - 1, merchant_id, id from settled where kind = 'SETTLEMENT'
@@ -38,8 +43,8 @@ language sql set search_path = scrip, bench as $$
     insert into scrip.batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
       value_minor, expires_at, currency, decimals, activation, scope, status, accepted_at, progressed_at,
       ended_at)
-    select gen_random_uuid(), m.id, 'desk ' || n, p.id, p_vouchers / p_batches, p_vouchers / p_batches, 100000,
-      now() + interval '1 year', 'USD', 2, 'immediate', 'network', 'COMPLETED', t.at, t.at, t.at
+    select gen_random_uuid(), m.id, 'desk ' || n, p.id, p_vouchers / p_batches, p_vouchers / p_batches,
+      100000, now() + interval '1 year', 'USD', 2, 'immediate', 'network', 'COMPLETED', t.at, t.at, t.at
     from generate_series(0, p_batches - 1) n
     join (select count(*) as count from bench.merchants) c on true
     join bench.merchants m on m.place = floor(c.count * bench.spread(n, 1) ^ 3)::integer
@@ -52,9 +57,10 @@ $$;
 
 -- Vouchers from one number to another. Of two hundred in a row one is blocked, one expired, one replaced,
 -- one without money and one without a value; the others carry money.
-create or replace function bench.fill_desk(p_first integer, p_all integer, p_serials bigint[],
-  p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[])
-returns void language plpgsql set search_path = scrip, bench as $$
+create or replace function bench.fill_desk(
+  p_first integer, p_all integer, p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[]
+) returns void
+language plpgsql set search_path = scrip, bench as $$
 declare
   kinds bigint;
 begin
@@ -65,14 +71,16 @@ begin
   select n.n, p_serials[n.n - p_first + 1], b.id, b.merchant_id,
     now() - interval '360 days' * (1 - n.n::float8 / p_all), n.n % 200 <> 5
   from generate_series(p_first, p_first + cardinality(p_serials) - 1) n
-  join bench.batches b
-    on b.place = n.n::bigint * (select count(*) from bench.batches) / p_all;
+  join bench.batches b on b.place = n.n::bigint * (select count(*) from bench.batches) / p_all;
   insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
     activated_at, expires_at, blocked_at, closed)
-  select serial, batch_id, u.code_key, u.pin_key, u.sealed, case when sold then 100000 end,
-    case when not sold or n % 200 in (3, 4) then 0 else 100000 - 4 + n % 2 end, case when sold then born end,
+  select serial, batch_id, u.code_key, u.pin_key, u.sealed,
+    case when sold then 100000 end,
+    case when not sold or n % 200 in (3, 4) then 0 else 100000 - 4 + n % 2 end,
+    case when sold then born end,
     case when n % 200 = 2 then born + interval '1 second' else now() + interval '1 year' end,
-    case when n % 200 = 1 then now() end, case when n % 200 = 3 then 'REPLACED'::voucher_closure end
+    case when n % 200 = 1 then now() end,
+    case when n % 200 = 3 then 'REPLACED'::voucher_closure end
   from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) with ordinality
     as u (serial, code_key, pin_key, sealed, ord)
   join made using (serial) order by serial;
@@ -101,7 +109,8 @@ begin
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, original_id, occurred_at)
   select reversal, 'REDEMPTION_REVERSAL', settlement, serial, 1, 'USD', merchant_id, serial, id,
-    at + interval '1 minute' from spent where reversal is not null;
+    at + interval '1 minute'
+  from spent where reversal is not null;
   insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
   select id, reversal, 0, at + interval '1 minute' from spent where reversal is not null;
 end $$;

@@ -2,16 +2,18 @@
 
 -- Vouchers of the merchant's last batch with a value. Their journal rows, an activation and redemptions,
 -- spread over the twelve months before now.
-create or replace function bench.fill(p_first int, p_entries int, p_merchant int, p_serials bigint[],
-  p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[]) returns void
+create or replace function bench.fill(
+  p_first int, p_entries int, p_merchant int, p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
+  p_sealed bytea[]
+) returns void
 language plpgsql set search_path = scrip, bench as $$
 declare
   filled_batch int;
   settlement bigint;
 begin
   select max(id) into filled_batch from batches where merchant_id = p_merchant and value_minor is not null;
-  select a.id into settlement from accounts a where a.merchant_id = p_merchant and a.kind = 'SETTLEMENT'
-    and a.currency = 'USD';
+  select a.id into settlement from accounts a
+  where a.merchant_id = p_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
   create temp table if not exists filled (serial bigint, n int, born timestamptz) on commit delete rows;
   insert into filled
   select serial, p_first + place - 1,
@@ -25,12 +27,14 @@ begin
   join filled using (serial) order by serial;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, batch_id, occurred_at)
-  select bench.id_at(born), 'ACTIVATION', reserve_of(filled_batch), serial, 100000, 'USD', p_merchant,
-    serial, filled_batch, born from filled;
+  select bench.id_at(born), 'ACTIVATION', reserve_of(filled_batch), serial, 100000, 'USD', p_merchant, serial,
+    filled_batch, born
+  from filled;
   create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz)
     on commit delete rows;
-  insert into spent select bench.id_at(born + (now() - born) * i / (p_entries + 1)), serial,
-    'fill-' || n || '-' || i, born + (now() - born) * i / (p_entries + 1)
+  insert into spent
+  select bench.id_at(born + (now() - born) * i / (p_entries + 1)), serial, 'fill-' || n || '-' || i,
+    born + (now() - born) * i / (p_entries + 1)
   from generate_series(2, p_entries) i, filled;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, p_merchant, 'redeem', reference, '100' from spent;
@@ -49,8 +53,8 @@ begin
   for each in
     select c.conrelid::regclass as owner, c.conname, pg_get_constraintdef(c.oid) as definition
     from pg_constraint c
-    where c.conrelid in ('journal'::regclass, 'claims'::regclass, 'redemption_updates'::regclass,
-      'vouchers'::regclass)
+    where c.conrelid in
+        ('journal'::regclass, 'claims'::regclass, 'redemption_updates'::regclass, 'vouchers'::regclass)
       and c.contype in ('p', 'u')
   loop
     insert into bench.dropped (statement)

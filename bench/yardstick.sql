@@ -1,8 +1,9 @@
 -- The yardstick: one redemption as one call of one stored function. It decides and books the same as the
 -- service, on the same tables and indexes, and finds its voucher more cheaply, by its number.
 create schema if not exists bench;
-create or replace function bench.redeem(of_merchant int, of_number bigint, of_reference text,
-  amount bigint) returns text
+create or replace function bench.redeem(
+  of_merchant int, of_number bigint, of_reference text, amount bigint
+) returns text
 language plpgsql set search_path = scrip as $$
 declare
   v record;
@@ -13,8 +14,9 @@ begin
   select c.id, c.serial_number, c.fingerprint into prior from claims c
   where c.merchant_id = of_merchant and c.operation = 'redeem' and c.reference = of_reference;
   if found then
-    if prior.serial_number / 64 <> of_number or prior.fingerprint <> (amount * 100)::text
-      then return '94'; end if;
+    if prior.serial_number / 64 <> of_number or prior.fingerprint <> (amount * 100)::text then
+      return '94';
+    end if;
     return prior.id::text;
   end if;
   select c.*, b.currency, b.scope, b.merchant_id as issuer into v
@@ -34,30 +36,33 @@ begin
   values (new_id, v.serial_number, of_merchant, 'redeem', of_reference, (amount * 100)::text);
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, reference, occurred_at)
-  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant,
-    v.serial_number, of_reference, now());
+  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant, v.serial_number,
+    of_reference, now());
   update vouchers set balance_minor = balance_minor - amount where serial_number = v.serial_number;
   return '00';
 end $$;
 -- Redemptions that were made before: of one cent each, spread over some vouchers.
-create or replace function bench.redeem_many(of_merchant int, serials bigint[], prefix text,
-  count int) returns void
+create or replace function bench.redeem_many(
+  of_merchant int, serials bigint[], prefix text, count int
+) returns void
 language plpgsql set search_path = scrip as $$
 begin
   insert into accounts (kind, merchant_id, currency, decimals) values ('SETTLEMENT', of_merchant, 'USD', 2)
-    on conflict do nothing;
+  on conflict do nothing;
   create temp table past on commit drop as
-    select gen_random_uuid() as id, serials[1 + n % cardinality(serials)] as serial,
-      prefix || '-' || n as reference
-    from generate_series(0, count - 1) n;
+  select gen_random_uuid() as id, serials[1 + n % cardinality(serials)] as serial,
+    prefix || '-' || n as reference
+  from generate_series(0, count - 1) n;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, of_merchant, 'redeem', reference, '100' from past;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, reference, occurred_at)
   select p.id, 'REDEMPTION', p.serial, a.id, 1, 'USD', of_merchant, p.serial, p.reference, now()
-  from past p, accounts a where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
+  from past p, accounts a
+  where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
   update vouchers v set balance_minor = balance_minor - t.count
-  from (select serial, count(*) as count from past group by 1) t where v.serial_number = t.serial;
+  from (select serial, count(*) as count from past group by 1) t
+  where v.serial_number = t.serial;
 end $$;
 -- A UUID of version 7 of a time.
 create or replace function bench.id_at(at timestamptz) returns uuid language sql volatile as $$

@@ -20,8 +20,7 @@ import { findServer, isServer, pidFile, readPidFile, type Server } from './proce
 import { findPrograms, findReason, type Programs } from './programs.ts';
 
 /**
- * The server: created, started, stopped. Everything here is done under the lock of the folder
- * (lock.ts).
+ * The server: created, started, stopped. Everything here is done under the lock of the folder (lock.ts).
  */
 
 /** Both a pino logger and the console are one. */

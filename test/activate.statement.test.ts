@@ -36,11 +36,9 @@ const entryOf = async (id: string) =>
     await bench.query<object>(
       `
         select j.kind, coalesce(a.kind::text, 'batch ' || j.debit_account - 5000000000) as debited,
-          a.merchant_id as from,
-         j.credit_account, j.amount_minor, j.currency, j.merchant_id, j.serial_number, j.reference,
-           j.batch_id, j.original_id,
-         j.occurred_at
-       from journal j left join accounts a on a.id = j.debit_account where j.id = '${id}'`,
+          a.merchant_id as from, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
+          j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
+        from journal j left join accounts a on a.id = j.debit_account where j.id = '${id}'`,
     )
   )[0];
 

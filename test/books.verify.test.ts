@@ -39,8 +39,8 @@ test('an added row is found, and recorded as late by the next close', async (t) 
     insert into scrip.journal (id, debit_account, credit_account, amount_minor, occurred_at, serial_number,
       merchant_id, kind, currency)
     select scrip.id_at(gen_random_uuid(), occurred_at), debit_account, credit_account, 1, occurred_at,
-      serial_number,
-      merchant_id, kind, currency from scrip.journal where id = '${spent.transactionId}' returning id`);
+      serial_number, merchant_id, kind, currency
+    from scrip.journal where id = '${spent.transactionId}' returning id`);
   const [found, ...others] = await breaks();
   assert.deepEqual([found?.change, found?.transactionId, others], ['added', row?.id, []]);
   await ledger.at('2026-03-04T10:00:00Z');

@@ -119,11 +119,10 @@ async function grow({ till }: Hooked): Promise<void> {
     await run(`
       with batch as (
         insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
-          value_minor, expires_at, currency,
-          decimals, activation, scope, status, accepted_at, progressed_at, ended_at)
+          value_minor, expires_at, currency, decimals, activation, scope, status, accepted_at, progressed_at,
+          ended_at)
         select gen_random_uuid(), ${neighbor}, 'grown', product_id, 10000, 10000, 100, expires_at, currency,
-          decimals, activation, scope,
-          status, accepted_at, progressed_at, ended_at
+          decimals, activation, scope, status, accepted_at, progressed_at, ended_at
         from batches order by id limit 1 returning id
       ), made as (
         insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
@@ -134,10 +133,9 @@ async function grow({ till }: Hooked): Promise<void> {
         returning serial_number
       ), sales as (
         insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-          serial_number, reference,
-          occurred_at)
-        select ${OLD_ID}, 'REDEMPTION',
-          serial_number, 1, 1, 'USD', ${neighbor}, serial_number, 'old ' || serial_number, now()
+          serial_number, reference, occurred_at)
+        select ${OLD_ID}, 'REDEMPTION', serial_number, 1, 1, 'USD', ${neighbor}, serial_number,
+          'old ' || serial_number, now()
         from made returning id, serial_number, reference
       ), references_used as (
         insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)

@@ -41,19 +41,18 @@ async function addBatches(count: number, value: number | null, year: number): Pr
   await bench.query(`
     with made as (
       insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
-        value_minor, expires_at,
-        currency, decimals, activation, scope, status, accepted_at, progressed_at, ended_at)
+        value_minor, expires_at, currency, decimals, activation, scope, status, accepted_at, progressed_at,
+        ended_at)
       select gen_random_uuid(), merchant_id, 'old ' || gen_random_uuid(), product_id, 1, 1, ${value},
-        '2040-01-01', 'USD', 2, 'immediate',
-        'network', 'COMPLETED', '2029-01-01', '2029-01-01', '${year}-01-01'::timestamptz + n * interval '1 s'
+        '2040-01-01', 'USD', 2, 'immediate', 'network', 'COMPLETED', '2029-01-01', '2029-01-01',
+        '${year}-01-01'::timestamptz + n * interval '1 s'
       from (${known}) m, generate_series(1, ${count}) n
       returning id
     ), vouchers_made as (
       insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
         balance_minor, activated_at)
       select nextval('voucher_numbers') * 64, id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01',
-        ${value}, ${value ?? 0},
-        ${value === null ? 'null' : "'2029-01-01'"}::timestamptz
+        ${value}, ${value ?? 0}, ${value === null ? 'null' : "'2029-01-01'"}::timestamptz
       from made returning serial_number, batch_id
     )
     insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
@@ -124,15 +123,13 @@ describe('the list of a merchant', () => {
       ), updates as (
         insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
         select id, gen_random_uuid(), 0, occurred_at from sales
-          where id < 'a0000000-0000-0000-0000-000000000000'
+        where id < 'a0000000-0000-0000-0000-000000000000'
         returning *
       )
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-        serial_number, original_id,
-        occurred_at)
+        serial_number, original_id, occurred_at)
       select u.reversal_id, 'REDEMPTION_REVERSAL', s.credit_account, s.debit_account, s.amount_minor,
-        s.currency, s.merchant_id,
-        s.serial_number, s.id, s.occurred_at
+        s.currency, s.merchant_id, s.serial_number, s.id, s.occurred_at
       from updates u join sales s on s.id = u.original_id`);
     await bench.query('analyze');
     for (const inForceOnly of [true, false]) {

@@ -38,10 +38,9 @@ test('a call books each redemption once: the claim, the journal and the balance 
   const entries = await bench.query(
     `
       select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor,
-        j.currency, j.merchant_id,
-       j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
-     from journal j join accounts a on a.id = j.credit_account and a.currency = j.currency
-     where j.id in ('${ids[0]}', '${ids[1]}') order by j.id`,
+        j.currency, j.merchant_id, j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
+      from journal j join accounts a on a.id = j.credit_account and a.currency = j.currency
+      where j.id in ('${ids[0]}', '${ids[1]}') order by j.id`,
   );
   const common = { kind: 'REDEMPTION', credited: 'SETTLEMENT', currency: 'USD', batch_id: null };
   const rest = { original_id: null, occurred_at: bench.now };

@@ -36,8 +36,8 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'the voucher balance of an evening',
     `update book_balances set balance_minor = balance_minor + 1
-      where ${LAST} and account_kind = 'VOUCHER' and
-        product_id = (select min(product_id) from book_balances where account_kind = 'VOUCHER')`,
+      where ${LAST} and account_kind = 'VOUCHER'
+        and product_id = (select min(product_id) from book_balances where account_kind = 'VOUCHER')`,
     {
       identities: [
         'R1 sums to zero',

@@ -246,11 +246,9 @@ export const TAMPERINGS: readonly Tampering[] = [
     'an update of an update',
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-        serial_number, reference,
-        original_id, occurred_at)
+        serial_number, reference, original_id, occurred_at)
       select gen_random_uuid(), 'REDEMPTION_REVERSAL'::entry_kind, credit_account, debit_account,
-        amount_minor, currency, merchant_id,
-        serial_number, 'CANCEL-NEW-sale-0', id, occurred_at
+        amount_minor, currency, merchant_id, serial_number, 'CANCEL-NEW-sale-0', id, occurred_at
       from journal where reference = 'NEW-sale-0'
       union all
       select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,

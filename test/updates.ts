@@ -85,10 +85,9 @@ export class Updates {
     return this.bench.query<object>(
       `
         select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
-          reference,
-         original_id, occurred_at
-       from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor,
-         kind`,
+          reference, original_id, occurred_at
+        from journal where serial_number = ${card.serial} and original_id is not null
+        order by amount_minor, kind`,
     );
   }
 }

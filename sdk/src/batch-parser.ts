@@ -17,8 +17,8 @@ const isBlank = (character: string) =>
 
 /**
  * Reads the JSON of a batch in pieces and returns its vouchers one by one: a batch of any size takes the
- * memory of one voucher. It only cuts the text at the items of the list and gives each piece to
- * JSON.parse, so it accepts what JSON.parse accepts.
+ * memory of one voucher. It only cuts the text at the items of the list and gives each piece to JSON.parse,
+ * so it accepts what JSON.parse accepts.
  */
 export class BatchParser {
   #place: Place = 'frame';

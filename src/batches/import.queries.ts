@@ -87,11 +87,9 @@ export function insertImportedBatch(batch: NewImportedBatch): Sql {
   const { transactionId, merchantId, reference, productId, quantity, expiresAt, now } = batch;
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at,
-  currency, decimals, activation,
-  scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
+  currency, decimals, activation, scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
 select ${transactionId}, ${merchantId}, ${reference}, p.id, ${quantity}, ${quantity}, ${expiresAt},
-  p.currency, p.decimals, 'immediate',
-  p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
+  p.currency, p.decimals, 'immediate', p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
 from products p where p.id = ${productId}
 returning id`;
 }
@@ -115,7 +113,10 @@ export function importVouchers(
   now: Date,
 ): Sql {
   return sql`
-select import_vouchers(${batchId}, ${payer}, ${plainArray(vouchers.map(({ bucket }) => bucket))}::int[],
+select import_vouchers(
+  ${batchId},
+  ${payer},
+  ${plainArray(vouchers.map(({ bucket }) => bucket))}::int[],
   ${plainArray(vouchers.map(({ serial }) => serial))}::bigint[],
   ${plainArray(vouchers.map(({ codeKey }) => codeKey))}::uuid[],
   ${plainArray(vouchers.map(({ pinKey }) => pinKey))}::uuid[],
@@ -123,5 +124,6 @@ select import_vouchers(${batchId}, ${payer}, ${plainArray(vouchers.map(({ bucket
   ${plainArray(vouchers.map(({ balanceMinor }) => balanceMinor))}::bigint[],
   ${plainArray(vouchers.map(({ expiresAt }) => expiresAt.toISOString()))}::timestamptz[],
   ${plainArray(vouchers.map(() => newId(now)))}::uuid[],
-  ${textArray(vouchers.map(({ reference }) => reference))}::text[], ${now})`;
+  ${textArray(vouchers.map(({ reference }) => reference))}::text[],
+  ${now})`;
 }

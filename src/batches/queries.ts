@@ -4,10 +4,9 @@ import type { MadeRows } from './rows.ts';
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
 select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor,
-  p.max_quantity,
-  p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
-from products p where case when ${code ?? null}::text is null then p.id = ${defaultId}
-  else p.code = ${code ?? null} end`;
+  p.max_quantity, p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
+from products p
+where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
 }
 
 /** Finds a batch by merchant and reference. The batch stores the reference in addition to its claim. */
@@ -50,13 +49,11 @@ export type NewBatch = {
 export function insertBatch(batch: NewBatch): Sql {
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at,
-  currency, decimals,
-  activation, scope, expiry_policy, accepted_at, progressed_at)
+  currency, decimals, activation, scope, expiry_policy, accepted_at, progressed_at)
 values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId},
-  ${batch.quantity},
-  ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals},
-    ${batch.activation}::product_activation,
-  ${batch.scope}::product_scope, ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
+  ${batch.quantity}, ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals},
+  ${batch.activation}::product_activation, ${batch.scope}::product_scope,
+  ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
 returning *`;
 }
 
@@ -90,7 +87,8 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
 /** Records progress in the transaction that made it. The last voucher completes the batch. */
 export function advanceBatch(id: number, made: number, now: Date): Sql {
   return sql`
-update batches set produced = produced + ${made}, progressed_at = now(), failures = 0, failing_since = null,
+update batches set
+  produced = produced + ${made}, progressed_at = now(), failures = 0, failing_since = null,
   status = case when produced + ${made} = quantity then 'COMPLETED' else status end,
   ended_at = case when produced + ${made} = quantity then ${now}::timestamptz end
 where id = ${id}
@@ -128,22 +126,26 @@ export function setVoided(id: number, now: Date): Sql {
 /** Counts a failure of a batch that is still being produced. */
 export function countFailure(id: number, more: number, now: Date): Sql {
   return sql`
-update batches set failures = least(failures + ${more}::int, 32767),
-  failing_since = coalesce(failing_since, ${now})
+update batches set
+  failures = least(failures + ${more}::int, 32767), failing_since = coalesce(failing_since, ${now})
 where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
 /** Lists batches without progress for a while, to be produced or voided, since their worker has died. */
 export function listStalled(quietSeconds: number): Sql {
   return sql`
-(select id, 'fill-batch' as task from batches
+(
+  select id, 'fill-batch' as task from batches
   where status = 'PROCESSING' and progressed_at < now() - make_interval(secs => ${quietSeconds})
-  order by progressed_at limit 1000)
+  order by progressed_at limit 1000
+)
 union all
-(select id, 'void-batch' from batches
+(
+  select id, 'void-batch' from batches
   where status = 'CANCELED' and voided_at is null
     and ended_at < now() - make_interval(secs => ${quietSeconds})
-  order by ended_at limit 1000)`;
+  order by ended_at limit 1000
+)`;
 }
 
 export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };

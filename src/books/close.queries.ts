@@ -40,8 +40,7 @@ group by r.slice_at`;
 export function insertSlices(from: Date, to: Date): Sql {
   return sql`
 insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
-  product_id,
-  rows, amount_minor)
+  product_id, rows, amount_minor)
 select * from slice_movements(${from}, ${to})`;
 }
 
@@ -83,8 +82,7 @@ export function insertMovements(day: string, from: Date, to: Date): Sql {
 insert into book_movements (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
   rows, amount_minor)
 select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id,
-  s.product_id,
-  sum(s.rows), sum(s.amount_minor)
+  s.product_id, sum(s.rows), sum(s.amount_minor)
 from book_slices s where s.starts_at >= ${from} and s.starts_at < ${to} group by 2, 3, 4, 5, 6, 7, 8`;
 }
 
@@ -184,8 +182,8 @@ export function hashAggregates(day: string): Sql {
 select a.what, encode(
   sha256(convert_to(string_agg(a.line, E'\n' order by a.line collate "C"), 'UTF8')), 'hex') as hash
 from (
-  select 'balances' as what, concat_ws('|', currency, account_kind, merchant_id, issuer_id, product_id,
-    balance_minor) as line
+  select 'balances' as what,
+    concat_ws('|', currency, account_kind, merchant_id, issuer_id, product_id, balance_minor) as line
   from book_balances where day = ${day}::date
   union all
   select 'movements', concat_ws('|', currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
@@ -200,8 +198,8 @@ from (
     rows, amount_minor)
   from book_reversals where day = ${day}::date
   union all
-  select 'aging', concat_ws('|', currency, product_id, issuer_id, basis, lower_bound, vouchers,
-    amount_minor)
+  select 'aging',
+    concat_ws('|', currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
   from book_aging where day = ${day}::date
 ) a
 group by a.what order by a.what`;
@@ -212,10 +210,14 @@ export function summarizeSeals(from: Date, to: Date): Sql {
   return sql`
 select coalesce(sum(rows), 0)::bigint as rows,
   sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash,
-  (select encode(substring(listing from 1 for 16), 'hex') from book_seals
-    where starts_at >= ${from} and starts_at < ${to} order by starts_at limit 1) as first_id,
-  (select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
-    where starts_at >= ${from} and starts_at < ${to} order by starts_at desc limit 1) as last_id
+  (
+    select encode(substring(listing from 1 for 16), 'hex') from book_seals
+    where starts_at >= ${from} and starts_at < ${to} order by starts_at limit 1
+  ) as first_id,
+  (
+    select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
+    where starts_at >= ${from} and starts_at < ${to} order by starts_at desc limit 1
+  ) as last_id
 from book_seals where starts_at >= ${from} and starts_at < ${to}`;
 }
 
@@ -257,23 +259,21 @@ export type ClosingRow = {
 
 export function insertClosing(row: ClosingRow, hash: Buffer): Sql {
   return sql`
-insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals,
-  version, closed_at,
-  previous_hash, hash)
+insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version,
+  closed_at, previous_hash, hash)
 values (${row.day}::date, ${row.starts_at}, ${row.ends_at}, ${row.zone}, ${row.rows}, ${row.first_id}::uuid,
   ${row.last_id}::uuid, ${row.rows_hash}, ${row.totals}, ${row.version}, ${row.closed_at},
-    ${row.previous_hash}, ${hash})`;
+  ${row.previous_hash}, ${hash})`;
 }
 
 /** Lists the closings of an interval of days, oldest first. */
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`
 select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id,
-  last_id::text as last_id, rows_hash,
-  totals, version, closed_at, previous_hash, hash
+  last_id::text as last_id, rows_hash, totals, version, closed_at, previous_hash, hash
 from book_closings
 where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
-  order by day`;
+order by day`;
 }
 
 export function findLastClosing(): Sql {

@@ -88,8 +88,8 @@ export function setSwept(id: number, sweptTo: bigint, sweptAt: Date | null): Sql
 export function listDueVouchers(now: Date, after: { due: Date | null; serial: bigint }, count: number): Sql {
   return sql`
 select serial_number, bucket, due_at from voucher_expiries
-where due_at <= ${now} and (${after.due}::timestamptz is null
-  or (due_at, serial_number) > (${after.due}, ${after.serial}))
+where due_at <= ${now}
+  and (${after.due}::timestamptz is null or (due_at, serial_number) > (${after.due}, ${after.serial}))
 order by due_at, serial_number limit ${count}`;
 }
 

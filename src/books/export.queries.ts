@@ -20,9 +20,8 @@ order by currency, account_kind, merchant_id, issuer_id, product_id`;
 export function listMovements(day: string): Sql {
   return sql`
 select null::uuid as id, null::timestamptz as occurred_at, kind::text, currency, debit_kind, credit_kind,
-  merchant_id, issuer_id,
-  product_id, rows, amount_minor, null::bigint as serial_number, null::text as reference,
-    null::uuid as original_id
+  merchant_id, issuer_id, product_id, rows, amount_minor, null::bigint as serial_number,
+  null::text as reference, null::uuid as original_id
 from book_movements where day = ${day}::date
 order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`;
 }
@@ -42,15 +41,18 @@ export function openRows(startsAt: Date, endsAt: Date, merchantId: number | null
 declare export_rows no scroll cursor for
 select * from (
   select j.id, j.occurred_at, j.kind::text as kind, j.currency, 1::bigint as rows, j.amount_minor,
-    j.serial_number, j.reference,
-    j.original_id,
+    j.serial_number, j.reference, j.original_id,
     case when d.kind in ('FLOAT', 'SETTLEMENT') then d.kind::text else c.kind::text end as account_kind,
-    case when j.debit_account >= 10000000000 then 'VOUCHER' when j.debit_account >= 5000000000
-      then 'RESERVE' else d.kind::text end
-      as debit_kind,
-    case when j.credit_account >= 10000000000 then 'VOUCHER' when j.credit_account >= 5000000000
-      then 'RESERVE' else c.kind::text end
-      as credit_kind,
+    case
+      when j.debit_account >= 10000000000 then 'VOUCHER'
+      when j.debit_account >= 5000000000 then 'RESERVE'
+      else d.kind::text
+    end as debit_kind,
+    case
+      when j.credit_account >= 10000000000 then 'VOUCHER'
+      when j.credit_account >= 5000000000 then 'RESERVE'
+      else c.kind::text
+    end as credit_kind,
     coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as merchant_id,
     coalesce(n.merchant_id, 0) as issuer_id, coalesce(n.product_id, 0) as product_id
   from journal j
@@ -113,6 +115,6 @@ export function upsertGlAccount(row: GlAccountRow): Sql {
   return sql`
 insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
 values (${account_kind}, ${merchant_id}, ${product_id}, ${account}, ${tax_code})
-on conflict (account_kind, merchant_id, product_id) do update set account = excluded.account,
-  tax_code = excluded.tax_code`;
+on conflict (account_kind, merchant_id, product_id) do update set
+  account = excluded.account, tax_code = excluded.tax_code`;
 }

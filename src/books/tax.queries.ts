@@ -11,9 +11,9 @@ export type DormancyRule = {
 export function upsertDormancyRule({ name, basis, months, productId }: DormancyRule): Sql {
   return sql`
 insert into dormancy_rules (name, basis, months, product_id)
-  values (${name}, ${basis}, ${months}, ${productId})
-on conflict (name) do update set basis = excluded.basis, months = excluded.months,
-  product_id = excluded.product_id`;
+values (${name}, ${basis}, ${months}, ${productId})
+on conflict (name) do update set
+  basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`;
 }
 
 export type VatTreatment = {
@@ -29,7 +29,7 @@ export function insertVatTreatment({ productId, from, treatment, country, ratePp
   return sql`
 insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
 values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
-  returning product_id`;
+returning product_id`;
 }
 
 export type DormantRow = {
@@ -56,7 +56,8 @@ select d.rule, d.serial_number, d.product, d.currency, d.balance_minor, d.issued
 from (
   select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at,
     h.balance_minor,
-    case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months) as due_at
+    case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months)
+      as due_at
   from dormancy_rules r
   join vouchers v
     on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months) + interval '4 days'
@@ -72,9 +73,10 @@ from (
       coalesce(u.used_at, v.activated_at) at time zone ${zone} as used_at
   ) i
   cross join lateral (
-    select v.balance_minor + coalesce(sum(case when j.debit_account = v.serial_number then j.amount_minor
-      else -j.amount_minor end), 0)::bigint
-      as balance_minor
+    select
+      v.balance_minor + coalesce(sum(
+        case when j.debit_account = v.serial_number then j.amount_minor else -j.amount_minor end
+      ), 0)::bigint as balance_minor
     from journal j
     where j.bucket = v.bucket and j.serial_number = v.serial_number and j.occurred_at >= ${at}
       and j.id >= id_floor(${at}::timestamptz - interval '1 hour')
@@ -102,13 +104,22 @@ export type VatRow = {
 export function sumVat(from: string, to: string): Sql {
   return sql`
 select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
-  sum(case when m.kind = 'ACTIVATION' then m.amount_minor
-    when m.kind in ('VOID', 'CANCELLATION') then -m.amount_minor else 0 end)::bigint as issued_minor,
+  sum(case
+    when m.kind = 'ACTIVATION' then m.amount_minor
+    when m.kind in ('VOID', 'CANCELLATION') then -m.amount_minor
+    else 0
+  end)::bigint as issued_minor,
   sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end)::bigint as imported_minor,
-  sum(case m.kind when 'REDEMPTION' then m.amount_minor when 'REDEMPTION_REVERSAL' then -m.amount_minor
-    else 0 end)::bigint as redeemed_minor,
-  sum(case m.kind when 'EXPIRY' then m.amount_minor when 'REINSTATEMENT' then -m.amount_minor
-    else 0 end)::bigint as expired_minor
+  sum(case m.kind
+    when 'REDEMPTION' then m.amount_minor
+    when 'REDEMPTION_REVERSAL' then -m.amount_minor
+    else 0
+  end)::bigint as redeemed_minor,
+  sum(case m.kind
+    when 'EXPIRY' then m.amount_minor
+    when 'REINSTATEMENT' then -m.amount_minor
+    else 0
+  end)::bigint as expired_minor
 from book_movements m
 join products p on p.id = m.product_id
 left join lateral (
@@ -116,8 +127,8 @@ left join lateral (
   where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
 ) t on true
 where m.day >= ${from}::date and m.day < ${to}::date
-  and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'EXPIRY',
-    'REINSTATEMENT')
+  and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL',
+    'EXPIRY', 'REINSTATEMENT')
 group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 order by m.currency, p.code, t.country, t.rate_ppm`;
 }

@@ -36,8 +36,8 @@ with listed as (
   where r.place >= id_floor(${sliceAt}::timestamptz - interval '1 hour')
     and r.place < id_floor(${sliceAt}::timestamptz + interval '75 minutes') and r.slice_at = ${sliceAt}
 )
-select coalesce(l.id, f.id) as id, case when f.id is null then 'removed' when l.id is null then 'added'
-  else 'altered' end as change
+select coalesce(l.id, f.id) as id,
+  case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
 from listed l full join found f on f.id = l.id
 where f.mark is distinct from l.mark
 order by 1 limit 1000`;
@@ -97,8 +97,7 @@ select slice_at, currency, kind::text as kind
 from slice_movements(${from}, ${to}) m
 full join (
   select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
-    rows,
-    amount_minor
+    rows, amount_minor
   from book_slices where starts_at >= ${from} and starts_at < ${to}
 ) s using (slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount_minor
@@ -160,8 +159,7 @@ select json_agg(d) as differing from (
   'liability is what the vouchers hold': ({ day }) => sql`
 select json_agg(d) as differing from (
   select currency, product_id as "productId", issuer_id as "issuerId",
-    l.balance_minor::text as "liabilityMinor",
-    a.amount_minor::text as "vouchersMinor"
+    l.balance_minor::text as "liabilityMinor", a.amount_minor::text as "vouchersMinor"
   from (
     select currency, product_id, issuer_id, balance_minor from book_balances
     where day = ${day}::date and account_kind = 'VOUCHER'
@@ -180,8 +178,8 @@ select json_agg(d) as differing from (
   from (
     select currency, product_id, issuer_id, kind,
       sum(case when credit_kind = 'VOUCHER' then amount_minor else -amount_minor end) as minor
-    from book_movements where day = ${day}::date and 'VOUCHER' in (debit_kind, credit_kind)
-      and kind <> 'REPLACEMENT'
+    from book_movements
+    where day = ${day}::date and 'VOUCHER' in (debit_kind, credit_kind) and kind <> 'REPLACEMENT'
     group by 1, 2, 3, 4
   ) m
   full join (
@@ -209,8 +207,8 @@ select json_agg(d) as differing from (
   from floats f
   left join since s on s.account = f.account_id
   full join (
-    select merchant_id, currency, balance_minor from book_balances where day = ${day}::date
-      and account_kind = 'FLOAT'
+    select merchant_id, currency, balance_minor from book_balances
+    where day = ${day}::date and account_kind = 'FLOAT'
   ) b on b.merchant_id = f.merchant_id and b.currency = f.currency
   where coalesce(f.balance_minor, 0) - coalesce(s.net, 0) <> coalesce(b.balance_minor, 0) limit ${EXAMPLES}
 ) d`,
@@ -222,8 +220,8 @@ select json_agg(d) as differing from (
   select starts_at as "slice", s.rows::text as "rows", m.rows::text as "summedUp"
   from (select starts_at, rows from book_seals where starts_at >= ${from} and starts_at < ${to}) s
   full join (
-    select starts_at, sum(rows) as rows from book_slices where starts_at >= ${from} and starts_at < ${to}
-      group by 1
+    select starts_at, sum(rows) as rows from book_slices
+    where starts_at >= ${from} and starts_at < ${to} group by 1
   ) m using (starts_at)
   where s.rows is distinct from m.rows limit ${EXAMPLES}
 ) d`,

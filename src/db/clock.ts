@@ -15,8 +15,8 @@ export type MovedClock = {
 };
 
 const MOVED = `
-create table if not exists scrip.moved_clock (only_row boolean primary key default true,
-  at timestamptz not null);
+create table if not exists scrip.moved_clock (
+  only_row boolean primary key default true, at timestamptz not null);
 grant select on scrip.moved_clock to scrip_service;
 create or replace function scrip.database_time() returns timestamptz language sql volatile as $$
   select coalesce((select at from scrip.moved_clock), clock_timestamp())
@@ -58,8 +58,8 @@ export async function moveClock(url: string): Promise<MovedClock> {
     async set(time) {
       await owner.query(
         sql`
-          insert into scrip.moved_clock (at) values (${time}) on conflict (only_row) do update
-          set at = excluded.at`,
+          insert into scrip.moved_clock (at) values (${time})
+          on conflict (only_row) do update set at = excluded.at`,
       );
     },
     async close() {

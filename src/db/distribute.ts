@@ -82,8 +82,9 @@ export async function isDistributed(db: Queries): Promise<boolean> {
   if (!(await hasCitus(db))) return false;
   const [row] = await db.query<{ there: boolean }>(
     sql`
-      select exists (select from pg_dist_partition
-      where logicalrelid = to_regclass('scrip.vouchers')) as there`,
+      select exists (
+        select from pg_dist_partition where logicalrelid = to_regclass('scrip.vouchers')
+      ) as there`,
   );
   return row?.there ?? false;
 }
@@ -117,8 +118,10 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
 select (select rolsuper from pg_roles where rolname = current_user) as super,
   (select groupid = 0 from pg_dist_local_group) as coordinator,
   exists (select from pg_dist_node where groupid = 0) as known,
-  (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary'
-    and isactive) as workers`);
+  (
+    select count(*)::int from pg_dist_node
+    where groupid <> 0 and noderole = 'primary' and isactive
+  ) as workers`);
   if (!node?.super) throw new StartError('--distribute creates roles on the workers: run it as a superuser');
   if (!node.coordinator)
     throw new StartError(`the server at ${host} is a worker: run --distribute on the coordinator`);
@@ -143,7 +146,7 @@ async function checkNodes(owner: Queries): Promise<void> {
   const rows = await owner.query<NodeRow>(sql`
 select n.nodename || ':' || n.nodeport as node, r.success as ok, r.result
 from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_node n using (nodeid)
-  order by n.nodeid`);
+order by n.nodeid`);
   const away = rows.find(({ ok }) => !ok);
   if (away) throw new StartError(`the node ${away.node} does not answer: ${firstLine(away.result)}`);
   const without = rows.find(({ result }) => Number(result) === 0);
@@ -158,8 +161,8 @@ async function checkQuiet(owner: Queries): Promise<void> {
   await requireStopped(owner);
   const [rotations] = await owner.query<{ count: number }>(
     sql`
-      select count(*)::int as count from scrip.keyring_keys where superseded_at is not null
-      and retired_at is null`,
+      select count(*)::int as count from scrip.keyring_keys
+      where superseded_at is not null and retired_at is null`,
   );
   if (rotations && rotations.count > 0)
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');

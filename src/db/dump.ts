@@ -53,16 +53,18 @@ const OWN = ['scrip.migrations', 'graphile_worker.migrations'];
 const TABLES = `
 with recursive tables as (
   select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name,
-    array(select quote_ident(attname) from pg_attribute
+    array(
+      select quote_ident(attname) from pg_attribute
       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = ''
-      order by attnum) as columns
+      order by attnum
+    ) as columns
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname in ('scrip', 'graphile_worker') and c.relkind in ('r', 'p') and not c.relispartition
 ), depths as (
   select oid, 0 as depth from tables
   union
-  select f.conrelid, depth + 1 from depths join pg_constraint f
-    on f.contype = 'f' and f.confrelid = depths.oid and f.conrelid <> f.confrelid
+  select f.conrelid, depth + 1 from depths
+  join pg_constraint f on f.contype = 'f' and f.confrelid = depths.oid and f.conrelid <> f.confrelid
 )
 select name, columns from tables join depths using (oid)
 where name <> all ($1) group by name, columns order by max(depth), name`;

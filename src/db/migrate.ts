@@ -197,16 +197,18 @@ function pending(applied: readonly Applied[], migrations: readonly Migration[]):
 async function createRoles(owner: Queries): Promise<void> {
   await owner.query(
     raw(`do $$ begin
-      if not exists (select from pg_roles where rolname = '${SERVICE_ROLE}')
-        then create role ${SERVICE_ROLE} nologin; end if;
+      if not exists (select from pg_roles where rolname = '${SERVICE_ROLE}') then
+        create role ${SERVICE_ROLE} nologin;
+      end if;
     exception when duplicate_object or unique_violation then null;
     end $$`),
   );
   // The account that migrates also works as the service, if no other account is set up for it.
   await owner.query(
     raw(`do $$ begin
-      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member')
-        then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
+      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then
+        execute format('grant ${SERVICE_ROLE} to %I', current_user);
+      end if;
     end $$`),
   );
 }
@@ -241,11 +243,15 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
   // graphile-worker protects its tables with row security: only their owner can use them. The role of the
   // service needs policies.
   await owner.query(
-    raw(`do $$ declare jobs record; begin
-      for jobs in select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    raw(`do $$ declare
+      jobs record;
+    begin
+      for jobs in
+        select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = 'graphile_worker' and c.relkind = 'r' and c.relrowsecurity
-          and not exists (select from pg_policy p where p.polrelid = c.oid
-            and p.polname = 'scrip_service_works') loop
+          and not exists (
+            select from pg_policy p where p.polrelid = c.oid and p.polname = 'scrip_service_works')
+      loop
         execute format('create policy scrip_service_works on graphile_worker.%I to ${SERVICE_ROLE} using (true) with check (true)', jobs.relname);
       end loop;
     end $$`),

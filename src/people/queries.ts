@@ -3,8 +3,8 @@ import { type Sql, sql } from '../db/sql.ts';
 /** Users, their invitations and their second factors. */
 
 const USER = `
-select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret,
-  u.enrolled_at, u.disabled_at, u.signed_in_at, u.created_at, u.handed_to, u.confirmed_at,
+select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at,
+  u.disabled_at, u.signed_in_at, u.created_at, u.handed_to, u.confirmed_at,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey,
   (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
     as recovery_codes
@@ -109,8 +109,9 @@ export function clearFactors(id: number): Sql {
   return sql`
 with gone as (delete from passkeys where user_id = ${id}),
   codes as (delete from recovery_codes where user_id = ${id})
-update users set password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null,
-  oidc_issuer = null, oidc_subject = null
+update users set
+  password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null, oidc_issuer = null,
+  oidc_subject = null
 where id = ${id}`;
 }
 
@@ -138,7 +139,8 @@ export function enrollUser(
   },
 ): Sql {
   return sql`
-update users set name = ${user.name}, password_hash = ${user.passwordHash}, enrolled_at = ${user.now},
+update users set
+  name = ${user.name}, password_hash = ${user.passwordHash}, enrolled_at = ${user.now},
   totp_secret = case when ${user.hasTotp}::boolean then totp_secret end
 where id = ${id}`;
 }
@@ -264,8 +266,8 @@ on conflict do nothing returning id`;
 /** Records a use. Returns no row if another use came in between. */
 export function usePasskey(id: string, before: bigint, counter: number, now: Date): Sql {
   return sql`
-update passkeys set counter = ${counter}, last_used_at = ${now} where id = ${id} and counter = ${before}
-  returning id`;
+update passkeys set counter = ${counter}, last_used_at = ${now}
+where id = ${id} and counter = ${before} returning id`;
 }
 
 export function deletePasskey(userId: number, id: string): Sql {

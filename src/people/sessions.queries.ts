@@ -13,8 +13,8 @@ export function insertSession(session: {
 }): Sql {
   const { tokenHash, userId, now, expiresAt, steppedUpAt, network, agent } = session;
   return sql`
-insert into sessions
-  (token_hash, user_id, created_at, last_seen_at, expires_at, stepped_up_at, network, agent)
+insert into sessions (token_hash, user_id, created_at, last_seen_at, expires_at, stepped_up_at, network,
+  agent)
 values (${tokenHash}, ${userId}, ${now}, ${now}, ${expiresAt}, ${steppedUpAt}, ${network}, ${agent})
 returning id`;
 }
@@ -23,8 +23,8 @@ returning id`;
 export function findSessionRow(tokenHash: Buffer, now: Date): Sql {
   return sql`
 select s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.stepped_up_at, u.email, u.name,
-  u.roles, u.merchant_id,
-  u.password_hash is null and u.oidc_subject is null as has_only_link, u.totp_secret is not null as has_totp,
+  u.roles, u.merchant_id, u.password_hash is null and u.oidc_subject is null as has_only_link,
+  u.totp_secret is not null as has_totp,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey
 from sessions s join users u on u.id = s.user_id
 where s.token_hash = ${tokenHash} and s.expires_at > ${now}

@@ -32,5 +32,5 @@ export function correctOne({ bucket, merchantId, originalId, amountUnits, ids, n
   return sql`
 select * from update_redemptions(${bucket}, array[${merchantId}::int], null, array[${originalId}::uuid],
   array[${amountUnits}::bigint], array[${ids[0]}::uuid], array[${ids[1]}::uuid], array[${ids[2]}::uuid],
-    ${now})`;
+  ${now})`;
 }

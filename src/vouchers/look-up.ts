@@ -54,8 +54,8 @@ function isHidden(answer: unknown): boolean {
 }
 
 /**
- * Whether an answer counts against a key. For an opaque merchant, a locked PIN counts too.
- * Otherwise the block of the key would show whether a code exists.
+ * Whether an answer counts against a key. For an opaque merchant, a locked PIN counts too. Otherwise the
+ * block of the key would show whether a code exists.
  */
 const isGuess = (answer: unknown, isOpaque: boolean): boolean =>
   isHidden(answer) && (isOpaque || answer !== '75');

@@ -13,9 +13,12 @@ export const allowLongReport: readonly Sql[] = [
 /** Lists the codes and terms of products, and the names of merchants at a time. */
 export function listNames(at: Date): Sql {
   return sql`
-select 'merchant' as what, m.id, coalesce((
-  select n.name from merchant_names n where n.merchant_id = m.id and n.until >= ${at} order by n.until limit 1
-), m.name) as name, null::text as scope, null::text as expiry_policy
+select 'merchant' as what, m.id,
+  coalesce((
+    select n.name from merchant_names n
+    where n.merchant_id = m.id and n.until >= ${at} order by n.until limit 1
+  ), m.name) as name,
+  null::text as scope, null::text as expiry_policy
 from merchants m
 union all
 select 'product', id, code, scope::text, expiry_policy::text from products`;
@@ -174,11 +177,10 @@ join journal j on f.account_id in (j.credit_account, j.debit_account)
 left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
-    'REINSTATEMENT',
-    'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
+    'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
   and j.id >= id_floor(${from}::timestamptz - interval '1 hour')
-    and j.id < id_floor(${to}::timestamptz + interval '1 hour')
+  and j.id < id_floor(${to}::timestamptz + interval '1 hour')
   and j.occurred_at >= ${from} and j.occurred_at < ${to}
 order by j.currency, j.occurred_at, j.id`;
 }
@@ -214,21 +216,24 @@ export function listMerchantRows(
   // Each part reads its own index.
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
-  j.currency,
-  j.reference, j.original_id, coalesce(l.slice_at, j.occurred_at) as booked_at
+  j.currency, j.reference, j.original_id, coalesce(l.slice_at, j.occurred_at) as booked_at
 from (
-  (select * from journal
-  where merchant_id = ${merchantId} and batch_id is null
-    and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-    and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
-    and occurred_at >= ${from} and occurred_at < ${to}
-  order by id limit ${count})
+  (
+    select * from journal
+    where merchant_id = ${merchantId} and batch_id is null
+      and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+      and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
+      and occurred_at >= ${from} and occurred_at < ${to}
+    order by id limit ${count}
+  )
   union all
-  (select * from journal
-  where merchant_id = ${merchantId} and kind = 'CASH_OUT'
-    and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
-    and occurred_at >= ${from} and occurred_at < ${to}
-  order by id limit ${count})
+  (
+    select * from journal
+    where merchant_id = ${merchantId} and kind = 'CASH_OUT'
+      and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
+      and occurred_at >= ${from} and occurred_at < ${to}
+    order by id limit ${count}
+  )
 ) j
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
 join batches b on b.id = v.batch_id
@@ -243,8 +248,7 @@ export function listGeneratedBatches(merchantId: number, from: Date, to: Date): 
   return sql`
 select id from batches
 where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate'
-  and status = 'COMPLETED'
-  and ended_at >= ${from} and accepted_at < ${to}
+  and status = 'COMPLETED' and ended_at >= ${from} and accepted_at < ${to}
 order by accepted_at, id`;
 }
 
@@ -252,11 +256,10 @@ order by accepted_at, id`;
 export function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
-  j.currency,
-  b.reference, j.original_id, null::timestamptz as booked_at
+  j.currency, b.reference, j.original_id, null::timestamptz as booked_at
 from (
-  select * from vouchers where batch_id = ${batchId} and serial_number > ${after} order by serial_number
-    limit ${count}
+  select * from vouchers
+  where batch_id = ${batchId} and serial_number > ${after} order by serial_number limit ${count}
 ) v
 join batches b on b.id = v.batch_id
 left join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
