@@ -6,8 +6,10 @@
 -- Returns the smallest id of a time: ids made at that time or later are not smaller. Declared immutable
 -- although extract() is not, in general: the epoch does not depend on the time zone.
 create function id_floor(at timestamptz) returns uuid language sql immutable parallel safe as $$
-  select (lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12,
-    '0') || '70008000000000000000')::uuid
+  select (
+    lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12, '0')
+    || '70008000000000000000'
+  )::uuid
 $$;
 
 -- Rows of a month without a partition go to the default one. Nothing is lost if a clock is far ahead, or if
@@ -69,12 +71,14 @@ declare
 begin
   perform pg_advisory_xact_lock(7311990004);
   for month in
-    select substring(c.relname from '\d{4}_\d{2}$') from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    select substring(c.relname from '\d{4}_\d{2}$')
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'webhook_deliveries'::regclass and c.relname ~ '_\d{4}_\d{2}$' order by 1
   loop
     continue when to_date(month, 'YYYY_MM') + interval '1 month' > before at time zone 'UTC';
     execute format('select exists (select from %I where attempted_at >= $1) or exists (select from %I where state = ''PENDING'')',
-      'webhook_attempts_' || month, 'webhook_deliveries_' || month) into in_use using before;
+      'webhook_attempts_' || month, 'webhook_deliveries_' || month)
+      into in_use using before;
     continue when in_use;
     execute format('drop table %I, %I', 'webhook_attempts_' || month, 'webhook_deliveries_' || month);
     return next month;

@@ -62,9 +62,9 @@ begin
   -- reference would allow guesses that are not counted. A limit of 1 makes each look-up use its index, even
   -- without statistics of a new table.
   select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor),
-    array_agg(d.currency),
-    array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(d.pin_count),
-    count(*) filter (where d.outcome = 'ok'), count(d.reference) filter (where d.outcome = 'ok'),
+    array_agg(d.currency), array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id),
+    array_agg(d.pin_count), count(*) filter (where d.outcome = 'ok'),
+    count(d.reference) filter (where d.outcome = 'ok'),
     count(*) filter (where d.outcome = 'ok' or d.pin_count is not null)
   into outcomes, rows, serials, amounts, currencies, scales, settlements, known_ids, pin_counts,
     bookings, references_used, changed

@@ -40,10 +40,14 @@ begin
       select r.decimals, r.reference from batches r where r.id = v.batch_id and r.status = 'COMPLETED' limit 1
     ) b
     cross join lateral (
-      select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
-        case when e.merchant_id = a.merchant_id
-          then case when e.batch_id is null then e.reference else b.reference end
-          else '' end, e.original_id)) as history
+      select json_agg(json_build_array(
+        e.id, e.kind, e.amount_minor, e.occurred_at,
+        case
+          when e.merchant_id = a.merchant_id
+            then case when e.batch_id is null then e.reference else b.reference end
+          else ''
+        end,
+        e.original_id)) as history
       from (
         select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
           r.original_id
@@ -118,8 +122,8 @@ begin
   into outcomes, rows, pin_counts, changed
   from (
     select v.ctid as row, v.wrong_pins,
-      coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
-        'ok') as outcome
+      coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key), 'ok')
+        as outcome
     from unnest(p_code_keys, p_pin_keys) with ordinality as a (code_key, pin_key, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1

@@ -58,9 +58,8 @@ begin
   left join lateral (
     select r.id from journal r
     where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
-      and r.merchant_id = a.merchant_id
-      and r.kind in ('ACTIVATION', 'REDEMPTION') and r.reference is null and r.original_id is null
-      and r.batch_id is null limit 1
+      and r.merchant_id = a.merchant_id and r.kind in ('ACTIVATION', 'REDEMPTION')
+      and r.reference is null and r.original_id is null and r.batch_id is null limit 1
   ) j on true;
   return query select * from active_transactions(p_bucket, ids);
 end $$;

@@ -242,9 +242,11 @@ create function post(
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
-  debit_kind text := coalesce((select kind::text from accounts where id = p_debit),
+  debit_kind text := coalesce(
+    (select kind::text from accounts where id = p_debit),
     case when p_debit = reserve_of(p_batch) then 'RESERVE' end);
-  credit_kind text := coalesce((select kind::text from accounts where id = p_credit),
+  credit_kind text := coalesce(
+    (select kind::text from accounts where id = p_credit),
     case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
 begin
   perform check_stamp(p_now, array[p_id]);
@@ -270,7 +272,8 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
 begin
   perform pg_advisory_xact_lock_shared(7311990003);
-  return query select k.key_id, k.check_value from keyring_keys k
+  return query
+    select k.key_id, k.check_value from keyring_keys k
     where k.activation is not null and k.retired_at is null order by k.activation;
 end $$;
 

@@ -84,8 +84,8 @@ set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 begin
-  insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms, status,
-    error)
+  insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms,
+    status, error)
   select k.bucket, t.endpoint_id, t.event_id, t.number, t.attempted_at, t.duration_ms, t.status, t.error
   from buckets k
   cross join unnest(p_endpoints, p_events, p_numbers, p_times, p_durations, p_statuses, p_errors)

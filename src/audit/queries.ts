@@ -35,8 +35,8 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
-  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, previous_hash,
-  hash
+  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after,
+  previous_hash, hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }
 
