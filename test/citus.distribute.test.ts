@@ -33,7 +33,7 @@ test('a cluster that is not ready is refused in one line, and nothing is changed
   await refuses(distribute(workers[0] as string), /no Citus|has no workers|is a worker/);
 });
 
-test('an absent worker, a bucket count out of bounds and a running service are refused in one line', async (t) => {
+test('absent nodes, a bucket count out of bounds and a running service are refused in one line', async (t) => {
   const { url, addWorkers } = await emptyCluster(t);
   await migrate(url);
   await addWorkers();
@@ -45,6 +45,11 @@ test('an absent worker, a bucket count out of bounds and a running service are r
   await db.close();
   await executeOn(url, `update pg_dist_node set nodeport = 1 where groupid = 2`);
   await refuses(distribute(url), /the node 127\.0\.0\.1:1 does not answer/);
+  await executeOn(url, 'delete from pg_dist_node where groupid = 0');
+  await refuses(
+    distribute(url),
+    /know the coordinator: `select citus_set_coordinator_host\('HOST', PORT\)` at/,
+  );
 });
 
 test('a database is distributed once, with its vouchers, also after an interrupted attempt', async (t) => {

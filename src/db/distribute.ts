@@ -131,9 +131,7 @@ select (select rolsuper from pg_roles where rolname = current_user) as super,
     );
   if (!node.known)
     throw new StartError(
-      `
-        the workers do not know the coordinator: \`select citus_set_coordinator_host('HOST',
-        PORT)\` at ${host}`,
+      `the workers do not know the coordinator: \`select citus_set_coordinator_host('HOST', PORT)\` at ${host}`,
     );
   await checkNodes(owner);
   return node.workers;
