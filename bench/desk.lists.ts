@@ -1,3 +1,5 @@
+import { maskCode } from '../src/ledger/transactions.ts';
+import { codeOf } from './fill.ts';
 import type { Stage } from './stage.ts';
 
 /** The lists of the operator API, filter by filter, as paths below /operator/v1. */
@@ -39,8 +41,8 @@ async function sample(stage: Stage) {
     endpoint: await pick('select id from webhook_endpoints order by id'),
     settlement: await pick(`select id from settlements ${spread}id, 1)`),
     job: await pick('select max(job_id) from operator_job_rows'),
-    masked: (turn: number) => `9000****${String(turn * 7919 + 1000).slice(-4)}`,
-    code: (turn: number) => String(900_000_000_000 + turn * 997),
+    masked: (turn: number) => maskCode(codeOf(turn * 7919)),
+    code: (turn: number) => codeOf(turn * 997),
   };
 }
 

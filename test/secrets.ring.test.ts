@@ -26,12 +26,15 @@ const derived = (byte: number, purpose: string) =>
   Buffer.from(hkdfSync('sha256', Buffer.alloc(32, byte), '', `scrip ${purpose}`, 32));
 const under = (byte: number, purpose: string, text: string) =>
   createHmac('sha256', derived(byte, purpose)).update(text).digest('hex').slice(0, 32);
+const codeUnder = (byte: number, code: string) =>
+  under(byte, 'mask', code.slice(0, 4) + code.slice(8)).slice(0, 8) +
+  under(byte, 'lookup', code).slice(0, 24);
 
 describe('sealed data', () => {
   const ring = read(`k1:${keyOf(7)}`);
 
   test('is found and opened with a recorded key', () => {
-    assert.equal(ring.codeKey(CODE), 'bbf38771bbbf6141cff36d31eece222f');
+    assert.equal(ring.codeKey(CODE), 'f3932446bbf38771bbbf6141cff36d31');
     assert.equal(ring.pinKey(CODE, PIN), '865174d2557868d39a594f62697e388c');
     const check = '0419518598c4b28ba9a281eb46ab6981d992618ddca86a9d608b3a9c718ed96d';
     assert.deepEqual(ring.checks(), [{ keyId: 'k1', check: Buffer.from(check, 'hex') }]);
@@ -61,6 +64,23 @@ describe('sealed data', () => {
     for (const each of sealed) assert.equal(each.length, 1 + 2 + 12 + 16 + 16);
   });
 
+  test('has its code among those of its masked form, and hardly any other', () => {
+    const isIn = (code: string, [range]: ReturnType<typeof ring.rangesOfMask>) =>
+      range !== undefined && range.first <= ring.codeKey(code) && ring.codeKey(code) <= range.last;
+    const own = ring.rangesOfMask(CODE.slice(0, 4) + CODE.slice(8));
+    assert.ok(isIn(CODE, own) && isIn(`${CODE.slice(0, 4)}0000${CODE.slice(8)}`, own));
+    assert.ok(!isIn(`0${CODE.slice(1)}`, own) && !isIn(`${CODE.slice(0, 11)}0`, own));
+    const two = read(`${NEW},${OLD}`);
+    two.use(['old', 'new-key']);
+    assert.deepEqual(
+      two.rangesOfMask('12349012').map(({ first, last }) => [first, last]),
+      [1, 2].map((byte) => {
+        const prefix = under(byte, 'mask', '12349012').slice(0, 8);
+        return [`${prefix}${'0'.repeat(24)}`, `${prefix}${'f'.repeat(24)}`];
+      }),
+    );
+  });
+
   test('names the key that sealed it', () => {
     assert.equal(sealedUnder(ring.seal(1n, CODE, PIN)), 'k1');
     assert.equal(sealedUnder(read(NEW).seal(1n, CODE, PIN)), 'new-key');
@@ -68,7 +88,7 @@ describe('sealed data', () => {
   });
 
   test('is looked up by HMACs under derived keys', () => {
-    assert.equal(ring.codeKey(CODE), under(7, 'lookup', CODE));
+    assert.equal(ring.codeKey(CODE), codeUnder(7, CODE));
     assert.equal(ring.pinKey(CODE, PIN), under(7, 'pin', `${CODE}:${PIN}`));
     assert.notEqual(ring.pinKey(CODE, PIN), ring.pinKey('123456789013', PIN));
   });
@@ -140,15 +160,15 @@ describe('a key ring', () => {
     ring.use(['old', 'new-key']);
     assert.equal(ring.current, 'new-key');
     assert.deepEqual(ring.lookUps({ code: CODE, pin: PIN }), [
-      { codeKey: under(1, 'lookup', CODE), pinKey: under(1, 'pin', `${CODE}:${PIN}`) },
-      { codeKey: under(2, 'lookup', CODE), pinKey: under(2, 'pin', `${CODE}:${PIN}`) },
+      { codeKey: codeUnder(1, CODE), pinKey: under(1, 'pin', `${CODE}:${PIN}`) },
+      { codeKey: codeUnder(2, CODE), pinKey: under(2, 'pin', `${CODE}:${PIN}`) },
     ]);
-    assert.deepEqual(ring.olderCodeKeys(CODE), [under(1, 'lookup', CODE)]);
+    assert.deepEqual(ring.olderCodeKeys(CODE), [codeUnder(1, CODE)]);
     ring.use(['old']);
     assert.equal(ring.current, 'old');
-    assert.equal(ring.codeKey(CODE), under(1, 'lookup', CODE));
+    assert.equal(ring.codeKey(CODE), codeUnder(1, CODE));
     ring.use(['new-key']);
-    assert.equal(ring.codeKey(CODE), under(2, 'lookup', CODE));
+    assert.equal(ring.codeKey(CODE), codeUnder(2, CODE));
   });
 
   test('keeps the list of keys in use as long as nothing changes', () => {
@@ -168,7 +188,7 @@ describe('a key ring', () => {
     ring.use(['old', 'third']);
     assert.equal(ring.current, 'third');
     ring.use(['new-key', 'third']);
-    assert.deepEqual(ring.olderCodeKeys(CODE), [under(2, 'lookup', CODE)]);
+    assert.deepEqual(ring.olderCodeKeys(CODE), [codeUnder(2, CODE)]);
   });
 
   test('changes nothing if a key in use is missing', () => {

@@ -48,11 +48,12 @@ export function ringKey(id: string, master: Buffer): RingKey {
 }
 
 /** A key under which vouchers are looked up. */
-type KeyInUse = RingKey & { readonly code: KeyedHash; readonly pin: KeyedHash };
+type KeyInUse = RingKey & { readonly mask: KeyedHash; readonly code: KeyedHash; readonly pin: KeyedHash };
 
 function inUse(key: RingKey): KeyInUse {
   return {
     ...key,
+    mask: new KeyedHash(derive(key.master, 'mask')),
     code: new KeyedHash(derive(key.master, 'lookup')),
     pin: new KeyedHash(derive(key.master, 'pin')),
   };
@@ -176,6 +177,17 @@ export class KeyRing {
   }
 
   /**
+   * Returns the ranges of values that the codes with these digits at their ends have, one under each key in
+   * use. A few other codes are in the same range.
+   */
+  rangesOfMask(ends: string): { readonly first: string; readonly last: string }[] {
+    return this.#inUse.map(({ mask }) => {
+      const prefix = mask.of(ends).slice(0, MASK_DIGITS);
+      return { first: prefix.padEnd(KEY_DIGITS, '0'), last: prefix.padEnd(KEY_DIGITS, 'f') };
+    });
+  }
+
+  /**
    * Seals code and PIN (AES-256-GCM) under the newest key. They are bound to the serial number and cannot be
    * opened for another voucher.
    */
@@ -251,11 +263,21 @@ export function sealedUnder(sealed: Buffer): string {
   return sealed.toString('latin1', 1, 1 + (sealed[0] ?? 0));
 }
 
+/** 128 bits in hexadecimal digits, as uuids have. */
+const KEY_DIGITS = 32;
+/** 32 bits: on average, a hundred million vouchers have less than one in a range. */
+const MASK_DIGITS = 8;
+
+/**
+ * Returns a code's value under a key. It begins with a hash of the digits that a masked code shows, so that the
+ * index of codes also finds vouchers by their masked code.
+ */
 function codeKeyUnder(key: KeyInUse, code: string): string {
-  return key.code.of(code).slice(0, 32);
+  const ends = code.slice(0, 4) + code.slice(-4);
+  return key.mask.of(ends).slice(0, MASK_DIGITS) + key.code.of(code).slice(0, KEY_DIGITS - MASK_DIGITS);
 }
 
 /** Returns the PIN's value under a key. It includes the code, so that equal PINs have different values. */
 function pinKeyUnder(key: KeyInUse, code: string, pin: string): string {
-  return key.pin.of(`${code}:${pin}`).slice(0, 32);
+  return key.pin.of(`${code}:${pin}`).slice(0, KEY_DIGITS);
 }

@@ -2,12 +2,13 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
+import { maskCode } from '../ledger/transactions.ts';
 import type { Money } from '../money.ts';
 import type { VoucherState } from './operate.ts';
 import {
   findClaimed,
   findOfTransaction,
-  listByCodeKeys,
+  listByCodeRanges,
   listBySerials,
   listVoucherRows,
   SCAN_MAX,
@@ -69,40 +70,32 @@ function toFound(keys: KeyRing, row: Row): FoundVoucher {
   };
 }
 
-/** The digits that a masked code hides. */
-const HIDDEN_DIGITS = 4;
 const FOUND_MAX = 200;
 
-/** Returns the keys of a code under every key of the key ring in use. */
-function keysOf(keys: KeyRing, code: string): string[] {
-  return [...keys.olderCodeKeys(code), keys.codeKey(code)];
-}
+type Ranges = ReturnType<KeyRing['rangesOfMask']>;
 
-async function findByKeys({ readDb, keys, clock }: Service, codeKeys: string[]): Promise<FoundVoucher[]> {
-  const rows = await readDb.query<Row>(listByCodeKeys(plainArray(codeKeys), clock(), FOUND_MAX));
+async function findByRanges({ readDb, keys, clock }: Service, ranges: Ranges): Promise<FoundVoucher[]> {
+  const rows = await readDb.query<Row>(listByCodeRanges(ranges, clock(), FOUND_MAX));
   return rows.map((row) => toFound(keys, row));
 }
 
 /** Finds a voucher by its code. @param code 12 digits */
 export function findByCode(service: Service, code: string): Promise<FoundVoucher[]> {
-  return findByKeys(service, keysOf(service.keys, code));
+  const codeKeys = [...service.keys.olderCodeKeys(code), service.keys.codeKey(code)];
+  return findByRanges(
+    service,
+    codeKeys.map((key) => ({ first: key, last: key })),
+  );
 }
 
 /**
- * Finds vouchers by a masked code. The ten thousand codes that it can stand for are looked up at once in the
- * index of codes, so that no part of a code has to be stored.
+ * Finds vouchers by a masked code. They are next to each other in the index of codes, so that no part of a
+ * code has to be stored.
  * @param masked such as `4829****7641`
  */
-export function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
-  const [head = '', tail = ''] = masked.split('*'.repeat(HIDDEN_DIGITS));
-  const codes = Array.from(
-    { length: 10 ** HIDDEN_DIGITS },
-    (_, hidden) => head + String(hidden).padStart(HIDDEN_DIGITS, '0') + tail,
-  );
-  return findByKeys(
-    service,
-    codes.flatMap((code) => keysOf(service.keys, code)),
-  );
+export async function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
+  const found = await findByRanges(service, service.keys.rangesOfMask(masked.replaceAll('*', '')));
+  return found.filter(({ code }) => maskCode(code) === masked);
 }
 
 export async function findBySerials(

@@ -110,15 +110,23 @@ join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
 join products p on p.id = b.product_id`;
 
 /**
- * Lists vouchers by the keys of their codes. Materialized: the planner does not know that most of ten
- * thousand keys belong to no voucher, and would read all vouchers in the order of the list.
+ * Lists vouchers by ranges of the keys of their codes. Materialized: otherwise the planner might read all
+ * vouchers in the order of the list.
  */
-export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql {
+export function listByCodeRanges(
+  ranges: readonly { readonly first: string; readonly last: string }[],
+  now: Date,
+  limit: number,
+): Sql {
+  const values: unknown[] = [now, limit];
+  const conditions = ranges.map(
+    ({ first, last }) => `r.code_key between $${values.push(first)}::uuid and $${values.push(last)}::uuid`,
+  );
   return {
     text: `
-      with found as materialized (select r.* from vouchers r where r.code_key = any ($2::uuid[]))
-      select ${COLUMNS} from found v ${OWNERS} order by v.serial_number limit $3`,
-    values: [now, codeKeys, limit],
+      with found as materialized (select r.* from vouchers r where ${conditions.join(' or ')})
+      select ${COLUMNS} from found v ${OWNERS} order by v.serial_number limit $2`,
+    values,
   };
 }
 
