@@ -180,7 +180,7 @@ export const de: Catalogue = {
     expiring: 'Verfällt innerhalb von 12 Monaten',
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
-    floats: 'So viele Tage reichen die Guthaben',
+    floats: 'Reichweite der Guthaben',
     floatsNote: (most: string) =>
       `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Guthaben nach Händlern. Ohne Verbrauch fehlt eines.`,
     declines: 'Abgelehnte Anfragen nach Grund',

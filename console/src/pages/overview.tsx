@@ -51,8 +51,8 @@ export function Screen() {
               path="/transactions"
               limit={8}
               refetchMs={10_000}
-              columns={['timestamp', 'kind', 'merchantId', 'voucherCode', 'amount']}
-              wide={['merchantId', 'voucherCode']}
+              columns={['timestamp', 'kind', 'merchantId', 'amount']}
+              wide={['merchantId']}
               to={({ transactionId }) => `/transactions/${transactionId}`}
               brief
             />

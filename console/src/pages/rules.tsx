@@ -64,7 +64,7 @@ export function Rules() {
       </Text>
       {panels.map(({ title, use, act, items, columns }) => (
         <Panel key={act} title={title} aside={<Actions acts={[{ name: act }]} />}>
-          <Text size="sm" className="quiet" px="md" pb="xs">
+          <Text size="sm" className="quiet" px="var(--edge)" pb="xs">
             {use}
           </Text>
           {items.length === 0 ? (

@@ -31,7 +31,7 @@ export function Sheets({ title, how, path, order, given, effect }: Props) {
   const ready = data?.items.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
   return (
     <Panel title={title} aside={<Actions acts={[{ name: order, given, effect }]} />}>
-      <Text size="sm" className="quiet" px="md" pb="md">
+      <Text size="sm" className="quiet" px="var(--edge)" pb="md">
         {how}
       </Text>
       {ready.length > 0 && (
