@@ -205,8 +205,8 @@ create table vouchers (
   serial_number bigint primary key,
   batch_id integer not null,
   bucket integer not null default 0,
-  code_key uuid not null constraint vouchers_code_unique unique, -- 32 bits of an HMAC of the masked code, and 96
-  -- bits of an HMAC of the code
+  -- 32 bits of an HMAC of the masked code, and 96 bits of an HMAC of the code
+  code_key uuid not null constraint vouchers_code_unique unique,
   pin_key uuid not null, -- HMAC of code and PIN, cut to 128 bits
   -- code and PIN, encrypted under a data key of the key ring and bound to the serial number
   sealed bytea not null,

@@ -269,8 +269,8 @@ const KEY_DIGITS = 32;
 const MASK_DIGITS = 8;
 
 /**
- * Returns a code's value under a key. It begins with a hash of the digits that a masked code shows, so that the
- * index of codes also finds vouchers by their masked code.
+ * Returns a code's value under a key. It begins with a hash of the digits that a masked code shows, so that
+ * the index of codes also finds vouchers by their masked code.
  */
 function codeKeyUnder(key: KeyInUse, code: string): string {
   const ends = code.slice(0, 4) + code.slice(-4);
