@@ -45,10 +45,18 @@ type Scene = {
   readonly settlementId: number;
 };
 
-/** Days that end now, by the clock of commands, after which every kind of movement is possible. */
+/** A time zone in which it is about noon, so that no day ends while the test runs. */
+function zoneOfNoon(now: Date): string {
+  const hours = 12 - now.getUTCHours();
+  if (hours === 0) return 'UTC';
+  return `Etc/GMT${hours > 0 ? '-' : '+'}${Math.abs(hours)}`;
+}
+
+/** Four days up to now, by the clock of commands, after which every kind of movement is possible. */
 async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   const now = Date.now();
   const ledger = await openLedger(t, new Date(now - 4 * DAY_MS).toISOString());
+  await ledger.sql(`update scrip.books set zone = '${zoneOfNoon(new Date(now))}'`);
   const { operator } = ledger;
   const shop = await ledger.merchant(1_000_000n);
   const merchantId = shop.merchant.id;
