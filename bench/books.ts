@@ -2,6 +2,7 @@
  * `npm run bench:books`: the close of a large day beside tills, with its memory, and reports of a year.
  *
  *   npm run bench:books -- --rows 2000000 --merchants 200
+ *   npm run bench:books -- --rows 10000000 --quiet          # without tills
  */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +12,9 @@ import { parseArgs } from 'node:util';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { leavingNothing, started } from '../test/leave-nothing.ts';
-import { measure, median } from './measure.ts';
+import { keepCoreBusy } from './desk.beside.ts';
+import { dropIndexes, restoreIndexes } from './fill.ts';
+import { type Measured, measure, median } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Serve, Stage } from './stage.ts';
 
@@ -21,11 +24,14 @@ const DAYS = 364;
 /** Tills that pause between two payments, and leave the machine idle time. */
 const SHAPE = { connections: 32, seconds: 4, pauseMs: 100 };
 const STREAMED = 100_000;
+/** Windows of the tills alone, before and after the close, and beside one busy core. */
+const WINDOWS = 5;
 
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '2000000' },
     merchants: { type: 'string', default: '200' },
+    quiet: { type: 'boolean', default: false },
   },
 });
 const rows = Number(values.rows);
@@ -35,8 +41,27 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed(2);
 
-async function p99(stage: Stage, serve: Serve, stock: Stock): Promise<number> {
-  return (await measure(stage, serve, stock, 'redeem', SHAPE)).p99Ms;
+/** Measures windows of redemptions until `isOver`. */
+async function windows(
+  stage: Stage,
+  serve: Serve,
+  stock: Stock,
+  isOver: (count: number) => boolean,
+): Promise<Measured[]> {
+  const all: Measured[] = [];
+  while (!isOver(all.length)) all.push(await measure(stage, serve, stock, 'redeem', SHAPE));
+  return all;
+}
+
+/** Prints the medians of windows, as multiples of those of the tills alone. */
+function compare(what: string, all: readonly Measured[], alone: readonly Measured[]): void {
+  const of = (name: 'p50Ms' | 'p99Ms') => {
+    const [own, other] = [all, alone].map((each) => median(each.map((window) => window[name])));
+    return `${own?.toFixed(1)} ms (×${((own ?? 0) / (other ?? 0)).toFixed(2)})`;
+  };
+  const perSecond = Math.round(median(all.map((each) => each.perSecond)));
+  print(`${what}: ${perSecond}/s, p50 ${of('p50Ms')}, p99 ${of('p99Ms')}, ${all.length} windows`);
+  print(`  p99 of each: ${all.map(({ p99Ms }) => p99Ms.toFixed(0)).join(' ')}`);
 }
 
 /** Closes a day in a process of its own. @returns its duration, and the most memory that it held */
@@ -54,34 +79,46 @@ async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
   return { took: seconds(from), mostMb: Math.round(mostKb / 1_024) };
 }
 
-/** The close of yesterday beside tills, and tills alone before and after it. */
+async function fillDay(stage: Stage, yesterday: number): Promise<void> {
+  const { owner, merchantId } = stage;
+  await dropIndexes(stage);
+  await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
+  await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
+  await restoreIndexes(stage);
+  // The service opened today as the first day, before there were any rows.
+  await owner.query('delete from book_days; update books set sealed_until = null');
+}
+
+/** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */
 async function measureClose(stage: Stage, yesterday: number): Promise<void> {
   const producing = await stage.serve();
   const stock = await stage.stock(0, 0).finally(() => producing.stop());
-  const { owner, merchantId } = stage;
-  await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
-  await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
-  // The service opened today as the first day, before there were any rows.
-  await owner.query('delete from book_days; update books set sealed_until = null');
-  await owner.query('vacuum analyze journal, vouchers');
-  const serve = await stage.serve(['--no-work']);
+  await fillDay(stage, yesterday);
+  if (values.quiet) {
+    const { took, mostMb } = await close(stage);
+    print(`close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB`);
+    return;
+  }
+  const serve = await stage.serve(['--no-work', '--processes', '1']);
+  const run = (isOver: (count: number) => boolean) => windows(stage, serve, stock, isOver);
+  const aFew = (count: number) => count === WINDOWS;
   try {
-    await p99(stage, serve, stock);
-    const alone = [await p99(stage, serve, stock), await p99(stage, serve, stock)];
+    await run((count) => count === 1);
+    const alone = await run(aFew);
+    const stop = keepCoreBusy();
+    const core = await run(aFew);
+    await stop();
     let isOver = false;
     const closing = close(stage).finally(() => {
       isOver = true;
     });
-    const beside: number[] = [];
-    while (!isOver) beside.push(await p99(stage, serve, stock));
+    const beside = await run(() => isOver);
     const { took, mostMb } = await closing;
-    alone.push(await p99(stage, serve, stock), await p99(stage, serve, stock));
-    const [without, meanwhile] = [median(alone), median(beside)];
-    const list = (all: readonly number[]) => all.map((ms) => ms.toFixed(1)).join(' ');
-    print(`close of a day with ${rows} rows: ${took} s, ${mostMb} MB`);
-    const ratio = (meanwhile / without).toFixed(2);
-    print(`redeem p99, ms: ${without.toFixed(1)} alone, ${meanwhile.toFixed(1)} beside it: ×${ratio}`);
-    print(`  alone ${list(alone)}; beside ${list(beside)}`);
+    alone.push(...(await run(aFew)));
+    print(`close of a day with ${rows} rows beside tills: ${took} s, ${mostMb} MB`);
+    compare('tills alone', alone, alone);
+    compare('beside one busy core', core, alone);
+    compare('beside the close', beside, alone);
   } finally {
     await serve.stop();
   }

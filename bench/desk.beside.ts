@@ -34,7 +34,8 @@ function heavyPaths(): string[] {
 
 export type Neighbors = 'crowd' | 'consoles' | 'core';
 
-function keepCoreBusy(): () => Promise<string> {
+/** Keeps one core busy until it is stopped. */
+export function keepCoreBusy(): () => Promise<string> {
   const child = started(() => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
   return async () => {
     await end(child);

@@ -54,9 +54,9 @@ language sql stable as $$
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
 
--- Returns the reversals of an interval whose redemptions were earlier.
+-- Returns the reversals of an interval whose redemptions were before it, or before an earlier time.
 create function earlier_reversals(
-  p_from timestamptz, p_to timestamptz
+  p_from timestamptz, p_to timestamptz, p_before timestamptz default null
 ) returns table (
   original_day date, currency text, merchant_id integer, product_id integer, rows bigint, amount_minor bigint
 )
@@ -72,7 +72,7 @@ language sql stable as $$
     join batches b on b.id = v.batch_id
     where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
       and r.booked_at >= p_from and r.booked_at < p_to and r.kind = 'REDEMPTION_REVERSAL'
-      and o.occurred_at < p_from
+      and o.occurred_at < coalesce(p_before, p_from)
     group by 1, 2, 3, 4
   ) s
   group by 1, 2, 3, 4

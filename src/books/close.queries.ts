@@ -4,12 +4,9 @@ import { type Sql, sql } from '../db/sql.ts';
  * Lets a close run longer than a request, and gives it memory for its sorts: it reads a whole day. The close
  * uses only one core of the database and leaves the others to the tills.
  */
-export const allowLongWork: readonly Sql[] = [
-  sql`set local max_parallel_workers_per_gather = 0`,
-  sql`set local statement_timeout = '2h'`,
-  sql`set local work_mem = '64MB'`,
-  sql`set local enable_bitmapscan = on`,
-];
+export const allowLongWork = sql`
+select set_config('max_parallel_workers_per_gather', '0', true), set_config('statement_timeout', '2h', true),
+  set_config('work_mem', '64MB', true), set_config('enable_bitmapscan', 'on', true)`;
 
 /**
  * Marks the newest transaction and returns the time up to which all transactions have ended
@@ -34,7 +31,8 @@ from book_rows r
 where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
   and r.place < id_floor(${to}::timestamptz + interval '1 hour')
   and r.booked_at >= ${from} and r.booked_at < ${to}
-group by r.slice_at`;
+group by r.slice_at
+returning rows`;
 }
 
 export function insertSlices(from: Date, to: Date): Sql {
@@ -46,20 +44,6 @@ select * from slice_movements(${from}, ${to})`;
 
 export function setSealed(until: Date): Sql {
   return sql`update books set sealed_until = ${until}`;
-}
-
-/** Lists the slices of an interval that hold more rows than were sealed. */
-export function listLateSlices(from: Date, to: Date): Sql {
-  return sql`
-with counted as (
-  select r.slice_at, count(*) as rows from book_rows r
-  where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-    and r.place < id_floor(${to}::timestamptz + interval '1 hour')
-    and r.booked_at >= ${from} and r.booked_at < ${to}
-  group by r.slice_at
-)
-select c.slice_at from counted c left join book_seals b on b.starts_at = c.slice_at
-where c.rows > coalesce(b.rows, 0) order by c.slice_at`;
 }
 
 /** Books the rows that a slice's listing does not name as late rows of another slice. */
@@ -104,76 +88,6 @@ from (
   where m.day = ${day}::date
 ) p
 group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`;
-}
-
-/**
- * Sums the movements of vouchers on a day by the month of activation. Replacements are left out: a
- * replacement voucher belongs to the same cohort.
- */
-export function insertCohorts(day: string, from: Date, to: Date, zone: string): Sql {
-  return sql`
-insert into book_cohorts (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows,
-  amount_minor)
-select ${day}::date, b.currency, b.product_id, b.merchant_id,
-  date_trunc('month', v.activated_at at time zone ${zone})::date, r.kind,
-  r.credit_account = v.serial_number, count(*), sum(r.amount_minor)
-from book_rows r
-join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
-join batches b on b.id = v.batch_id
-where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-  and r.place < id_floor(${to}::timestamptz + interval '1 hour')
-  and r.booked_at >= ${from} and r.booked_at < ${to} and r.kind <> 'REPLACEMENT'
-group by 2, 3, 4, 5, 6, 7`;
-}
-
-export function insertReversals(day: string, from: Date, to: Date): Sql {
-  return sql`
-insert into book_reversals (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
-select ${day}::date, r.* from earlier_reversals(${from}, ${to}) r`;
-}
-
-/**
- * Counts and sums the vouchers with a balance at an instant: by the days until they expire, by the days since
- * they were activated or last redeemed, and by the month (in the zone) in which they expire. The balance at
- * the instant is today's balance less the movements since then.
- */
-export function insertAging(day: string, at: Date, zone: string): Sql {
-  return sql`
-insert into book_aging (day, currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
-with since as (
-  select j.bucket, s.serial, sum(s.amount) as net
-  from journal j
-  cross join lateral (
-    values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
-  ) as s (serial, amount)
-  where j.id >= id_floor(${at}::timestamptz - interval '1 hour') and j.occurred_at >= ${at}
-    and s.serial > 10000000000
-  group by 1, 2
-), held as (
-  select b.currency, b.product_id, b.merchant_id, v.balance_minor - coalesce(s.net, 0) as balance_minor,
-    ceil(extract(epoch from v.expires_at - ${at}::timestamptz) / 86400) as days_left,
-    extract(year from v.expires_at at time zone ${zone}) * 12
-      + extract(month from v.expires_at at time zone ${zone})
-      - extract(year from ${day}::date) * 12 - extract(month from ${day}::date) as months_left,
-    floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, (
-      select max(j.occurred_at) from journal j
-      where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-        and j.id >= id_floor(v.activated_at - interval '1 hour') and j.occurred_at < ${at}
-    ))) / 86400) as days_idle
-  from vouchers v
-  join batches b on b.id = v.batch_id
-  left join since s on s.bucket = v.bucket and s.serial = v.serial_number
-  where (v.balance_minor > 0 or s.net <> 0) and v.balance_minor - coalesce(s.net, 0) > 0
-)
-select ${day}::date, h.currency, h.product_id, h.merchant_id, a.basis,
-  a.bounds[width_bucket(greatest(a.value, 0), a.bounds)], count(*), sum(h.balance_minor)
-from held h
-cross join lateral (values
-  ('expires', h.days_left, array[0, 31, 61, 91, 181, 366]::numeric[]),
-  ('idle', h.days_idle, array[0, 31, 61, 91, 181, 366]),
-  ('month', h.months_left, array[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
-) as a (basis, value, bounds)
-group by 2, 3, 4, 5, 6`;
 }
 
 /** Returns a SHA-256 hash for each kind of aggregate of a day, over its rows in the order of their text. */

@@ -8,30 +8,20 @@ import {
   findLastClosing,
   findRecountStart,
   hashAggregates,
-  insertAging,
   insertBalances,
   insertClosing,
-  insertCohorts,
   insertLateRows,
   insertMovements,
-  insertReversals,
-  listLateSlices,
   listPrepared,
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
-import { findFreeBooks, findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
-import type { Books, Day } from './days.ts';
-import {
-  GENESIS,
-  hashOfClosing,
-  passMark,
-  SLICE_MS,
-  sealableUntil,
-  sealDue,
-  sealUntil,
-  VERSION,
-} from './seal.ts';
+import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
+import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
+import { Pieces } from './pieces.ts';
+import { GENESIS, hashOfClosing, passMark, sealableUntil, sealDue, sealUntil, VERSION } from './seal.ts';
+import { lockKeeping } from './sums.queries.ts';
+import { addInterval, type DaySums, findLateSlices, insertSums, sumAgain, sumUpDay } from './sums.ts';
 import { sweepExpired } from './sweep.ts';
 import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
 
@@ -61,25 +51,30 @@ type Options = {
 };
 
 /**
- * Closes the days that are due, in order. For each day, it first books what has expired and seals the slices
- * that are due. One transaction then books commission, seals the last slice, stores the totals, runs the
- * checks, writes the closing and adds an entry to the audit.
+ * Closes the days that are due, in order. For each day, it first books what has expired, seals the slices
+ * that are due and sums up the sealed part, with rests while tills are busy. One transaction then books
+ * commission, seals the last slice, stores the totals, runs the checks, writes the closing and adds an entry
+ * to the audit.
  * @returns the days that were closed, and the reason why the next day was not
  */
 export async function closeDays(operator: Operator, options: Options = {}): Promise<Closing> {
   const { service } = operator;
   const { until, stopping = () => false, dayEnds = [] } = options;
   const closed: Closed[] = [];
+  const pieces = new Pieces(service.db, stopping);
   await service.db.query(openDays());
   for (;;) {
     const [next] = await service.db.query<DayRow>(findOpenDay());
     if (!next || stopping() || (until !== undefined && next.day > until)) return { closed, waiting: null };
     await sweepExpired(service, stopping);
-    await sealDue(service, stopping);
+    await passMark(service);
     const reason = await explainWait(service, next);
+    await sealDue(service, pieces);
     if (reason !== null) return { closed, waiting: { day: next.day, reason } };
     if (isSharded(service)) await bookFirst(operator, next, dayEnds);
-    const done = await closeDay(operator, next, dayEnds);
+    const prepared = await prepare(service, pieces, toDay(next));
+    if (stopping()) return { closed, waiting: null };
+    const done = await closeDay(operator, next, prepared, dayEnds);
     if (!('hash' in done)) return { closed, waiting: done };
     closed.push(done);
   }
@@ -130,7 +125,7 @@ function findWait(service: Service, { day, ends_at }: DayRow): Promise<Wait | nu
  */
 function bookFirst(operator: Operator, row: DayRow, dayEnds: readonly DayEnd[]): Promise<void> {
   return operator.service.db.transaction(async (tx) => {
-    for (const statement of allowLongWork) await tx.query(statement);
+    await tx.query(allowLongWork);
     await tx.query(lockBooks());
     const [next] = await tx.query<DayRow>(findOpenDay());
     if (next?.day === row.day) for (const book of dayEnds) await book(operator, tx, toDay(row));
@@ -144,35 +139,54 @@ const toDay = ({ day, starts_at, ends_at, zone }: DayRow): Day => ({
   zone,
 });
 
+type Prepared = { readonly sums: DaySums; readonly lateSlices: readonly Date[] };
+
+/**
+ * Does the long work of a close in advance. The late rows are looked for last: if there are some, the sums
+ * may already contain them.
+ */
+async function prepare(service: Service, pieces: Pieces, day: Day): Promise<Prepared> {
+  const { sealed_until } = await getBooks(service.db);
+  const sealedUntil = sealed_until ?? day.startsAt;
+  const sums = await sumUpDay(service, pieces, day, sealedUntil);
+  const [start] = await service.db.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
+  const lateSlices = await findLateSlices(service, pieces, start?.starts_at ?? day.startsAt, sealedUntil);
+  return { sums, lateSlices };
+}
+
 /** Closes a day in one transaction, or returns why it cannot be closed. */
 function closeDay(
   operator: Operator,
-  { day, starts_at, ends_at, zone }: DayRow,
+  row: DayRow,
+  { sums, lateSlices }: Prepared,
   dayEnds: readonly DayEnd[],
 ): Promise<Closed | Waiting> {
   const { service } = operator;
+  const { day, starts_at, ends_at } = row;
   return service.db.transaction(async (tx) => {
-    for (const statement of allowLongWork) await tx.query(statement);
+    await tx.query(allowLongWork);
     const [books] = await tx.query<Books>(lockBooks());
     const [next] = await tx.query<DayRow>(findOpenDay());
-    if (!books || next?.day !== day) return { day, reason: `another process closes ${day}` };
+    const sealedUntil = books?.sealed_until ?? starts_at;
+    if (next?.day !== day || sealedUntil.getTime() !== sums.until.getTime())
+      return { day, reason: `another process closes ${day}` };
     const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
     if (unswept?.found) return { day, reason: 'a voucher that has expired is in use by another transaction' };
-    for (const book of dayEnds) await book(operator, tx, toDay({ day, starts_at, ends_at, zone }));
+    for (const book of dayEnds) await book(operator, tx, toDay(row));
     const [last] = await tx.query<{ day: string; hash: Buffer }>(findLastClosing());
-    const late = await recount(tx, day, ends_at, books.sealed_until ?? starts_at);
-    await sealUntil(tx, books.sealed_until ?? starts_at, ends_at);
+    const late = await bookLate(tx, row, lateSlices);
+    if (late.length > 0) await sumAgain(tx, sums, toDay(row));
+    await sealUntil(tx, sealedUntil, ends_at);
+    await addInterval(tx, sums, toDay(row), [sealedUntil, ends_at]);
     await tx.query(insertMovements(day, starts_at, ends_at));
     await tx.query(insertBalances(day, last?.day ?? null));
-    await tx.query(insertCohorts(day, starts_at, ends_at, zone));
-    await tx.query(insertReversals(day, starts_at, ends_at));
-    await tx.query(insertAging(day, ends_at, zone));
+    await insertSums(tx, toDay(row), sums);
     const checks = await check(service, tx, { day, from: starts_at, to: ends_at });
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
-    const row = await summarize(service, tx, { day, starts_at, ends_at, zone }, last, { checks, late });
-    const hash = hashOfClosing(row);
-    await tx.query(insertClosing(row, hash));
-    const after = { hash: hash.toString('hex'), rows: row.rows, failed, lateRows: late };
+    const closing = await summarize(service, tx, row, last, { checks, late });
+    const hash = hashOfClosing(closing);
+    await tx.query(insertClosing(closing, hash));
+    const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
     await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });
     if (failed.length > 0 || late.length > 0)
       service.log.error({ day, failed, late }, 'a day was closed whose books do not agree');
@@ -180,20 +194,12 @@ function closeDay(
   }, 'read committed');
 }
 
-/**
- * Looks for rows that were written into a slice after it was sealed, and books them in the last slice of the
- * day that is being closed.
- */
-async function recount(tx: Queries, day: string, endsAt: Date, sealedUntil: Date): Promise<string[]> {
-  const [start] = await tx.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
-  if (!start?.starts_at) return [];
-  const slices = await tx.query<{ slice_at: Date }>(listLateSlices(start.starts_at, sealedUntil));
-  const bookedIn = new Date(endsAt.getTime() - SLICE_MS);
+/** Books rows that were written into slices after they were sealed, in the last slice of a day. */
+async function bookLate(tx: Queries, { day, ends_at }: DayRow, slices: readonly Date[]): Promise<string[]> {
+  const bookedIn = new Date(ends_at.getTime() - SLICE_MS);
   const found: string[] = [];
-  for (const { slice_at } of slices)
-    found.push(
-      ...(await tx.query<{ id: string }>(insertLateRows(slice_at, bookedIn, day))).map(({ id }) => id),
-    );
+  for (const slice of slices)
+    found.push(...(await tx.query<{ id: string }>(insertLateRows(slice, bookedIn, day))).map(({ id }) => id));
   return found;
 }
 
@@ -270,17 +276,22 @@ const KEEPER: Actor = {
 };
 
 /**
- * Books what has expired, seals slices, and closes the days that are due. One process does this at a time;
- * any other process finds the books locked and does nothing.
+ * Books what has expired, seals slices, and closes the days that are due. One process does this at a time,
+ * and any other does nothing. A transaction that does nothing else holds the lock, so that it holds up no
+ * cleaning of tables.
  */
 export async function keepBooks(
   service: Service,
   dayEnds: readonly DayEnd[],
   stopping: () => boolean,
 ): Promise<void> {
-  if ((await service.db.query(findFreeBooks())).length === 0) return;
   const operator: Operator = { service, actor: KEEPER };
-  const { closed, waiting } = await closeDays(operator, { dayEnds, stopping });
+  const done = await service.db.transaction(async (tx) => {
+    const [lock] = await tx.query<{ is_free: boolean }>(lockKeeping());
+    return lock?.is_free ? closeDays(operator, { dayEnds, stopping }) : undefined;
+  }, 'read committed');
+  if (!done) return;
+  const { closed, waiting } = done;
   for (const { day, hash } of closed) service.log.info({ day, hash }, 'a day was closed');
   if (waiting) service.log.debug(waiting, 'the next day is not closed yet');
 }

@@ -54,11 +54,6 @@ select d.day::text as day, d.starts_at, d.ends_at, d.zone from book_days d
 where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
 }
 
-/** Returns no row while a close or a sweep holds the books. */
-export function findFreeBooks(): Sql {
-  return sql`select zone from books for update skip locked`;
-}
-
 /** Lists expired batches whose sweep has not finished, earliest expiry first. */
 export function listExpiredBatches(now: Date, count: number): Sql {
   return sql`

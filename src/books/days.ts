@@ -13,6 +13,9 @@ import {
   setZone,
 } from './days.queries.ts';
 
+/** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
+export const SLICE_MS = 900_000;
+
 /** A day of the books: [startsAt, endsAt), in the zone of the books when the day began. */
 export type Day = {
   readonly day: string;

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import {
@@ -10,18 +9,10 @@ import {
   insertSlices,
   setSealed,
 } from './close.queries.ts';
-import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
-import type { Books } from './days.ts';
+import { findOpenDay, lockBooks } from './days.queries.ts';
+import { type Books, getBooks, SLICE_MS } from './days.ts';
+import type { Pieces } from './pieces.ts';
 
-/** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
-export const SLICE_MS = 900_000;
-/**
- * The longest interval that is sealed in one step when the service catches up: a day's rows are sorted on
- * disk.
- */
-const STEP_MS = 96 * SLICE_MS;
-/** The pause between two steps while tills are busy. */
-const REST_MS = 250;
 const MINUTE_MS = 60_000;
 
 /**
@@ -53,38 +44,39 @@ export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
   for (let marks = 0; marks < MARKS; marks++) await db.query(advanceMark());
 }
 
-/** Seals slices from the last sealed one on. The transaction must hold the lock on the books. */
-export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<void> {
-  if (until <= from) return;
-  await tx.query(insertSeals(from, until));
+/**
+ * Seals slices from the last sealed one on. The transaction must hold the lock on the books.
+ * @returns the number of rows
+ */
+export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<number> {
+  if (until <= from) return 0;
+  const seals = await tx.query<{ rows: bigint }>(insertSeals(from, until));
   await tx.query(insertSlices(from, until));
   await tx.query(setSealed(until));
+  return seals.reduce((sum, { rows }) => sum + Number(rows), 0);
 }
 
 /**
- * Seals the slices that are due, except the last slice of the day. The close seals that one, since commission
- * is booked into it. After a long absence the slices are sealed step by step. Call the sweep first.
+ * Seals the slices that are due, except the last slice of the day, piece by piece. The close seals that one,
+ * since commission is booked into it. Call the sweep first.
  */
-export async function sealDue(service: Service, stopping: () => boolean = () => false): Promise<void> {
-  const { db } = service;
-  await db.query(openDays());
-  await passMark(service);
-  for (let more = true; more && !stopping(); ) {
-    more = await db.transaction(async (tx) => {
-      for (const statement of allowLongWork) await tx.query(statement);
-      const [books] = await tx.query<Books>(lockBooks());
-      const [day] = await tx.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
-      if (!books || !day) return false;
-      const from = books.sealed_until ?? day.starts_at;
-      const last = day.ends_at.getTime() - SLICE_MS;
-      const due = Math.min(sealableUntil(books).getTime(), last);
-      if (due < last && due - from.getTime() < SEAL_MIN_MS) return false;
-      const until = new Date(Math.min(due, from.getTime() + STEP_MS));
-      await sealUntil(tx, from, until);
-      return until > from && until.getTime() < due;
-    }, 'read committed');
-    if (more && db.isBusy()) await sleep(REST_MS);
-  }
+export async function sealDue({ db }: Service, pieces: Pieces): Promise<void> {
+  const books = await getBooks(db);
+  const [day] = await db.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
+  if (!day) return;
+  const from = books.sealed_until ?? day.starts_at;
+  const last = day.ends_at.getTime() - SLICE_MS;
+  const due = Math.min(sealableUntil(books).getTime(), last);
+  if (due < last && due - from.getTime() < SEAL_MIN_MS) return;
+  await pieces.over(from, new Date(due), (start, end) =>
+    db.transaction(async (tx) => {
+      await tx.query(allowLongWork);
+      const [now] = await tx.query<Books>(lockBooks());
+      // Another process may have sealed them.
+      if ((now?.sealed_until ?? day.starts_at).getTime() !== start.getTime()) return 0;
+      return sealUntil(tx, start, end);
+    }, 'read committed'),
+  );
 }
 
 /**

@@ -47,7 +47,7 @@ export async function verifyBooks(
   interval: { from?: string | undefined; to?: string | undefined } = {},
 ): Promise<Verified> {
   return db.transaction(async (tx) => {
-    for (const statement of allowLongWork) await tx.query(statement);
+    await tx.query(allowLongWork);
     const { from = null, to = null } = interval;
     const closings = await tx.query<Stored>(listClosings(null, to));
     const audited = await tx.query<{ subject: string; hash: string }>(listAuditedClosings());
