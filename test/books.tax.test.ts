@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';
+import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { until } from './until.ts';
 
@@ -63,6 +64,18 @@ test('a voucher is dormant some months after its issue or last redemption', asyn
   await ledger.at('2026-03-14T12:00:00Z');
   await spend(shop, idle, 20);
   assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
+  await blockVoucher(ledger.operator, used.serial);
+  const replacement = await replaceVoucher(ledger.operator, used.serial);
+  assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found, 'before the replacement');
+  await ledger.at('2026-03-16T12:00:00Z');
+  const later = await rowsOf(ledger, 'dormancy', '2026-03-15', '2026-03-16');
+  assert.deepEqual(
+    later.map(({ rule, serialNumber, balance }) => [rule, serialNumber, balance]),
+    [
+      ['by issue', String(replacement), '15.00'],
+      ['by use', String(replacement), '15.00'],
+    ],
+  );
 });
 
 test('months of dormancy are counted in the time zone of the books, and a short month counts as one', async (t) => {

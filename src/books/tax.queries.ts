@@ -78,7 +78,8 @@ from (
         case when j.debit_account = v.serial_number then j.amount_minor else -j.amount_minor end
       ), 0)::bigint as balance_minor
     from journal j
-    where j.bucket = v.bucket and j.serial_number = v.serial_number and j.occurred_at >= ${at}
+    where j.bucket = v.bucket and j.serial_number in (v.serial_number, v.replaced_by)
+      and v.serial_number in (j.debit_account, j.credit_account) and j.occurred_at >= ${at}
       and j.id >= id_floor(${at}::timestamptz - interval '1 hour')
   ) h
 ) d
