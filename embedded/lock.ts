@@ -25,7 +25,8 @@ async function openLock({ root }: Folder, name: string): Promise<DatabaseSync> {
 
 function tryExclusive(lock: DatabaseSync): boolean {
   try {
-    lock.exec('begin exclusive');
+    // A journal on the disk would need space, and commands must work on a full disk too.
+    lock.exec('pragma journal_mode = memory; begin exclusive');
     return true;
   } catch (error) {
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { describeFolder } from '../embedded/folder.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../src/db/embedded.ts';
@@ -255,4 +256,15 @@ test('a server that dies while it is released is not started again', async (t) =
   }
   assert.equal(await serverOf(folder), server);
   assert.equal(isRunning(server), false);
+});
+
+test('the lock of a folder needs no space, so that commands work on a full disk', async (t) => {
+  const folder = await dataFolder(t);
+  await mkdir(folder);
+  const source = `
+    const { lockFolder } = await import('${new URL('../embedded/lock.ts', import.meta.url)}');
+    (await lockFolder({ root: process.argv[1] }))();`;
+  // The system refuses every byte that the process writes to a file.
+  const script = 'ulimit -f 0 && exec "$0" --input-type=module -e "$1" "$2"';
+  await promisify(execFile)('sh', ['-c', script, process.execPath, source, folder]);
 });
