@@ -4,6 +4,8 @@ import { open, rm } from 'node:fs/promises';
 /** Copies of files whose digest is taken on the way. Memory does not grow with a file. */
 
 const CHUNK_BYTES = 1024 ** 2;
+/** A page of PostgreSQL. */
+const CHUNK_MIN_BYTES = 8_192;
 
 export type Copied = { readonly sha256: string; readonly bytes: number };
 
@@ -16,9 +18,12 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
 export async function* readRange(path: string, start: number, end: number): AsyncGenerator<Uint8Array> {
   const from = await open(path, 'r');
   try {
+    // Most files are small. A megabyte for each kept the garbage collector busy for a third of a backup.
+    const { size } = await from.stat();
     for (let at = start; at < end; ) {
       // Each piece has memory of its own: a reader may hold several.
-      const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, end - at));
+      const rest = Math.max(size - at, CHUNK_MIN_BYTES);
+      const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, end - at, rest));
       const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
       if (bytesRead === 0) return;
       yield buffer.subarray(0, bytesRead);
