@@ -5,9 +5,9 @@ import { Pieces } from '../src/books/pieces.ts';
 const MIDNIGHT = new Date('2026-03-02T00:00:00Z');
 const NEXT_MIDNIGHT = new Date('2026-03-03T00:00:00Z');
 
-/** A database on which others write a number of transactions between two looks. */
-function databaseOf({ isBusy = false, written = 0n }) {
-  let count = 1_000n;
+/** A database with a number of rows, on which others write a number of transactions between two looks. */
+function databaseOf({ isBusy = false, written = 0n, rows = 1_000n }) {
+  let count = rows;
   const looks: bigint[] = [];
   const query = <Row>() => {
     looks.push(count);
@@ -50,7 +50,7 @@ test('an interval is divided into whole hours without a gap, in fewer pieces whe
   const hours = async (rows: number) => {
     const pieces: number[] = [];
     let last = MIDNIGHT;
-    await new Pieces(databaseOf({}).db).over(MIDNIGHT, NEXT_MIDNIGHT, (from, to) => {
+    await new Pieces(databaseOf({ rows: 10_000n }).db).over(MIDNIGHT, NEXT_MIDNIGHT, (from, to) => {
       assert.deepEqual(from, last);
       last = to;
       pieces.push((to.getTime() - from.getTime()) / 3_600_000);
@@ -61,4 +61,13 @@ test('an interval is divided into whole hours without a gap, in fewer pieces whe
   };
   assert.deepEqual(await hours(0), [1, 4, 16, 3]);
   assert.deepEqual(await hours(20_000), Array(24).fill(1));
+});
+
+test('an interval with few rows is one piece', async () => {
+  const pieces: (readonly [Date, Date])[] = [];
+  await new Pieces(databaseOf({ rows: 9_999n }).db).over(MIDNIGHT, NEXT_MIDNIGHT, (...piece) => {
+    pieces.push(piece);
+    return Promise.resolve(0);
+  });
+  assert.deepEqual(pieces, [[MIDNIGHT, NEXT_MIDNIGHT]]);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/pool.ts';
 import { SLICE_MS } from './days.ts';
-import { countTransactions } from './sums.queries.ts';
+import { countRows, countTransactions } from './sums.queries.ts';
 
 /**
  * The fewest slices in a piece: an hour. A piece also reads the ids of the hour before it and of the hour
@@ -48,10 +48,17 @@ export class Pieces {
   }
 
   /**
-   * Divides an interval into pieces. The number of rows in a piece decides on the length of the next one.
+   * Divides an interval into pieces; one with few rows is a single piece. The number of rows in a piece
+   * decides on the length of the next one.
    * @param work returns the number of rows that it has read
    */
   async over(from: Date, until: Date, work: (from: Date, to: Date) => Promise<number>): Promise<void> {
+    if (from >= until) return;
+    const [found] = await this.#db.query<{ count: bigint }>(countRows(from, until, ROWS_MIN));
+    if (Number(found?.count) < ROWS_MIN) {
+      await this.run(() => work(from, until));
+      return;
+    }
     for (let at = from; at < until && !this.isStopping; ) {
       const [start, end] = [at, new Date(Math.min(at.getTime() + this.#slices * SLICE_MS, until.getTime()))];
       const rows = await this.run(() => work(start, end));

@@ -19,6 +19,15 @@ where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
 group by 1, 2, 3, 4, 5, 6`;
 }
 
+/** Counts the rows of the journal in an interval, at most up to a limit. */
+export function countRows(from: Date, to: Date, most: number): Sql {
+  return sql`
+select count(*) as count from (
+  select from journal where id >= id_floor(${from}::timestamptz) and id < id_floor(${to}::timestamptz)
+  limit ${most}
+) r`;
+}
+
 /** Sums the reversals in an interval of redemptions from before a day began. */
 export function sumReversals(from: Date, to: Date, dayStartsAt: Date): Sql {
   return sql`
