@@ -12,6 +12,13 @@ create function id_floor(at timestamptz) returns uuid language sql immutable par
   )::uuid
 $$;
 
+-- The same for a time before or after. Immutable, unlike the sum of a time and an interval, which may depend
+-- on the time zone: the planner computes it, and leaves out the partitions of other months at once.
+create function id_floor(at timestamptz, margin interval) returns uuid
+language sql immutable parallel safe as $$
+  select scrip.id_floor(at + margin)
+$$;
+
 -- Rows of a month without a partition go to the default one. Nothing is lost if a clock is far ahead, or if
 -- the service was off for more than a year.
 create table journal_default partition of journal default;
@@ -87,6 +94,6 @@ end $$;
 
 revoke execute on function create_partitions, drop_old_deliveries from public;
 grant execute on function create_partitions, drop_old_deliveries to scrip_service;
-grant execute on function id_floor to scrip_service;
+grant execute on function id_floor(timestamptz), id_floor(timestamptz, interval) to scrip_service;
 
 select create_partitions(now(), now() + interval '12 months');

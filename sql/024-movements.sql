@@ -49,7 +49,7 @@ language sql stable as $$
         else 'UNKNOWN'
       end) as credit
   ) k
-  where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
+  where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
     and r.booked_at >= p_from and r.booked_at < p_to
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
@@ -70,7 +70,7 @@ language sql stable as $$
     join journal o on o.bucket = r.bucket and o.id = r.original_id
     join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
     join batches b on b.id = v.batch_id
-    where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
+    where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
       and r.booked_at >= p_from and r.booked_at < p_to and r.kind = 'REDEMPTION_REVERSAL'
       and o.occurred_at < coalesce(p_before, p_from)
     group by 1, 2, 3, 4

@@ -28,8 +28,8 @@ insert into book_seals (starts_at, rows, hash, listing)
 select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
   string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
 from book_rows r
-where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-  and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+  and r.place < id_floor(${to}::timestamptz, '1 hour')
   and r.booked_at >= ${from} and r.booked_at < ${to}
 group by r.slice_at
 returning rows`;
@@ -52,8 +52,8 @@ export function insertLateRows(sliceAt: Date, bookedIn: Date, day: string): Sql 
 insert into book_late_rows (id, occurred_at, slice_at, found_in)
 select r.id, r.occurred_at, ${bookedIn}, ${day}::date
 from book_rows r
-where r.place >= id_floor(${sliceAt}::timestamptz - interval '1 hour')
-  and r.place < id_floor(${sliceAt}::timestamptz + interval '75 minutes') and r.slice_at = ${sliceAt}
+where r.place >= id_floor(${sliceAt}::timestamptz, '-1 hour')
+  and r.place < id_floor(${sliceAt}::timestamptz, '75 minutes') and r.slice_at = ${sliceAt}
   and uuid_send(r.id) not in (
     select substring(b.listing from (20 * i.at + 1)::int for 16)
     from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}

@@ -60,8 +60,8 @@ select * from (
   left join accounts c on c.id = j.credit_account
   left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
-  where j.id >= id_floor($1::timestamptz - interval '1 hour')
-    and j.id < id_floor($2::timestamptz + interval '1 hour')
+  where j.id >= id_floor($1::timestamptz, '-1 hour')
+    and j.id < id_floor($2::timestamptz, '1 hour')
     and j.occurred_at >= $1 and j.occurred_at < $2
     and (not $3::boolean or d.kind in ('FLOAT', 'SETTLEMENT') or c.kind in ('FLOAT', 'SETTLEMENT'))
     and ($4::integer is null or $4 in (d.merchant_id, c.merchant_id))

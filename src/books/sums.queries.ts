@@ -13,8 +13,8 @@ select b.currency, b.product_id, b.merchant_id as issuer_id,
 from book_rows r
 join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
 join batches b on b.id = v.batch_id
-where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-  and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+  and r.place < id_floor(${to}::timestamptz, '1 hour')
   and r.booked_at >= ${from} and r.booked_at < ${to} and r.kind <> 'REPLACEMENT'
 group by 1, 2, 3, 4, 5, 6`;
 }
@@ -23,7 +23,7 @@ group by 1, 2, 3, 4, 5, 6`;
 export function countRows(from: Date, to: Date, most: number): Sql {
   return sql`
 select count(*) as count from (
-  select from journal where id >= id_floor(${from}::timestamptz) and id < id_floor(${to}::timestamptz)
+  select 1 from journal where id >= id_floor(${from}::timestamptz) and id < id_floor(${to}::timestamptz)
   limit ${most}
 ) r`;
 }
@@ -56,7 +56,7 @@ with since as (
   cross join lateral (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (serial, amount)
-  where j.id >= id_floor(${at}::timestamptz - interval '1 hour') and j.occurred_at >= ${at}
+  where j.id >= id_floor(${at}::timestamptz, '-1 hour') and j.occurred_at >= ${at}
     and s.serial > ${after} and s.serial <= ${upTo}
   group by 1, 2
 ), held as (
@@ -68,7 +68,7 @@ with since as (
     floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, (
       select max(j.occurred_at) from journal j
       where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-        and j.id >= id_floor(v.activated_at - interval '1 hour') and j.occurred_at < ${at}
+        and j.id >= id_floor(v.activated_at, '-1 hour') and j.occurred_at < ${at}
     ))) / 86400) as days_idle
   from vouchers v
   join batches b on b.id = v.batch_id
@@ -121,8 +121,8 @@ export function listSlices(from: Date, to: Date): Sql {
   return sql`
 with counted as (
   select r.slice_at, count(*) as rows from book_rows r
-  where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-    and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+  where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+    and r.place < id_floor(${to}::timestamptz, '1 hour')
     and r.booked_at >= ${from} and r.booked_at < ${to}
   group by r.slice_at
 )

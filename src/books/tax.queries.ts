@@ -80,7 +80,7 @@ from (
     from journal j
     where j.bucket = v.bucket and j.serial_number in (v.serial_number, v.replaced_by)
       and v.serial_number in (j.debit_account, j.credit_account) and j.occurred_at >= ${at}
-      and j.id >= id_floor(${at}::timestamptz - interval '1 hour')
+      and j.id >= id_floor(${at}::timestamptz, '-1 hour')
   ) h
 ) d
 where d.due_at at time zone ${zone} <= ${at} and d.balance_minor > 0

@@ -8,8 +8,8 @@ with found as (
   select r.slice_at, count(*) as rows,
     sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
   from book_rows r
-  where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
-    and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+  where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+    and r.place < id_floor(${to}::timestamptz, '1 hour')
     and r.booked_at >= ${from} and r.booked_at < ${to}
   group by r.slice_at
 )
@@ -33,8 +33,8 @@ with listed as (
   from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}
 ), found as (
   select r.id, substring(r.digest from 1 for 4) as mark from book_rows r
-  where r.place >= id_floor(${sliceAt}::timestamptz - interval '1 hour')
-    and r.place < id_floor(${sliceAt}::timestamptz + interval '75 minutes') and r.slice_at = ${sliceAt}
+  where r.place >= id_floor(${sliceAt}::timestamptz, '-1 hour')
+    and r.place < id_floor(${sliceAt}::timestamptz, '75 minutes') and r.slice_at = ${sliceAt}
 )
 select coalesce(l.id, f.id) as id,
   case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
@@ -197,7 +197,7 @@ with since as (
   cross join lateral (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (account, amount)
-  where j.id >= id_floor(${to}::timestamptz - interval '1 hour') and j.occurred_at >= ${to}
+  where j.id >= id_floor(${to}::timestamptz, '-1 hour') and j.occurred_at >= ${to}
     and s.account < 5000000000
   group by 1
 )

@@ -36,8 +36,8 @@ with nets as (
   from journal j
   join book_days d on j.occurred_at >= d.starts_at and j.occurred_at < d.ends_at
   where j.kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
-    and (${day}::date is null or d.day = ${day}::date and j.id >= id_floor(d.starts_at - interval '1 hour')
-      and j.id < id_floor(d.ends_at + interval '1 hour'))
+    and (${day}::date is null or d.day = ${day}::date and j.id >= id_floor(d.starts_at, '-1 hour')
+      and j.id < id_floor(d.ends_at, '1 hour'))
 ), differing as (
   select day, merchant_id, product_id, currency, f.fee_minor, null::uuid as id
   from due d full join noted f using (day, merchant_id, product_id, currency)

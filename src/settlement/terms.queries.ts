@@ -99,8 +99,8 @@ with sealed as (
   union all
   select j.merchant_id, b.product_id, j.currency, j.kind, j.amount_minor
   from sealed
-  join journal j on j.id >= id_floor(sealed.until - interval '1 hour')
-    and j.id < id_floor(${endsAt}::timestamptz + interval '1 hour')
+  join journal j on j.id >= id_floor(sealed.until, '-1 hour')
+    and j.id < id_floor(${endsAt}::timestamptz, '1 hour')
     and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt}
     and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
   join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number

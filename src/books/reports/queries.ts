@@ -179,8 +179,8 @@ where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
     'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
-  and j.id >= id_floor(${from}::timestamptz - interval '1 hour')
-  and j.id < id_floor(${to}::timestamptz + interval '1 hour')
+  and j.id >= id_floor(${from}::timestamptz, '-1 hour')
+  and j.id < id_floor(${to}::timestamptz, '1 hour')
   and j.occurred_at >= ${from} and j.occurred_at < ${to}
 order by j.currency, j.occurred_at, j.id`;
 }
@@ -222,7 +222,7 @@ from (
     select * from journal
     where merchant_id = ${merchantId} and batch_id is null
       and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-      and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
+      and id > ${after}::uuid and id < id_floor(${to}::timestamptz, '1 hour')
       and occurred_at >= ${from} and occurred_at < ${to}
     order by id limit ${count}
   )
@@ -230,7 +230,7 @@ from (
   (
     select * from journal
     where merchant_id = ${merchantId} and kind = 'CASH_OUT'
-      and id > ${after}::uuid and id < id_floor(${to}::timestamptz + interval '1 hour')
+      and id > ${after}::uuid and id < id_floor(${to}::timestamptz, '1 hour')
       and occurred_at >= ${from} and occurred_at < ${to}
     order by id limit ${count}
   )
