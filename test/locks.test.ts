@@ -12,6 +12,8 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   7311990003: ['sql/012-vouchers.sql', 'src/rotation/queries.ts'],
   // The partitions.
   7311990004: ['sql/004-partitions.sql', 'sql/021-declines.sql'],
+  // The keeping of the books.
+  7311990014: ['src/books/sums.queries.ts'],
   // The matching of bank lines.
   7311990017: ['src/bank/queries.ts'],
   // The settings.

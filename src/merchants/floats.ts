@@ -71,8 +71,7 @@ export async function bookTopUp(
   const change = {
     action: 'float.top-up',
     subject: `merchant ${merchantId}`,
-    // Without the balance before: a float in use changes all the time, and an approval would have to be
-    // confirmed again and again.
+    before: { currency, balance: text(balance_minor - amountMinor) },
     after: { currency, balance: text(balance_minor), amount: text(amountMinor), transactionId: id },
   };
   return {
