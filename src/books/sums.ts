@@ -98,11 +98,13 @@ export async function addInterval(
   return rows;
 }
 
-/** Makes the sums of movements again after late rows were booked elsewhere. */
+/** Makes the sums again after late rows were found: they may have come after the sums were made. */
 export async function sumAgain(tx: Queries, sums: DaySums, day: Day): Promise<void> {
   sums.cohorts.clear();
   sums.reversals.clear();
+  sums.ages.clear();
   await addInterval(tx, sums, day, [day.startsAt, sums.until]);
+  sums.ages.add(await tx.query<SumRow>(sumAges(day.day, day.endsAt, day.zone, [0n, LAST_SERIAL])));
 }
 
 export async function insertSums(tx: Queries, { day }: Day, sums: DaySums): Promise<void> {
