@@ -17,6 +17,7 @@ then
   sed -i '/^static \(inline \)\{0,1\}bool$/{N;/have_createdb_privilege/{:a;N;/\n}$/!ba;s|.*|#include "commands/dbcommands.h"|}}' "$compat"
 fi
 cd "$sources"
+touch configure # a clone gives the files times of its own: make would want autoconf to write it again
 ./configure PG_CONFIG="$pg_config" --without-libcurl
 make -j2
 make install
