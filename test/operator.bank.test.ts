@@ -9,6 +9,7 @@ import type { Principal } from '../src/operator/principal.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
 import { COMMAND_LINE, type OperatorApi, startOperator } from './operator.api.ts';
 import { openScene, settledDay } from './settlements.ts';
+import { until } from './until.ts';
 
 /** The operations on the bank, on settlements and on the files of the books. */
 
@@ -68,6 +69,32 @@ test('a bank statement is imported, matched and listed', async () => {
   assert.equal((await api.post(`/bank/entries/${all.at(-1).id}/unmatch`, {})).status, 200);
   const left = (await api.get('/bank/movements?open=true')).body.items;
   assert.ok(left.some((each: { transactionId: string }) => each.transactionId === transactionId));
+});
+
+test('a file that someone else imports at the same moment is refused', async () => {
+  assert.equal((await api.post('/bank/accounts', { name: 'Shared', currency: 'USD', own: 0 })).status, 200);
+  assert.equal((await api.post('/bank/mappings', MAPPING)).status, 200);
+  const file = base64('Day,Text,Amount\n2026-01-31,at once,1.00\n');
+  const owner = await openOwner(api.testService.url);
+  try {
+    const run = (text: string) => owner.query<{ found: boolean }>({ text, values: [] });
+    await run(`
+begin;
+insert into scrip.bank_files (digest, account, format, entries, imported_by, imported_at)
+values (sha256(decode('${file}', 'base64')), 'Shared', 'csv', 1, 'other', now())`);
+    const wanted = { account: 'Shared', format: 'csv', mapping: 'house', file };
+    const refused = api.post('/bank/import', wanted);
+    await until('the import waits for the other one', async () => {
+      const [row] = await run(`
+select bool_or(transactionid = pg_current_xact_id()::xid and not granted) as found from pg_locks`);
+      return row?.found === true;
+    });
+    await run('commit');
+    const { status, body } = await refused;
+    assert.deepEqual([status, body.code], [409, '94']);
+  } finally {
+    await owner.close();
+  }
 });
 
 test('a page of open bank entries reads a bounded number of entries, and returns a cursor', async () => {

@@ -11,10 +11,11 @@ export function sqlState(error: unknown): string | undefined {
 
 const UNIQUE_VIOLATION = '23505';
 /**
- * Unique keys on which two transactions race for the same reference, or for the same update of a redemption.
- * Citus appends the number of the shard.
+ * Unique keys on which two transactions race for the same reference, update of a redemption, or statement of
+ * a bank. Citus appends the number of the shard.
  */
-const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_\d+)?$/;
+const CLAIMED =
+  /^(claims_pkey|redemption_updates_pkey|batches_reference_once|bank_files_once|bank_entries_once)(_\d+)?$/;
 
 /**
  * Whether a statement lost a race and can be sent again unchanged. It then sees the changes of the other
