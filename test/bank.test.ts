@@ -146,6 +146,30 @@ test('several entries or movements are matched by hand if their sums are equal',
   await assert.rejects(unmatch(ledger.operator, whole), { code: '60' });
 });
 
+test('two people who match the same movement at once match it once, and nothing is matched twice', async (t) => {
+  const { ledger, merchantId } = await open(t);
+  const { operator } = ledger;
+  const { transactionId: one } = await put(ledger, merchantId, 10_000n, 'C-1');
+  const { transactionId: other } = await put(ledger, merchantId, 10_000n, 'C-2');
+  await fromCsv(ledger, ['01.03.2026;links;100,00', '01.03.2026;rechts;100,00']);
+  const entries = await ledger.sql<EntryRow>('select id from scrip.bank_entries order by id');
+  const ids = entries.map(({ id }) => id);
+  const done = await Promise.allSettled(
+    ids.map((id) => matchByHand(operator, { entryIds: [id], movementIds: [one] })),
+  );
+  assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  const place = done.findIndex(({ status }) => status === 'rejected');
+  assert.equal((done[place] as PromiseRejectedResult).reason.code, '13');
+  const [left = 0, used = 0] = [ids[place], ids[1 - place]];
+  for (const [entryIds, movementIds] of [
+    [[left], [one, other]],
+    [[left, used], [other]],
+  ] as const)
+    await assert.rejects(matchByHand(operator, { entryIds, movementIds }), { code: '13' });
+  await matchByHand(operator, { entryIds: [left], movementIds: [other] });
+  assert.equal((await reconciled(ledger))['at the bank, not booked'], '0.00');
+});
+
 test('a statement is imported as a whole or not at all, and only once', async (t) => {
   const { ledger } = await open(t);
   const bad = await fromCsv(ledger, [

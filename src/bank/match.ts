@@ -107,8 +107,8 @@ function isNear({ booked_on }: EntryRow, { occurred_on }: MovementRow): boolean 
 /**
  * Matches by hand: one entry with one or several movements, or several entries with one movement. The
  * unmatched amounts of both sides must be equal.
- * @throws Refusal `60` if an entry or a movement does not exist; `13` if the sums differ; `30` for several on
- *   both sides
+ * @throws Refusal `60` if an entry or a movement does not exist; `13` if the sums differ or one of them is
+ *   matched already; `30` for several on both sides
  */
 export async function matchByHand(
   operator: Operator,
@@ -125,8 +125,9 @@ export async function matchByHand(
     const leftOf = (each: EntryRow | MovementRow) => each.amount_minor - each.matched_minor;
     const sum = (some: readonly (EntryRow | MovementRow)[]) =>
       some.reduce((total, each) => total + leftOf(each), 0n);
-    const currencies = new Set([...entries, ...movements].map(({ currency }) => currency));
-    if (currencies.size > 1 || sum(entries) !== sum(movements) || sum(entries) === 0n)
+    const all = [...entries, ...movements];
+    const currencies = new Set(all.map(({ currency }) => currency));
+    if (currencies.size > 1 || sum(entries) !== sum(movements) || all.some((each) => leftOf(each) === 0n))
       throw new Refusal('13', {
         message: 'Invalid amount: what is left of the entries and of the movements is not equal',
       });
