@@ -78,8 +78,10 @@ begin
   from paid p join accounts a on a.kind = 'FUNDING' and a.currency = 'USD';
   insert into bank_entries (file_id, account, entry_reference, booked_on, amount_minor, description)
   select file_id, 'House', id, at, 1000, 'top up ' || id from paid order by id;
-  insert into bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
-  select e.id, e.entry_reference::uuid, 1000, 'exact', 'anna', now() from bank_entries e
+  insert into bank_matches (entry_id, movement_id, kind, reference, occurred_at, amount_minor, how,
+    matched_by, matched_at)
+  select e.id, p.id, 'TOP_UP', 'top up ' || p.id, p.at, 1000, 'exact', 'anna', now()
+  from bank_entries e join paid p on p.id = e.entry_reference::uuid
   where e.account = 'House' and e.id % 1000 > 0;
 end $$;
 

@@ -178,6 +178,10 @@ create index bank_entries_by_day on bank_entries (account, booked_on);
 create table bank_matches (
   entry_id integer not null constraint bank_matches_entry references bank_entries (id),
   movement_id uuid not null, -- a journal row on the funding account
+  -- of that row, which never changes: with Citus it is on a shard
+  kind entry_kind not null,
+  reference text,
+  occurred_at timestamptz not null,
   amount_minor bigint not null,
   how text not null constraint bank_matches_how check (how in ('exact', 'suggested', 'manual')),
   matched_by text not null,

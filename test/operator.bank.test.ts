@@ -111,8 +111,10 @@ with file as (
   select file.id, 'Busy', n, current_date, 100, 'busy ' || n from file, generate_series(0, 5000) n order by n
   returning id, entry_reference
 )
-insert into scrip.bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
-select id, gen_random_uuid(), 100, 'exact', 'tester', now() from made where entry_reference <> '0'`,
+insert into scrip.bank_matches (entry_id, movement_id, kind, occurred_at, amount_minor, how, matched_by,
+  matched_at)
+select id, gen_random_uuid(), 'TOP_UP', now(), 100, 'exact', 'tester', now() from made
+where entry_reference <> '0'`,
       values: [],
     });
   } finally {
@@ -243,8 +245,10 @@ test('paging through thousands of bank entries shows each open one once', async 
         from generate_series(6000, 11001) n
         returning id
       )
-      insert into bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
-      select id, gen_random_uuid(), 100, 'manual', 'anna', now() from added where id <> all ($1::integer[])`,
+      insert into bank_matches (entry_id, movement_id, kind, occurred_at, amount_minor, how, matched_by,
+        matched_at)
+      select id, gen_random_uuid(), 'TOP_UP', now(), 100, 'manual', 'anna', now() from added
+      where id <> all ($1::integer[])`,
     values: [open],
   });
   const seen: string[] = [];

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { type EntryRow, entriesOf, FUNDING_KINDS, movementsOf } from './queries.ts';
+import { type EntryRow, entriesOf, movementsWhere } from './queries.ts';
 
 export type StatementRow = {
   readonly id: number;
@@ -84,8 +84,9 @@ with picked as materialized (
 select p.*, c.decimals,
   coalesce((
     select json_agg(
-      json_build_object('transactionId', j.id, 'kind', j.kind, 'reference', j.reference) order by j.id)
-    from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = p.id
+      json_build_object('transactionId', m.movement_id, 'kind', m.kind, 'reference', m.reference)
+      order by m.movement_id)
+    from bank_matches m where m.entry_id = p.id
   ), '[]') as movements
 from (${PAGE}) p left join bank_accounts c on c.name = p.account
 order by p.id desc`,
@@ -93,24 +94,14 @@ order by p.id desc`,
   };
 }
 
-const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
-
-/**
- * Lists movements of the funding accounts, newest first. Cash that a merchant paid out is left out, since it
- * does not move these accounts.
- */
+/** Lists movements of the funding accounts, newest first. */
 export function listBankMovements(open: boolean, before: string | null, count: number): Sql {
   const values: unknown[] = [open, count];
-  const earlier = before === null ? '' : `and r.id < $${values.push(before)}::uuid`;
+  const earlier = before === null ? 'true' : `j.id < $${values.push(before)}::uuid`;
   return {
     text: `
-with picked as materialized (
-  select r.* from journal r
-  where r.kind in ${FUNDING_KINDS} and (r.kind <> 'CASH_OUT' or r.credit_account = any (${FUNDING}))
-    ${earlier}
-  order by r.id desc limit ${scanned(open)}
-), scanned as materialized (
-  ${movementsOf('picked')}
+with scanned as materialized (
+  ${movementsWhere(`${earlier} order by j.id desc limit ${scanned(open)}`)}
 )
 ${PAGE} order by f.id desc`,
     values,

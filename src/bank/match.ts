@@ -50,7 +50,7 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     const now = service.clock();
     const store = async (some: readonly Pair[], how: 'exact' | 'suggested') => {
       for (const { entry, movement } of some) {
-        const match = { entryId: entry.id, movementId: movement.id, amountMinor: entry.amount_minor, how };
+        const match = { entry, movement, amountMinor: entry.amount_minor, how };
         await tx.query(insertMatch({ ...match, by: actor.name, now }));
       }
     };
@@ -135,7 +135,7 @@ export async function matchByHand(
     for (const entry of entries)
       for (const movement of movements) {
         const amountMinor = entries.length > 1 ? leftOf(entry) : leftOf(movement);
-        const match = { entryId: entry.id, movementId: movement.id, amountMinor, how: 'manual' } as const;
+        const match = { entry, movement, amountMinor, how: 'manual' } as const;
         await tx.query(insertMatch({ ...match, by: actor.name, now }));
       }
     const after = { entries: entryIds, movements: movementIds };

@@ -113,8 +113,8 @@ export function listEntriesBetween(from: string, to: string): Sql {
     text: `
 select e.*,
   (
-    select string_agg(j.kind::text || ' ' || coalesce(j.reference, j.id::text), ', ' order by j.id)
-    from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = e.id
+    select string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', ' order by m.movement_id)
+    from bank_matches m where m.entry_id = e.id
   ) as movements
 from (${ENTRIES} where e.booked_on >= $1::date and e.booked_on < $2::date) e
 order by e.currency, e.booked_on, e.id limit 100000`,
@@ -126,6 +126,8 @@ export type MovementRow = {
   id: string;
   kind: string;
   currency: string;
+  occurred_at: Date;
+  /** The day of `occurred_at` in UTC. */
   occurred_on: string;
   /** Positive for received money. */
   amount_minor: bigint;
@@ -140,17 +142,28 @@ export type MovementRow = {
  * The kinds of movements that should appear on the operator's bank statement. The index journal_of_funding
  * covers them.
  */
-export const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
+const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
   'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER')`;
 
+const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
+
 /**
- * Returns the query of the movements on the funding accounts of a source (the journal or a subquery): those
- * that should appear on the operator's bank statement. Imports of vouchers are left out, since they book one
- * movement for each voucher.
+ * Returns the query of the movements on the funding accounts that should appear on the operator's bank
+ * statement. Cash that a merchant paid out is left out, since it does not move these accounts; and so are
+ * imports of vouchers, which book one movement for each voucher. With Citus, the journal is on the shards and
+ * most other tables are on the coordinator, so it is read first and by itself.
+ * @param condition selects rows of the journal `j`; an order and a limit may follow
  */
-export const movementsOf = (source: string) => `
-select j.id, j.kind::text as kind, j.currency,
-  to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on, j.occurred_at,
+export const movementsWhere = (condition: string) => `
+with picked as materialized (
+  select j.id, j.kind, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.reference,
+    j.occurred_at
+  from journal j
+  where j.kind in ${FUNDING_KINDS} and (j.kind <> 'CASH_OUT' or j.credit_account = any (${FUNDING}))
+    and ${condition}
+)
+select j.id, j.kind::text as kind, j.currency, j.occurred_at,
+  to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference,
   p.bank_reference,
   case
@@ -158,40 +171,39 @@ select j.id, j.kind::text as kind, j.currency,
   end as number,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint
     as matched_minor
-from ${source} j
+from picked j
 join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
-left join settlements s on s.id = p.settlement_id
-where j.kind in ${FUNDING_KINDS}`;
-
-const MOVEMENTS = movementsOf('journal');
+left join settlements s on s.id = p.settlement_id`;
 
 /** Lists movements since a time that are not completely matched. */
 export function listOpenMovements(since: Date): Sql {
   return {
     text: `
-select * from (${MOVEMENTS} and j.id >= id_floor($1::timestamptz)) m
+select * from (${movementsWhere('j.id >= id_floor($1::timestamptz)')}) m
 where m.matched_minor <> m.amount_minor order by m.occurred_at, m.id limit 100000`,
     values: [since],
   };
 }
 
 export function listMovements(ids: readonly string[]): Sql {
-  return { text: `${MOVEMENTS} and j.id = any ($1::uuid[]) order by j.id`, values: [ids] };
+  return { text: `${movementsWhere('j.id = any ($1::uuid[])')} order by j.id`, values: [ids] };
 }
 
 export function insertMatch(match: {
-  readonly entryId: number;
-  readonly movementId: string;
+  readonly entry: EntryRow;
+  readonly movement: MovementRow;
   readonly amountMinor: bigint;
   readonly how: 'exact' | 'suggested' | 'manual';
   readonly by: string;
   readonly now: Date;
 }): Sql {
-  const { entryId, movementId, amountMinor, how, by, now } = match;
+  const { entry, movement, amountMinor, how, by, now } = match;
   return sql`
-insert into bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
-values (${entryId}, ${movementId}, ${amountMinor}, ${how}, ${by}, ${now})`;
+insert into bank_matches (entry_id, movement_id, kind, reference, occurred_at, amount_minor, how, matched_by,
+  matched_at)
+values (${entry.id}, ${movement.id}, ${movement.kind}, ${movement.reference}, ${movement.occurred_at},
+  ${amountMinor}, ${how}, ${by}, ${now})`;
 }
 
 export function deleteMatches(entryId: number): Sql {
@@ -225,17 +237,17 @@ with stated as (
 ), entries as (
   select a.currency,
     sum(e.amount_minor - coalesce((
-      select sum(m.amount_minor) from bank_matches m join journal j on j.id = m.movement_id
-      where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
+      select sum(m.amount_minor) from bank_matches m
+      where m.entry_id = e.id and m.occurred_at < ${endsAt}), 0))::bigint as open_minor
   from bank_entries e join bank_accounts a on a.name = e.account
   where e.booked_on < ${before}::date group by a.currency
 ), booked as (
   select currency, -sum(balance_minor) as minor from balances_at(${endsAt})
   where account_kind = 'FUNDING' group by currency
 ), matched as (
-  select j.currency, sum(m.amount_minor) as minor
-  from bank_matches m join bank_entries e on e.id = m.entry_id join journal j on j.id = m.movement_id
-  where e.booked_on < ${before}::date and j.occurred_at < ${endsAt} group by j.currency
+  select a.currency, sum(m.amount_minor) as minor
+  from bank_matches m join bank_entries e on e.id = m.entry_id join bank_accounts a on a.name = e.account
+  where e.booked_on < ${before}::date and m.occurred_at < ${endsAt} group by a.currency
 )
 select b.currency, b.own_minor, b.closing_minor, b.is_stated, coalesce(o.minor, 0)::bigint as booked_minor,
   coalesce(e.open_minor, 0)::bigint as entries_minor,
