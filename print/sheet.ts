@@ -41,7 +41,12 @@ export async function* writeSheet(
     displayTitle: true,
     lang: 'en',
     info: { Title: `Vouchers ${given.reference}`, Creator: 'Scrip', CreationDate: options.printedAt },
-    ...(options.passphrase !== undefined && { pdfVersion: '1.7ext3', userPassword: options.passphrase }),
+    // Without the permission, some readers print no document that is encrypted.
+    ...(options.passphrase !== undefined && {
+      pdfVersion: '1.7ext3',
+      userPassword: options.passphrase,
+      permissions: { printing: 'highResolution' },
+    }),
   });
   const heading = prepareHeading(doc, batch, options.nameFont);
   let page = 0;

@@ -37,6 +37,11 @@ export async function readSheet(bytes: Buffer, password?: string): Promise<ReadP
   return pages;
 }
 
+/** What a reader of an encrypted document may do: the bits of the PDF standard. Null if it may do all. */
+export async function readPermissions(bytes: Buffer, password: string): Promise<number[] | null> {
+  return (await getDocumentProxy(new Uint8Array(bytes), { password })).getPermissions();
+}
+
 /** The filled paths of a page, each as its rectangles, in points. */
 async function readAreas(page: Page): Promise<Box[][]> {
   const { OPS } = await getResolvedPDFJS();

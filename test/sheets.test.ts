@@ -11,7 +11,7 @@ import { scene } from './approvals.ts';
 import { enrolled, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 import { vouchersOf } from './operator.ts';
-import { readSheet } from './print.ts';
+import { readPermissions, readSheet } from './print.ts';
 
 /** Two owners, and a complete batch. */
 async function printable(t: Parameters<typeof scene>[0], quantity = 10) {
@@ -23,6 +23,9 @@ async function printable(t: Parameters<typeof scene>[0], quantity = 10) {
   assert.equal(batch.status, 'COMPLETED');
   return { ...people, context, batch, vouchers: await vouchersOf(context, 'spring') };
 }
+
+/** In the quality of the printer. */
+const PRINTING = 0x800;
 
 test('sheets are encrypted: one person gets the file, and another one the passphrase', async (t) => {
   const { listening, ada, bob, batch, vouchers } = await printable(t);
@@ -54,6 +57,8 @@ select coalesce(before, '') || coalesce(after, '') from audit`);
   const { status, headers, bytes } = await ada.post(`/sheets/${sheets}/download`);
   assert.deepEqual([status, headers.get('content-type')], [200, 'application/pdf']);
   await assert.rejects(readSheet(bytes), /[Pp]assword/);
+  const permissions = await readPermissions(bytes, passphrase);
+  assert.ok(permissions === null || permissions.includes(PRINTING), 'it may be printed');
   const pages = await readSheet(bytes, passphrase);
   assert.deepEqual(pages.flatMap(({ qr }) => qr).sort(), vouchers.map(({ code, pin }) => code + pin).sort());
   const [recorded] = await listExports(listening.service.db, batch.id);
