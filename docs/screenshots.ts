@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { launchChromium, ready } from '../test/chromium.ts';
+import { launchChromium, newPage, ready } from '../test/chromium.ts';
 import { startDemo } from '../test/demo.process.ts';
 
 const FOLDER = fileURLToPath(new URL('./images/', import.meta.url));
@@ -25,8 +25,7 @@ const browser = await launchChromium();
 try {
   await mkdir(FOLDER, { recursive: true });
   const { origin } = new URL(demo.link);
-  const context = await browser.newContext({ baseURL: origin, locale: 'en-GB', viewport: VIEWPORT });
-  const page = await context.newPage();
+  const { page } = await newPage(browser, { baseUrl: origin }, { viewport: VIEWPORT });
   await page.goto(demo.link);
   await ready(page, 'Overview');
   for (const { name, path, dark } of PICTURES) {

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import packed from '@sparticuz/chromium';
 import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core';
 import { inviteDemoOwner } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
@@ -14,15 +16,35 @@ const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
   console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`;
 
+const UNPACKING_MS = 60_000;
+const PAUSE_MS = 200;
+
 export async function launchChromium(): Promise<Browser> {
   const executablePath = SYSTEM.find((path) => existsSync(path)) ?? (await packed.executablePath());
-  return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
+  const launch = () =>
+    chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
+  // The first of several processes unpacks the browser. Until then, the system refuses to run the file.
+  for (const until = Date.now() + UNPACKING_MS; Date.now() < until; await setTimeout(PAUSE_MS)) {
+    try {
+      return await launch();
+    } catch (error) {
+      if (!String(error).includes('ETXTBSY')) throw error;
+    }
+  }
+  return launch();
 }
 
-/** The reason why no browser can be started here, or false. */
+let started: Browser | undefined;
+
+/**
+ * Starts the browser of a test file, which ends with the file. It is called outside of the tests.
+ * @returns the reason why no browser can be started here, or false
+ */
 export async function whyNoBrowser(): Promise<string | false> {
   try {
-    await (await launchChromium()).close();
+    const browser = await launchChromium();
+    after(() => browser.close());
+    started = browser;
     return false;
   } catch (error) {
     return `no Chromium can be started here: ${(error as Error).message.split('\n')[0]}`;
@@ -37,20 +59,32 @@ export type OpenPage = {
   readonly sent: string[];
 };
 
-/** A browser until the test ends. */
-export async function openBrowser(t: TestContext): Promise<Browser> {
-  const browser = await launchChromium();
-  t.after(() => browser.close());
+/** The browser of this file. The profiles that a test opens in it end with the test. */
+export function openBrowser(t: TestContext): Browser {
+  const browser = started ?? assert.fail('no browser is started');
+  t.after(() => Promise.all(browser.contexts().map((context) => context.close())));
   return browser;
+}
+
+/** The requests of a page that have not been answered yet. */
+const unanswered = new WeakMap<Page, Set<Request>>();
+
+function count(page: Page): void {
+  const requests = new Set<Request>();
+  page.on('request', (request) => requests.add(request));
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
+  unanswered.set(page, requests);
 }
 
 /** A page of a new profile. */
 export async function newPage(
   browser: Browser,
-  { baseUrl }: ListeningService,
+  { baseUrl }: Pick<ListeningService, 'baseUrl'>,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const page = await (await browser.newContext({ baseURL: baseUrl, locale: 'en-GB', ...options })).newPage();
+  count(page);
   const faults: string[] = [];
   const sent: string[] = [];
   await page.addInitScript(LISTEN);
@@ -96,12 +130,22 @@ export async function pageOf(
   return open;
 }
 
-/** Waits until a page has its heading, and nothing in it is still loading. */
+/** Two frames: a page has drawn what it received, and sent what that asks for. */
+const DRAWN = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))`;
+const READY_MS = 60_000;
+
+/** Waits until a page of `newPage` has its heading, and nothing in it is still loading. */
 export async function ready(page: Page, title?: string): Promise<void> {
   await page.getByRole('heading', { level: 1, ...(title && { name: title }) }).waitFor();
-  await page.waitForLoadState('networkidle');
   const loading = page.locator('main [role=status]');
-  while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'hidden' });
+  const requests = unanswered.get(page) ?? assert.fail('the page is not one of newPage');
+  const until = Date.now() + READY_MS;
+  for (let drawn = 0; drawn < 2; ) {
+    await page.evaluate(DRAWN);
+    const isLoading = requests.size > 0 || (await loading.count()) > 0;
+    drawn = isLoading ? 0 : drawn + 1;
+    assert.ok(Date.now() < until, `${page.url()} waits for ${[...requests].map((each) => each.url())}`);
+  }
 }
 
 type Finding = {

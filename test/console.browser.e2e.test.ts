@@ -37,7 +37,7 @@ async function visit(page: Page, door: Door, path: string): Promise<void> {
 
 /** Every page of a door, light and dark, wide and narrow. */
 async function tour(t: TestContext, stage: Stage, shown: Shown, door: Door, somebody: Somebody) {
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const { page, faults } = await pageOf(browser, stage.listening, somebody.browser);
   const found: string[] = [];
   for (const path of await findPages(door, shown)) {
@@ -77,7 +77,7 @@ test('every page is accessible and causes no error', { skip }, async (t) => {
 test('every role can open all pages of its menu without a refused request', { skip }, async (t) => {
   const stage = await openStage(t);
   await furnish(stage);
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   for (const door of ['console', 'portal'] as const)
     for (const role of DOORS[door]) {
       const somebody = await stage.join(role, door === 'portal');
@@ -88,7 +88,9 @@ test('every role can open all pages of its menu without a refused request', { sk
       );
       assert.ok(links.length >= 2, `${role} sees ${links}`);
       for (const link of links) {
-        await page.locator(`nav a.side-link[href="${link}"]`).click();
+        const place = page.locator(`nav a.side-link[href="${link}"]`);
+        await place.click();
+        await place.and(page.locator('[aria-current=page]')).waitFor();
         await ready(page);
       }
       assert.deepEqual(faults, [], `${role} at ${door}`);

@@ -21,7 +21,7 @@ async function goes(page: Page, path: string) {
 
 test('the export of a list holds all rows that match its filter', { skip }, async (t) => {
   const stage = await openStage(t);
-  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const serialNumber = String(stage.sold.serial);
   const path = `/transactions?serialNumber=${serialNumber}`;
   const { items } = (await stage.ask(stage.owner, path)) as { items: { transactionId: string }[] };
@@ -45,7 +45,7 @@ test('two people set the terms of a merchant, which the page shows with their cu
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const merchantId = String(stage.scene.shop.merchant.id);
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'paid in' });
   const maker = await stage.join('finance');
@@ -81,7 +81,7 @@ test('an auditor decides nothing; a person who decides alone approves an own pro
   const changed = await owner.browser.send('PATCH', '/settings', { approvalMode: 'delay' });
   const { id } = changed.body.approval;
   const auditor = await stage.join('auditor');
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const reader = await pageOf(browser, listening, auditor.browser);
   await goes(reader.page, `/approvals/${id}`);
   assert.equal(await reader.page.getByRole('button', { name: /Approve|Reject/ }).count(), 0);
@@ -106,7 +106,7 @@ test('vouchers are canceled in bulk, with a preview, a job and a file of the res
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const { items } = (await stage.ask(stage.owner, '/vouchers')) as {
     items: { serialNumber: string; state: string }[];
   };
@@ -143,7 +143,7 @@ test('a form keeps its input while the service restarts', { skip }, async (t) =>
   const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
   const merchantId = String(stage.scene.shop.merchant.id);
   const at = { ...stage.listening, baseUrl };
-  const { page } = await pageOf(await openBrowser(t), at, stage.owner.browser);
+  const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
   await goes(page, `/merchants/${merchantId}`);
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog', { name: 'Top up' });
@@ -164,7 +164,7 @@ test('a batch of five million shows its progress, and loads one page of its vouc
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const { page, faults, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, faults, sent } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const { items } = (await stage.ask(stage.owner, '/batches')) as { items: { transactionId: string }[] };
   const id = items[0]?.transactionId ?? assert.fail('there is no batch');
   const batch = await stage.ask(stage.owner, `/batches/${id}`);
@@ -187,7 +187,7 @@ test('a batch of five million shows its progress, and loads one page of its vouc
 
 test('the overview sends each request for the books once', { skip }, async (t) => {
   const stage = await openStage(t);
-  const { page, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, sent } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await goes(page, '/');
   const floats = page.getByRole('region', { name: 'Days that floats last' });
   await floats.getByRole('listitem').or(floats.getByText('Nothing to show')).first().waitFor();

@@ -15,7 +15,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   const somebody = await stage.join('operations');
   const merchantId = String(stage.scene.issuer.merchant.id);
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 9_000, reference: 'paid in' });
-  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, somebody.browser);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, somebody.browser);
   await page.goto('/console/batches');
   await ready(page);
   await page.getByRole('button', { name: 'Order vouchers' }).first().click();
@@ -47,7 +47,7 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   const merchant = await stage.join('owner', true);
   const merchantId = String(scene.shop.merchant.id);
   await stage.ask(stage.owner, '/api-keys', { merchantId });
-  const { page, faults, sent } = await pageOf(await openBrowser(t), listening, merchant.browser);
+  const { page, faults, sent } = await pageOf(openBrowser(t), listening, merchant.browser);
   await page.goto('/portal/check');
   await ready(page);
   const { code, pin } = stage.sold;

@@ -1,48 +1,63 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
-import { openStage } from './console.scene.ts';
+import type { Page } from 'playwright-core';
+import { openBrowser, ready, whyNoBrowser } from './chromium.ts';
+import { openStage, opens } from './console.scene.ts';
 import { readSheet } from './print.ts';
 
 const skip = await whyNoBrowser();
+
+/** Presses the button of a dialog that orders a file, which proposes it. */
+async function proposes(page: Page, button: string) {
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: button }).click();
+  await dialog.getByText('Proposed', { exact: true }).waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+}
+
+/** Approves an order on the page of approvals. @returns the passphrase, which only the approver is shown */
+async function approves(page: Page, title: RegExp): Promise<string> {
+  await page.getByRole('cell', { name: title }).click();
+  await page.getByRole('button', { name: 'Approve' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await dialog.getByText('This is shown once').waitFor();
+  return dialog.locator('pre').innerText();
+}
+
+/** Downloads an approved order in a part of the page of the person who ordered it. */
+async function downloads(page: Page, within: ReturnType<Page['getByRole']>): Promise<Buffer> {
+  await page.reload();
+  await ready(page);
+  await within.getByRole('button', { name: 'Download' }).click();
+  const saving = page.waitForEvent('download');
+  await page.getByRole('dialog').getByRole('button', { name: 'Download' }).click();
+  return readFile(await (await saving).path());
+}
 
 test('operations prints a batch: one person gets the file, another one its passphrase', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const somebody = await stage.join('operations');
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const { items } = (await stage.ask(stage.owner, '/batches?status=COMPLETED')) as {
     items: { transactionId: string; quantity: number }[];
   };
   const batch = items[0] ?? assert.fail('no batch is complete');
-  const { page, faults, sent } = await pageOf(browser, stage.listening, somebody.browser);
-  await page.goto(`/console/batches/${batch.transactionId}`);
-  await ready(page);
+  const somebody = await stage.join('operations');
+  const { page, faults, sent } = await opens(browser, stage, somebody, `/batches/${batch.transactionId}`);
   await page.getByRole('button', { name: 'Order sheets' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText(/vouchers? that carr/).waitFor();
-  await dialog.getByRole('button', { name: 'Order sheets' }).click();
-  await dialog.getByText('Proposed', { exact: true }).waitFor();
-  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page
+    .getByRole('dialog')
+    .getByText(/vouchers? that carr/)
+    .waitFor();
+  await proposes(page, 'Order sheets');
 
-  const owner = await pageOf(browser, stage.listening, stage.owner.browser);
-  await owner.page.goto('/console/approvals');
-  await ready(owner.page);
-  await owner.page.getByRole('cell', { name: /Order sheets/ }).click();
-  await owner.page.getByRole('button', { name: 'Approve' }).click();
-  const approval = owner.page.getByRole('dialog');
-  await approval.getByRole('button', { name: 'Approve' }).click();
-  await approval.getByText('This is shown once').waitFor();
-  const passphrase = await approval.locator('pre').innerText();
+  const owner = await opens(browser, stage, stage.owner, '/approvals');
+  const passphrase = await approves(owner.page, /Order sheets/);
 
-  await page.reload();
-  await ready(page);
-  await page.getByRole('main').getByRole('button', { name: 'Download' }).click();
-  const saving = page.waitForEvent('download');
-  await dialog.getByRole('button', { name: 'Download' }).click();
-  const file = await readFile(await (await saving).path());
+  const file = await downloads(page, page.getByRole('main'));
   await assert.rejects(readSheet(file), /[Pp]assword/);
   const cards = (await readSheet(file, passphrase)).flatMap(({ qr }) => qr);
   assert.equal(cards.length, batch.quantity);
@@ -54,11 +69,9 @@ test('support replaces a lost card, and gets the file of the new one after an ap
   skip,
 }, async (t) => {
   const stage = await openStage(t);
+  const browser = openBrowser(t);
   const somebody = await stage.join('support');
-  const browser = await openBrowser(t);
-  const { page, faults } = await pageOf(browser, stage.listening, somebody.browser);
-  await page.goto(`/console/vouchers/${stage.sold.serial}`);
-  await ready(page);
+  const { page, faults } = await opens(browser, stage, somebody, `/vouchers/${stage.sold.serial}`);
   await page.getByRole('button', { name: 'Actions', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Replace' }).click();
   const dialog = page.getByRole('dialog');
@@ -66,26 +79,12 @@ test('support replaces a lost card, and gets the file of the new one after an ap
   const panel = page.getByRole('region', { name: 'Replacement card' });
   await panel.getByRole('button', { name: 'Order the card' }).click();
   await dialog.getByText(/The card of voucher \d+/).waitFor();
-  await dialog.getByRole('button', { name: 'Order the card' }).click();
-  await dialog.getByText('Proposed', { exact: true }).waitFor();
-  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await proposes(page, 'Order the card');
 
-  const owner = await pageOf(browser, stage.listening, stage.owner.browser);
-  await owner.page.goto('/console/approvals');
-  await ready(owner.page);
-  await owner.page.getByRole('cell', { name: /Order the card/ }).click();
-  await owner.page.getByRole('button', { name: 'Approve' }).click();
-  const approval = owner.page.getByRole('dialog');
-  await approval.getByRole('button', { name: 'Approve' }).click();
-  await approval.getByText('This is shown once').waitFor();
-  const passphrase = await approval.locator('pre').innerText();
+  const owner = await opens(browser, stage, stage.owner, '/approvals');
+  const passphrase = await approves(owner.page, /Order the card/);
 
-  await page.reload();
-  await ready(page);
-  await panel.getByRole('button', { name: 'Download' }).click();
-  const saving = page.waitForEvent('download');
-  await dialog.getByRole('button', { name: 'Download' }).click();
-  const file = await readFile(await (await saving).path());
+  const file = await downloads(page, panel);
   const cards = (await readSheet(file, passphrase)).flatMap(({ qr }) => qr);
   assert.equal(cards.length, 1);
   assert.ok(!cards[0]?.startsWith(stage.sold.code));

@@ -68,7 +68,7 @@ async function fill(page: Page, { button, chosen, typed }: Form) {
 
 test('the forms of the rules send what they say, and the page shows it', { skip }, async (t) => {
   const stage = await openStage(t);
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const { page, faults, sent } = await pageOf(browser, stage.listening, stage.owner.browser);
   await page.goto('/console/books?tab=rules');
   await ready(page);

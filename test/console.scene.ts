@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import type { Browser as Chromium } from 'playwright-core';
 import type { Sold } from './books.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
+import { pageOf, ready } from './chromium.ts';
 import { type ListeningService, testService } from './harness.ts';
 import { close, openScene, type Scene, tradedDay } from './settlements.ts';
 
@@ -45,6 +47,14 @@ export async function openStage(t: TestContext, { isClosed = true } = {}): Promi
     return answer.body;
   };
   return { scene, sold, listening, owner: await join('owner'), join, ask };
+}
+
+/** A page of the console in a profile with the session of a person. */
+export async function opens(browser: Chromium, stage: Stage, { browser: cookies }: Somebody, path: string) {
+  const open = await pageOf(browser, stage.listening, cookies);
+  await open.page.goto(`/console${path}`);
+  await ready(open.page);
+  return open;
 }
 
 export type Shown = Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ const skip = await whyNoBrowser();
 test('a form keeps its input without a network, and books once if an answer is lost', { skip }, async (t) => {
   const stage = await openStage(t);
   const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await page.goto(`/console/merchants/${merchantId}`);
   await ready(page);
   await page.getByRole('button', { name: 'Top up' }).click();
@@ -40,7 +40,7 @@ test('a form keeps its input when the session ends', { skip }, async (t) => {
   const { listening } = stage;
   const somebody = await stage.join('owner');
   const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(await openBrowser(t), listening, somebody.browser);
+  const { page } = await pageOf(openBrowser(t), listening, somebody.browser);
   await page.goto(`/console/merchants/${merchantId}`);
   await ready(page);
   await page.getByRole('button', { name: 'Top up' }).click();
@@ -63,7 +63,7 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await page.setViewportSize({ width: 360, height: 740 });
   await page.goto('/console/products/DEFAULT');
   await ready(page);
@@ -88,7 +88,7 @@ test('a German page says in German what failed, and below it the sentence of the
 }, async (t) => {
   const stage = await openStage(t);
   const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser, {
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
     locale: 'de-DE',
   });
   await page.goto(`/console/merchants/${merchantId}`);
@@ -109,7 +109,7 @@ test('a German page says in German what failed, and below it the sentence of the
 
 test('a banner lists every change that was made without a second person', { skip }, async (t) => {
   const stage = await openStage(t);
-  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const at = stage.listening.clock.now().toISOString();
   const broken = {
     occurredAt: at,
@@ -137,7 +137,7 @@ test('a page whose files are away says so in the frame, and comes when they are 
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await page.goto('/console/merchants');
   await ready(page);
   await page.route('**/console/**', (route) => route.abort());
@@ -155,7 +155,7 @@ test('a page whose files are away says so in the frame, and comes when they are 
 test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {
   const stage = await openStage(t);
   const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await stage.ask(stage.owner, '/floats/top-up', {
     merchantId,
     amount: 5,

@@ -15,7 +15,7 @@ test('the documentation site finds a page by its words, and is accessible in lig
   const app = buildServer(service);
   t.after(() => app.close().then(() => service.db.close()));
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   for (const [colorScheme, width] of [
     ['light', 1440],
     ['dark', 360],
