@@ -8,7 +8,7 @@ const skip = await whyNoBrowser();
 
 test('the search never sends a code with its PIN', { skip }, async (t) => {
   const listening = await testService(t);
-  const { page, sent } = await signedIn(await openBrowser(t), listening);
+  const { page, sent } = await signedIn(openBrowser(t), listening);
   const search = page.getByRole('textbox', { name: 'Search' });
   for (const typed of ['1234567890123456', '1234 5678 9012 3456', '1234-5678-9012-3456']) {
     await search.fill(typed);
@@ -29,7 +29,7 @@ test('a search for a serial number opens its voucher, and a filter is readable i
   skip,
 }, async (t) => {
   const stage = await openStage(t);
-  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const serialNumber = String(stage.sold.serial);
   await page.goto('/console/merchants');
   await ready(page);
@@ -49,7 +49,7 @@ test('a search for a serial number opens its voucher, and a filter is readable i
 
 test('a new merchant is topped up, and shows its float', { skip }, async (t) => {
   const listening = await testService(t);
-  const { page, faults } = await signedIn(await openBrowser(t), listening);
+  const { page, faults } = await signedIn(openBrowser(t), listening);
   await page.getByRole('link', { name: 'Merchants' }).click();
   await ready(page, 'Merchants');
   await page.getByRole('button', { name: 'New merchant' }).first().click();
@@ -68,6 +68,10 @@ test('a new merchant is topped up, and shows its float', { skip }, async (t) => 
     .getByRole('region', { name: 'Float' })
     .getByText(/125\.50$/)
     .waitFor();
+  // A top-up is no transaction of a voucher: the tab says what it lists, and where the rest is.
+  await page.getByText('No activations or redemptions yet.').waitFor();
+  await page.getByRole('link', { name: 'Statement of the float' }).click();
+  await ready(page, 'Float statement');
   assert.deepEqual(faults, []);
 });
 
@@ -76,12 +80,7 @@ test('a statement is checked where it is chosen, and row by row in the language 
 }, async (t) => {
   const stage = await openStage(t);
   const german = { locale: 'de-DE' };
-  const { page, sent, faults } = await pageOf(
-    await openBrowser(t),
-    stage.listening,
-    stage.owner.browser,
-    german,
-  );
+  const { page, sent, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
   await page.goto('/console/bank');
   await ready(page);
   const begin = () => page.getByRole('main').getByRole('button', { name: 'Auszug einlesen' }).click();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { codeOf, PASSWORD } from './browser.ts';
-import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
-import { openStage, type Somebody, type Stage } from './console.scene.ts';
+import { newPage, openBrowser, ready, whyNoBrowser } from './chromium.ts';
+import { openStage, opens } from './console.scene.ts';
 
 /** The work with money in the console, from the invitation of a person to the payout. */
 
@@ -37,13 +37,6 @@ async function approves(page: Page, title: string) {
   await page.getByText('Approved', { exact: true }).first().waitFor();
 }
 
-async function opens(browser: Browser, stage: Stage, somebody: Somebody, path: string) {
-  const open = await pageOf(browser, stage.listening, somebody.browser);
-  await open.page.goto(`/console${path}`);
-  await ready(open.page);
-  return open;
-}
-
 /** Makes the payout file from a CSV of accounts, and checks its amount. */
 async function makesPayoutFile(page: Page, merchantId: string) {
   await page.getByRole('main').getByRole('button', { name: 'Payout file' }).click();
@@ -65,7 +58,7 @@ async function makesPayoutFile(page: Page, merchantId: string) {
 
 test('an invited person enrolls and signs in', { skip }, async (t) => {
   const stage = await openStage(t);
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const { page, faults } = await opens(browser, stage, stage.owner, '/users');
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
   const dialog = page.getByRole('dialog');
@@ -104,7 +97,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   const stage = await openStage(t);
   const { scene, listening } = stage;
   const somebody = await stage.join('support');
-  const { page, faults } = await opens(await openBrowser(t), stage, somebody, '/');
+  const { page, faults } = await opens(openBrowser(t), stage, somebody, '/');
   const { items } = (await stage.ask(stage.owner, '/vouchers')) as { items: Record<string, string>[] };
   const voucher = items.find(({ state }) => state === 'ACTIVE') ?? assert.fail('no voucher is active');
   const search = page.getByRole('textbox', { name: 'Search' });
@@ -124,7 +117,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   // Support proposes; the owner approves.
   await page.getByRole('dialog').getByText('Proposed').waitFor();
   assert.deepEqual(faults, []);
-  const owner = await opens(await openBrowser(t), stage, stage.owner, '/approvals');
+  const owner = await opens(openBrowser(t), stage, stage.owner, '/approvals');
   await owner.page.getByRole('cell', { name: /Redemption: Correct/ }).click();
   await ready(owner.page);
   await does(owner.page, 'Approve');
@@ -138,7 +131,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
 
 test('finance closes a day, and two people draft, approve and pay a settlement', { skip }, async (t) => {
   const stage = await openStage(t, { isClosed: false });
-  const browser = await openBrowser(t);
+  const browser = openBrowser(t);
   const [ada, bob] = [await stage.join('finance'), await stage.join('finance')];
   const { page, faults } = await opens(browser, stage, ada, '/books');
   // A transaction of another test on the same server may delay the close.
@@ -181,6 +174,10 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await goes(page, path);
   await page.getByText('Paid', { exact: true }).first().waitFor();
   const number = await page.getByRole('heading', { level: 1 }).innerText();
+  await stage.ask(bob, `${path}/dispute`, { comment: 'A sale is missing.' });
+  await goes(page, path);
+  await does(page, 'Answer', { Comment: 'It is on the next statement.' });
+  await page.getByRole('cell', { name: 'It is on the next statement.' }).waitFor();
   await goes(page, '/audit?action=settlement.paid');
   await page.getByRole('link', { name: `Settlement ${number.split(/\s/)[0]}` }).click();
   await ready(page);

@@ -206,9 +206,7 @@ async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): 
   if (!reserved?.done) throw new Refusal('50');
 }
 
-/**
- * Returns a unique reference without a look-up: an order of an operator is never sent without a reference.
- */
+/** Returns a unique reference without a look-up: an order of a person is never sent without a reference. */
 export function newReference(): string {
-  return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
+  return `order-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
 }

@@ -149,7 +149,7 @@ export async function correctRedemption(
   const { service, actor } = operator;
   if (actor.reason === null)
     throw new Refusal('30', { message: 'Invalid request: a correction needs a reason (--reason)' });
-  const { decimals } = redemption;
+  const { decimals, currency } = redemption;
   const text = (minor: bigint) => toText({ minor, decimals });
   return retrying(() =>
     service.db.transaction(async (tx) => {
@@ -161,8 +161,8 @@ export async function correctRedemption(
       await audit(tx, operator, {
         action: 'redemption.correct',
         subject: `voucher ${redemption.serial_number}`,
-        before: { redemption: redemption.id, amount: text(redemption.amount_minor) },
-        after: { amount: text(amountMinor), transactionId: made.reversal_id },
+        before: { redemption: redemption.id, amount: text(redemption.amount_minor), currency },
+        after: { amount: text(amountMinor), currency, transactionId: made.reversal_id },
       });
       return corrected;
     }),

@@ -76,7 +76,12 @@ function Plot(props: ChartProps) {
         <Grid ticks={ticks} width={width} toY={toY} label={labels.tick} />
         {marks.map((name, index) =>
           index % stride === 0 ? (
-            <text key={names[index]} x={toX(index)} y={HEIGHT - 6} textAnchor={anchorOf(toX(index), width)}>
+            <text
+              key={names[index]}
+              x={Math.min(toX(index), width - LABEL_HALF)}
+              y={HEIGHT - 6}
+              textAnchor="middle"
+            >
               {name}
             </text>
           ) : null,
@@ -156,7 +161,6 @@ const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP
 
 /** Half the width of the widest label on the axis. */
 const LABEL_HALF = 32;
-const anchorOf = (x: number, width: number) => (x + LABEL_HALF > width ? 'end' : 'middle');
 
 type Spot = { readonly x: number; readonly y: number; readonly value: number };
 

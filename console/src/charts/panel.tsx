@@ -2,10 +2,11 @@ import { ActionIcon, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
+import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
-import type { Point, Points } from './read.ts';
+import { FLOATS_MAX, type Point, type Points, readFloats } from './read.ts';
 
 export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
 export type ChartProps = {
@@ -96,5 +97,23 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
         </p>
       )}
     </Panel>
+  );
+}
+
+/** How long each float lasts. */
+export function FloatsPanel() {
+  const texts = useTexts().chart;
+  const format = useFormat();
+  return (
+    <ChartPanel
+      title={texts.floats}
+      note={texts.floatsNote(format.number(FLOATS_MAX))}
+      name="floats"
+      read={readFloats}
+      kind="ranks"
+      x="merchant"
+      series={['daysLeft']}
+      unit="days"
+    />
   );
 }

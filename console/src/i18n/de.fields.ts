@@ -4,7 +4,6 @@ import type { Catalogue } from './en.ts';
 export const fields: Catalogue['fields'] = {
   acceptedAt: 'Bestellt',
   acceptor: 'Eingelöst bei',
-  acceptorId: 'Händlernummer',
   account: 'Konto',
   accounts: 'Konten der Händler',
   action: 'Vorgang',
@@ -19,6 +18,7 @@ export const fields: Catalogue['fields'] = {
   again: 'Noch einmal bestellen',
   agent: 'Browser',
   amount: 'Betrag',
+  answer: 'Antwort',
   approvalAmount: 'Freigabe ab mehr als diesem Betrag',
   approvalMode: 'Freigabe durch',
   approvalVouchers: 'Freigabe ab mehr als so vielen Gutscheinen',
@@ -124,7 +124,6 @@ export const fields: Catalogue['fields'] = {
   issuedOn: 'Ausgegeben am',
   issueMonth: 'Ausgegeben im',
   issuer: 'Aussteller',
-  issuerId: 'Händlernummer',
   item: 'Posten',
   key: 'Schlüssel',
   keyId: 'Schlüssel',

@@ -6,6 +6,7 @@ export const nouns: Catalogue['nouns'] = {
   approval: 'Freigabe',
   audit: 'Protokoll',
   bank: 'Bank',
+  'bank account': 'Bankkonto',
   batch: 'Charge',
   books: 'Bücher',
   day: 'Tag',

@@ -11,7 +11,7 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     usable: 'Einlösbar',
     reconcileTitle: 'Kasse abgleichen',
     reconcileLead:
-      'Ihre Datei bleibt in diesem Browser. Scrip liefert zum Vergleich nur Ihre eigenen Transaktionen.',
+      'Vergleicht die Verkäufe in einer CSV-Datei Ihrer Kasse mit Scrip. Die Datei braucht eine Spalte mit Referenzen und eine mit Beträgen und bleibt in diesem Browser.',
     chooseFile: 'CSV-Datei wählen',
     referenceColumn: 'Spalte der Referenz',
     amountColumn: 'Spalte des Betrags',
@@ -42,6 +42,9 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     vouchers: 'Noch keine Gutscheine. Sie kommen mit der ersten Charge.',
     timeline: 'Mit diesem Gutschein ist noch nichts geschehen.',
     transactions: 'Noch keine Transaktionen. Sie erscheinen hier, sobald eine Kasse arbeitet.',
+    ofMerchant:
+      'Noch keine Aktivierungen oder Einlösungen. Aufladungen und Bestellungen stehen im Auszug des Guthabens.',
+    exports: 'Niemand hat die Codes exportiert.',
     declines: 'In den letzten 90 Tagen wurde nichts abgelehnt.',
     batches: 'Noch keine Bestellungen.',
     merchants: 'Noch keine Händler. Legen Sie den ersten an.',

@@ -193,7 +193,12 @@ export const de: Catalogue = {
     reserved: (value: string) => `${value} ab der Aktivierung`,
     noValue: 'Der Wert wird bei der Aktivierung bestimmt',
   },
-  transactions: { booked: 'Gebucht', declined: 'Abgelehnt', openVoucher: 'Gutschein öffnen' },
+  transactions: {
+    booked: 'Gebucht',
+    declined: 'Abgelehnt',
+    openVoucher: 'Gutschein öffnen',
+    openOriginal: 'Korrigierte Einlösung öffnen',
+  },
   ...batches,
   job: {
     label: 'Fortschritt',
@@ -209,6 +214,7 @@ export const de: Catalogue = {
     terms: 'Konditionen',
     noTerms: 'Noch keine Konditionen. Ohne sie wird keine Provision berechnet.',
     allProducts: 'Alle übrigen Produkte',
+    statement: 'Auszug des Guthabens',
   },
   float: {
     lasts: (days: number | null) =>
@@ -280,7 +286,7 @@ export const de: Catalogue = {
     end: 'Beenden',
     endOthers: 'Alle anderen beenden',
     password: 'Passwort',
-    oldPassword: 'Jetziges Passwort',
+    oldPassword: 'Aktuelles Passwort',
     newPassword: 'Neues Passwort',
     changePassword: 'Passwort ändern',
     renewCodes: 'Neue Codes erzeugen',

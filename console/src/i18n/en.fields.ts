@@ -2,7 +2,6 @@
 export const fields = {
   acceptedAt: 'Ordered',
   acceptor: 'Accepted by',
-  acceptorId: 'Acceptor ID',
   account: 'Account',
   accounts: 'Accounts of the merchants',
   action: 'Action',
@@ -17,6 +16,7 @@ export const fields = {
   again: 'Order it again',
   agent: 'Browser',
   amount: 'Amount',
+  answer: 'Answer',
   approvalAmount: 'Approval above this amount',
   approvalMode: 'Approval by',
   approvalVouchers: 'Approval above this many vouchers',
@@ -122,7 +122,6 @@ export const fields = {
   issuedOn: 'Issued on',
   issueMonth: 'Issued in',
   issuer: 'Issuer',
-  issuerId: 'Issuer ID',
   item: 'Item',
   key: 'Key',
   keyId: 'Key ID',

@@ -4,6 +4,7 @@ export const nouns = {
   approval: 'Approval',
   audit: 'Audit',
   bank: 'Bank',
+  'bank account': 'Bank account',
   batch: 'Batch',
   books: 'Books',
   day: 'Day',

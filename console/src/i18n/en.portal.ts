@@ -8,7 +8,8 @@ export const portal = {
     pin: 'PIN (4 digits)',
     usable: 'Can be redeemed',
     reconcileTitle: 'Reconcile your till',
-    reconcileLead: 'Your file stays in this browser. Scrip only sends your own transactions to compare.',
+    reconcileLead:
+      'Compares the sales in a CSV file of your till with Scrip. The file needs a column of references and one of amounts, and stays in this browser.',
     chooseFile: 'Choose a CSV file',
     referenceColumn: 'Column of the reference',
     amountColumn: 'Column of the amount',
@@ -38,6 +39,8 @@ export const portal = {
     vouchers: 'No vouchers yet. They come with the first batch.',
     timeline: 'Nothing has happened to this voucher yet.',
     transactions: 'No transactions yet. They appear here as soon as a till works.',
+    ofMerchant: 'No activations or redemptions yet. Top-ups and orders are in the statement of the float.',
+    exports: 'Nobody has exported the codes.',
     declines: 'Nothing was declined within the last 90 days.',
     batches: 'No orders yet.',
     merchants: 'No merchants yet. Create the first one.',

@@ -188,7 +188,12 @@ export const en = {
     reserved: (value: string) => `${value} from its activation on`,
     noValue: 'Its value is set at activation',
   },
-  transactions: { booked: 'Booked', declined: 'Declined', openVoucher: 'Open the voucher' },
+  transactions: {
+    booked: 'Booked',
+    declined: 'Declined',
+    openVoucher: 'Open the voucher',
+    openOriginal: 'Open the corrected redemption',
+  },
   ...batches,
   job: {
     label: 'Progress',
@@ -203,6 +208,7 @@ export const en = {
     terms: 'Terms',
     noTerms: 'No terms yet. Without terms, no commission is charged.',
     allProducts: 'All other products',
+    statement: 'Statement of the float',
   },
   float: {
     lasts: (days: number | null) =>
@@ -270,7 +276,7 @@ export const en = {
     end: 'End',
     endOthers: 'End all others',
     password: 'Password',
-    oldPassword: 'Present password',
+    oldPassword: 'Current password',
     newPassword: 'New password',
     changePassword: 'Change the password',
     renewCodes: 'Make new codes',

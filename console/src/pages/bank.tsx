@@ -71,12 +71,12 @@ export function Screen() {
               <List
                 path={path}
                 columns={columns}
-                wide={['account', 'reference', 'bankReference', 'importedBy', 'format']}
+                wide={['account', 'reference', 'bankReference', 'matched', 'importedBy', 'format']}
                 search={search}
                 filters={filters}
                 empty={<Empty text={empty} />}
                 cell={(name, item) =>
-                  name === '' && item['matched'] !== null && item['matched'] !== false ? (
+                  name === '' && Number(item['matched']) !== 0 ? (
                     <Actions
                       shown={0}
                       of={String(item['id'])}

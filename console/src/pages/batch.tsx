@@ -117,6 +117,7 @@ export function Screen() {
                 title={texts.batch.exports}
                 path={`/batches/${transactionId}/exports`}
                 columns={['begunAt', 'format', 'by', 'state']}
+                empty={<Empty text={texts.empty.exports} />}
                 brief
               />
             )}
@@ -144,6 +145,7 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
       path="/vouchers"
       fixed={{ batch: transactionId }}
       columns={['serialNumber', 'voucherCode', 'state', 'balance']}
+      wide={['serialNumber']}
       to={({ serialNumber }) => `/vouchers/${serialNumber}`}
     />
   );

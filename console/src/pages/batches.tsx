@@ -41,7 +41,7 @@ export function Screen() {
           { name: 'status', options: ['PROCESSING', 'COMPLETED', 'CANCELED'] },
         ]}
         columns={['acceptedAt', 'reference', ...merchant, 'status', 'value', 'quantity', 'produced']}
-        wide={['acceptedAt', 'value', 'produced']}
+        wide={['acceptedAt', ...merchant, 'value', 'produced']}
         to={({ transactionId }) => `/batches/${transactionId}`}
         cell={(name, item) =>
           name === 'produced' && item['status'] === 'PROCESSING' ? (

@@ -1,23 +1,13 @@
 import { SimpleGrid } from '@mantine/core';
-import { ChartPanel } from '../charts/panel.tsx';
-import {
-  FLOATS_MAX,
-  readCohorts,
-  readDeclines,
-  readExpiring,
-  readFloats,
-  readMonths,
-  readOutstanding,
-} from '../charts/read.ts';
+import { ChartPanel, FloatsPanel } from '../charts/panel.tsx';
+import { readCohorts, readDeclines, readExpiring, readMonths, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
-import { useFormat } from '../ui/format.ts';
 
 /** The books as charts, each with its table. */
 export function Charts() {
   const texts = useTexts().chart;
   const { offers } = useApp();
-  const format = useFormat();
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
       {offers('books.report') && (
@@ -50,18 +40,7 @@ export function Charts() {
           />
         </>
       )}
-      {offers('float.show') && (
-        <ChartPanel
-          title={texts.floats}
-          note={texts.floatsNote(format.number(FLOATS_MAX))}
-          name="floats"
-          read={readFloats}
-          kind="ranks"
-          x="merchant"
-          series={['daysLeft']}
-          unit="days"
-        />
-      )}
+      {offers('float.show') && <FloatsPanel />}
       {offers('decline.count') && (
         <ChartPanel
           title={texts.declines}

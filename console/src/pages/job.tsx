@@ -87,10 +87,21 @@ export function Screen() {
               path={`/jobs/${id}/rows`}
               refetchMs={isRunning(thing) ? 2_000 : undefined}
               columns={['number', 'subject', 'outcome', 'message']}
+              wide={['number']}
+              cell={(name, { outcome }) =>
+                name === 'outcome' && typeof outcome === 'string' ? <Outcome of={outcome} /> : undefined
+              }
             />
           </>
         )}
       </Stack>
     </>
   );
+}
+
+/** Whether a row was changed, or why not. */
+function Outcome({ of }: { of: string }) {
+  const { declined } = useTexts();
+  const codes: Readonly<Record<string, string>> = declined.codes;
+  return of === 'ok' ? <State name="changed" /> : <span className="bad">{codes[of] ?? of}</span>;
 }

@@ -1,3 +1,5 @@
+import { Anchor } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -23,7 +25,7 @@ type Tab = {
 
 /** The lists of things that belong to a merchant. */
 export function useMerchantTabs(merchantId: string): readonly Tab[] {
-  const { nav, merchant } = useTexts();
+  const { nav, merchant, empty } = useTexts();
   const format = useFormat();
   const auditCell = useAuditCell();
   const { offers } = useApp();
@@ -33,6 +35,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     { query: fixed, enabled: offers('float.show') },
   );
   const currencies = floats?.items.map(({ currency }) => currency) ?? [];
+  const act = (name: string) => <Actions acts={[{ name, given: fixed }]} />;
   return [
     {
       key: 'transactions',
@@ -42,6 +45,22 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
       wide: ['serialNumber', 'reference'],
       to: ({ transactionId }) => `/transactions/${transactionId}`,
+      empty: (
+        <Empty
+          text={empty.ofMerchant}
+          action={
+            offers('books.report') && (
+              <Anchor
+                component={Link}
+                to={`/books/reports/float-statement?merchantId=${merchantId}`}
+                size="sm"
+              >
+                {merchant.statement}
+              </Anchor>
+            )
+          }
+        />
+      ),
       fixed,
     },
     {
@@ -52,6 +71,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['keyId', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
       wide: ['scopes', 'expiresAt', 'calls'],
       cell: keyCell,
+      empty: <Empty text={empty.keys} action={act('api-key.create')} />,
       fixed,
     },
     {
@@ -62,6 +82,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
       wide: ['acceptedAt', 'value', 'produced'],
       to: ({ transactionId }) => `/batches/${transactionId}`,
+      empty: <Empty text={empty.batches} />,
       fixed,
     },
     {
@@ -72,6 +93,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['url', 'events', 'pending', 'failed', 'enabled'],
       wide: ['events', 'pending', 'failed', 'enabled'],
       to: ({ id }) => `/webhooks/${id}`,
+      empty: <Empty text={empty.webhooks} action={act('webhook.add')} />,
       fixed,
     },
     {
@@ -82,6 +104,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
       wide: ['firstDay', 'lastDay'],
       to: ({ id }) => `/settlements/${id}`,
+      empty: <Empty text={empty.settlements} />,
       fixed,
     },
     {
@@ -98,12 +121,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
           return currencies.map((each) => format.money(Number(item['leastPayout']), each)).join(', ');
         return /^(commission|vat)$/.test(name) ? `${format.exactly(String(item[name]))} %` : undefined;
       },
-      empty: (
-        <Empty
-          text={merchant.noTerms}
-          action={<Actions acts={[{ name: 'settlement.terms', given: fixed }]} />}
-        />
-      ),
+      empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,
       fixed,
     },
     {
@@ -113,6 +131,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       path: '/users',
       columns: ['email', 'name', 'roles', 'state'],
       wide: ['name'],
+      empty: <Empty text={empty.users} action={act('user.invite')} />,
       fixed,
     },
     {

@@ -83,7 +83,7 @@ export function Screen() {
         >
           <Tabs.List mb="md">
             {tabs.map(({ key, label }) => (
-              <Tabs.Tab key={key} value={key}>
+              <Tabs.Tab key={key} value={key} ref={key === chosen?.key ? intoView : undefined}>
                 {label}
               </Tabs.Tab>
             ))}
@@ -98,6 +98,9 @@ export function Screen() {
     </>
   );
 }
+
+/** On a narrow screen, the chosen tab may be beside the edge. */
+const intoView = (tab: HTMLElement | null) => tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
 type Floats = Item & { readonly items: readonly Item[] };
 

@@ -1,14 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import {
-  FLOATS_MAX,
-  type Point,
-  type Points,
-  readFloats,
-  readMovements,
-  readOutstanding,
-} from '../charts/read.ts';
+import { type Point, type Points, readMovements, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -17,13 +10,14 @@ import { List } from '../ui/list.tsx';
 import { Busy, Head, Stat } from '../ui/parts.tsx';
 import { Attention } from './attention.tsx';
 
-// The top of the page does not wait for the chart.
-const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
+// The top of the page does not wait for the charts.
+const loadPanels = () => import('../charts/panel.tsx');
+const ChartPanel = lazy(async () => ({ default: (await loadPanels()).ChartPanel }));
+const FloatsPanel = lazy(async () => ({ default: (await loadPanels()).FloatsPanel }));
 
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
-  const format = useFormat();
   return (
     <>
       <Head title={texts.overview.title} />
@@ -59,16 +53,7 @@ export function Screen() {
           )}
           {offers('float.show') && (
             <Suspense fallback={<Busy />}>
-              <ChartPanel
-                title={texts.chart.floats}
-                note={texts.chart.floatsNote(format.number(FLOATS_MAX))}
-                name="floats"
-                read={readFloats}
-                kind="ranks"
-                x="merchant"
-                series={['daysLeft']}
-                unit="days"
-              />
+              <FloatsPanel />
             </Suspense>
           )}
         </div>

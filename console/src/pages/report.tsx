@@ -1,6 +1,6 @@
-import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import {
@@ -55,6 +55,11 @@ export function Screen() {
         {days.data && <Interval key={JSON.stringify(query)} query={query} isOfMerchant={isOfMerchant} />}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {error && <Problem error={error} />}
+        {error && report === 'general-ledger' && (
+          <Anchor component={Link} to="/books?tab=rules" size="sm">
+            {texts.books.rules}: {texts.rules.accounts}
+          </Anchor>
+        )}
         {isFetching && !data && <Busy />}
         {data && !error && <Tables of={data} />}
       </Stack>

@@ -101,7 +101,7 @@ function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | und
           <Rows
             items={data.vouchers}
             columns={['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance']}
-            wide={['product', 'expiresAt']}
+            wide={['serialNumber', 'product', 'expiresAt']}
             to={({ serialNumber }) => `/vouchers/${serialNumber}`}
           />
         </Panel>
@@ -111,6 +111,7 @@ function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | und
           <Rows
             items={data.transactions}
             columns={['timestamp', 'kind', 'merchantId', 'reference', 'amount']}
+            wide={['merchantId', 'reference']}
             to={({ transactionId }) => `/transactions/${transactionId}`}
           />
         </Panel>
@@ -120,6 +121,7 @@ function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | und
           <Rows
             items={data.batches}
             columns={['reference', 'merchantId', 'status', 'quantity']}
+            wide={['merchantId']}
             to={({ transactionId }) => `/batches/${transactionId}`}
           />
         </Panel>

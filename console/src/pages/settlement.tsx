@@ -103,6 +103,7 @@ export function Screen() {
                 <Rows
                   items={payouts}
                   columns={['kind', 'valueDate', 'bankReference', 'amount']}
+                  wide={['bankReference']}
                   currency={currency}
                 />
               </Panel>
@@ -111,9 +112,10 @@ export function Screen() {
               <Panel title={texts.settlement.disputes}>
                 <Rows
                   items={disputes}
-                  columns={['line', 'comment', 'state', '']}
+                  columns={['line', 'comment', 'state', 'answer']}
+                  wide={['line']}
                   cell={(name, item) =>
-                    name === '' && item['state'] === 'open' ? (
+                    name === 'answer' && item['state'] === 'OPEN' ? (
                       <Actions acts={[{ name: 'settlement.answer', given: { id: String(item['id']) } }]} />
                     ) : undefined
                   }

@@ -30,7 +30,7 @@ export function Screen() {
             path="/jobs"
             refetchMs={5_000}
             columns={['createdAt', 'operation', 'state', 'createdBy', 'done', 'total']}
-            wide={['createdBy', 'total']}
+            wide={['createdBy', 'done', 'total']}
             to={({ id }) => `/jobs/${id}`}
             cell={(name, item) => (name === 'operation' ? action(String(item[name])).label : undefined)}
             empty={<Empty text={texts.empty.jobs} />}
@@ -41,7 +41,7 @@ export function Screen() {
             title={texts.system.keyRing}
             path="/keyring"
             columns={['keyId', 'state', 'since', 'inKeyRing', 'vouchers', 'webhookSecrets']}
-            wide={['inKeyRing', 'webhookSecrets']}
+            wide={['since', 'inKeyRing', 'webhookSecrets']}
             brief
           />
         )}

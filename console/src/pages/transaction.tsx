@@ -1,4 +1,4 @@
-import { Anchor, Stack } from '@mantine/core';
+import { Anchor, Group, Stack } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -16,6 +16,7 @@ type Transaction = Item & {
   readonly amount: number;
   readonly currency: string;
   readonly serialNumber: string | null;
+  readonly originalTransactionId: string | null;
   readonly refundStatus: string | null;
 };
 
@@ -30,7 +31,7 @@ export function Screen() {
   if (!thing) return instead;
   const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
   const amount = format.money(thing.amount, thing.currency);
-  const serial = thing.serialNumber;
+  const { serialNumber: serial, originalTransactionId: original } = thing;
   return (
     <>
       <Head
@@ -71,13 +72,20 @@ export function Screen() {
           <Fields
             of={thing}
             show={['timestamp', ...(door === 'operator' ? ['merchantId'] : [])]}
-            also={['reference', 'serialNumber', 'voucherCode', 'amount', 'originalTransactionId']}
+            also={['reference', 'serialNumber', 'voucherCode', 'amount']}
           />
-          {serial !== null && door === 'operator' && (
-            <Anchor component={Link} to={`/vouchers/${serial}`} size="sm" display="inline-block" mt="md">
-              {texts.transactions.openVoucher}
-            </Anchor>
-          )}
+          <Group mt="md">
+            {serial !== null && door === 'operator' && (
+              <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">
+                {texts.transactions.openVoucher}
+              </Anchor>
+            )}
+            {original !== null && (
+              <Anchor component={Link} to={`/transactions/${original}`} size="sm">
+                {texts.transactions.openOriginal}
+              </Anchor>
+            )}
+          </Group>
         </Panel>
       </Stack>
     </>

@@ -77,11 +77,28 @@ export function Screen() {
             search={search}
             filters={[{ name: 'state', options: ['pending', 'delivered', 'failed'] }]}
             columns={['occurredAt', 'type', 'state', 'attempts', '']}
-            cell={(name, item) =>
-              name === '' ? (
-                <Delivery item={item} endpoint={id} open={() => setShown(String(item['eventId']))} />
-              ) : undefined
-            }
+            wide={['occurredAt']}
+            cell={(name, item) => {
+              const eventId = String(item['eventId']);
+              if (name === 'attempts')
+                return (
+                  <button
+                    type="button"
+                    className="text-button"
+                    title={texts.webhook.attempts}
+                    onClick={() => setShown(eventId)}
+                  >
+                    {String(item['attempts'])}
+                  </button>
+                );
+              return name === '' ? (
+                <Actions
+                  shown={0}
+                  of={eventId}
+                  acts={[{ name: 'webhook.resend', given: { id, eventId: item['eventId'] } }]}
+                />
+              ) : undefined;
+            }}
           />
           <Panel title={texts.webhook.details} padded>
             <Fields
@@ -114,22 +131,6 @@ export function Screen() {
           />
         )}
       </Modal>
-    </>
-  );
-}
-
-function Delivery({ item, endpoint, open }: { item: Item; endpoint: string; open(): void }) {
-  const texts = useTexts().webhook;
-  return (
-    <>
-      <button type="button" className="text-button" onClick={open}>
-        {texts.attempts}
-      </button>{' '}
-      <Actions
-        shown={0}
-        of={String(item['eventId'])}
-        acts={[{ name: 'webhook.resend', given: { id: endpoint, eventId: item['eventId'] } }]}
-      />
     </>
   );
 }

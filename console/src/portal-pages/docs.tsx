@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
+import { useWords } from '../ui/words.ts';
 
 type Key = { readonly keyId: string; readonly revokedAt: string | null };
 
@@ -12,6 +13,7 @@ type Key = { readonly keyId: string; readonly revokedAt: string | null };
  */
 export function Screen() {
   const texts = useTexts();
+  const { noun } = useWords();
   const [chosen, setChosen] = useState<string | null>(null);
   const { data } = useQuery({ queryKey: ['keys'], queryFn: () => get<Page<Key>>('/api-keys'), retry: false });
   const keys = (data?.items ?? []).filter(({ revokedAt }) => revokedAt === null).map(({ keyId }) => keyId);
@@ -36,7 +38,7 @@ export function Screen() {
       <Stack gap="lg">
         <Group align="flex-end">
           <Select
-            label={texts.nav.keys}
+            label={noun('api-key')}
             data={keys}
             value={keyId}
             onChange={setChosen}

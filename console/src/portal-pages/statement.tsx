@@ -1,4 +1,4 @@
-import { Group, SegmentedControl } from '@mantine/core';
+import { Group, SegmentedControl, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
@@ -7,7 +7,6 @@ import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { useWords } from '../ui/words.ts';
 
 const MONTHS = 3;
 /** A merchant's books begin on the day when it was created. */
@@ -17,7 +16,6 @@ type Merchant = Item & { readonly createdAt: string };
 export function Statement() {
   const texts = useTexts();
   const format = useFormat();
-  const { kind } = useWords();
   const today = new Date().toISOString().slice(0, 10);
   const { thing: merchant } = useThing<Merchant>('/merchant');
   // The clock of the browser may be behind that of the service.
@@ -65,18 +63,16 @@ export function Statement() {
         <Empty text={texts.books.noRows} />
       ) : (
         data.tables.map((table) => (
-          <Rows
-            key={table.currency}
-            items={rowsOf(table).map((row, index) => ({ ...row, id: String(index) }))}
-            columns={['time', 'kind', 'reference', 'amount', 'balance']}
-            wide={['reference']}
-            currency={table.currency}
-            cell={(name, item) =>
-              name === 'kind'
-                ? kind(item['kind'] === 'closing' ? 'closingBalance' : String(item['kind']))
-                : undefined
-            }
-          />
+          <div key={table.currency}>
+            <Text size="sm" className="quiet" px="var(--edge)">
+              {table.currency}
+            </Text>
+            <Rows
+              items={rowsOf(table).map((row, index) => ({ ...row, id: String(index) }))}
+              columns={['time', 'kind', 'reference', 'amount', 'balance']}
+              wide={['reference']}
+            />
+          </div>
         ))
       )}
     </Panel>

@@ -1,7 +1,9 @@
 import { Stack, Text } from '@mantine/core';
+import { useTexts } from '../i18n/index.tsx';
 import { isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useUsers } from './users.ts';
+import { Copyable } from './value.tsx';
 import { useWords } from './words.ts';
 
 /** A change as the audit records it. */
@@ -21,6 +23,12 @@ const isNothing = (...values: readonly unknown[]) =>
 const fieldsOf = (value: unknown): Thing =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The ids of bookings say nothing about a change, and those of a proposal do not exist yet. */
+const withoutIds = (value: unknown): Thing =>
+  Object.fromEntries(Object.entries(fieldsOf(value)).filter(([, each]) => !UUID.test(String(each))));
+
 /** Changes in words: the old value and the new one. */
 export function Changes({ of }: { of: readonly Change[] }) {
   const words = useWords();
@@ -33,7 +41,7 @@ export function Changes({ of }: { of: readonly Change[] }) {
               {words.action(action).label} · <Subject of={subject} within={after} />
             </Text>
           )}
-          <Difference before={fieldsOf(before)} after={fieldsOf(after)} />
+          <Difference before={withoutIds(before)} after={withoutIds(after)} />
         </div>
       ))}
     </Stack>
@@ -41,6 +49,7 @@ export function Changes({ of }: { of: readonly Change[] }) {
 }
 
 const ID_MAX = 24;
+const ID_SHOWN = 12;
 
 /**
  * `merchant 5` → Merchant Kyoto Tea House.
@@ -50,11 +59,12 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
   const { noun } = useWords();
   const { nameOf } = useMerchants();
   const { emailOf } = useUsers();
-  const [, kind = '', id = ''] = /^(\S+) (.+)$/.exec(of) ?? [];
+  const [, kind = '', id = ''] = /^(bank account|\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return <span className="mono">{of}</span>;
   const { number, email } = fieldsOf(within);
   const known = kind === 'settlement' ? number : kind === 'user' ? (emailOf(id) ?? email) : undefined;
-  const name = kind === 'merchant' ? nameOf(id) : typeof known === 'string' ? known : undefined;
+  const named = kind === 'merchant' ? nameOf(id) : kind === 'bank account' ? id : undefined;
+  const name = typeof known === 'string' ? known : named;
   return (
     <>
       {noun(kind)}{' '}
@@ -76,6 +86,7 @@ const PERCENT_PPM = 10_000;
 function useDifference() {
   const words = useWords();
   const format = useFormat();
+  const { yes, no } = useTexts().list;
   const { nameOf } = useMerchants();
   return (before: unknown, after: unknown) => {
     const [old, now] = [fieldsOf(before), fieldsOf(after)];
@@ -94,6 +105,7 @@ function useDifference() {
           : format.exactly(String(value));
       if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
       if (isTime(value)) return format.time(value);
+      if (typeof value === 'boolean') return value ? yes : no;
       if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
         return value.map((each) => words.word(String(each))).join(', ');
       return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
@@ -119,7 +131,7 @@ export function Difference({ before, after }: { before: unknown; after: unknown 
                 <s className="quiet">{old}</s> →{' '}
               </>
             )}
-            <b>{now}</b>
+            <b>{UUID.test(now) ? <Copyable text={now} shown={`${now.slice(0, ID_SHOWN)}…`} /> : now}</b>
           </dd>
         </div>
       ))}
@@ -129,7 +141,7 @@ export function Difference({ before, after }: { before: unknown; after: unknown 
 
 /** The same on a line or two, for a list. */
 export function ShortDifference({ before, after }: { before: unknown; after: unknown }) {
-  const text = useDifference()(before, after)
+  const text = useDifference()(withoutIds(before), withoutIds(after))
     .map(({ label, old, now }) => `${label}: ${old === undefined ? now : `${old} → ${now}`}`)
     .join(' · ');
   return (

@@ -1,45 +1,50 @@
 import { useLanguage } from '../i18n/index.tsx';
+import { writeNumber } from './number.ts';
 
 /** Numbers, money and times in the language of the page. */
 export function useFormat() {
   const { language } = useLanguage();
   const locale = language === 'de' ? 'de-DE' : 'en-GB';
-  const money = (amount: number, currency: string) => {
-    const options = { style: 'currency', currency, currencyDisplay: 'code' } as const;
+  const write = (value: number, options?: Intl.NumberFormatOptions) => writeNumber(value, locale, options);
+  const money = (amount: number, currency: string, signDisplay: 'auto' | 'exceptZero' = 'auto') => {
     try {
-      return new Intl.NumberFormat(locale, options).format(amount);
+      return write(amount, { style: 'currency', currency, currencyDisplay: 'code', signDisplay });
     } catch {
       return `${currency} ${amount}`;
     }
   };
   /** An amount without its currency. */
   const amount = (value: number, currency: string) => {
-    const parts = new Intl.NumberFormat(locale, { style: 'currency', currency }).formatToParts(value);
-    const isNumber = ({ type }: Intl.NumberFormatPart) => type !== 'currency' && type !== 'literal';
-    return parts.flatMap((part) => (isNumber(part) ? [part.value] : [])).join('');
+    const { minimumFractionDigits, maximumFractionDigits } = new Intl.NumberFormat(locale, {
+      style: 'currency',
+      currency,
+    }).resolvedOptions();
+    return write(value, { minimumFractionDigits, maximumFractionDigits });
   };
   /** An amount with its sign, also a plus sign. */
-  const moved = (amount: number, currency: string) => `${amount > 0 ? '+' : ''}${money(amount, currency)}`;
+  const moved = (amount: number, currency: string) => money(amount, currency, 'exceptZero');
   const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, options).format(new Date(text));
   const time = (text: string) => dateOf(text, { dateStyle: 'medium', timeStyle: 'short' });
   const exact = (text: string) => dateOf(text, { dateStyle: 'full', timeStyle: 'long' });
+  /** A day stays on one line. */
   const day = (text: string) =>
-    dateOf(`${text.slice(0, 10)}T00:00:00Z`, { dateStyle: 'medium', timeZone: 'UTC' });
+    dateOf(`${text.slice(0, 10)}T00:00:00Z`, { dateStyle: 'medium', timeZone: 'UTC' }).replaceAll(
+      ' ',
+      '\u00a0',
+    );
   /** A day without its year, for an axis. */
   const dayShort = (text: string) =>
     dateOf(`${text.slice(0, 10)}T00:00:00Z`, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const month = (text: string) =>
     dateOf(`${text.slice(0, 7)}-01T00:00:00Z`, { month: 'short', year: 'numeric', timeZone: 'UTC' });
-  const number = (value: number) => new Intl.NumberFormat(locale).format(value);
+  const number = (value: number) => write(value);
   /** Decimal text with as many decimals as it has. */
   const exactly = (text: string) => {
     const digits = text.split('.')[1]?.length ?? 0;
-    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    return new Intl.NumberFormat(locale, options).format(Number(text));
+    return write(Number(text), { minimumFractionDigits: digits, maximumFractionDigits: digits });
   };
-  const short = (value: number) =>
-    new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+  const short = (value: number) => write(value, { notation: 'compact', maximumFractionDigits: 1 });
   return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, short, locale };
 }
 

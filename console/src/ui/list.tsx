@@ -127,8 +127,15 @@ export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProp
   const isNumber = (name: string) =>
     /^(leastPayout|commission|vat)$/.test(name) ||
     items.some(({ [name]: value }) => typeof value === 'number' || isAmountCell(value));
+  const narrow = columns.filter((name) => !wide.includes(name));
   const classes = columns.map((name) =>
-    [isNumber(name) && 'number', wide.includes(name) && 'wide', TIGHT.test(name) && 'tight']
+    [
+      isNumber(name) && 'number',
+      wide.includes(name) && 'wide',
+      TIGHT.test(name) && 'tight',
+      name === narrow[0] && 'from-edge',
+      name === narrow.at(-1) && 'to-edge',
+    ]
       .filter(Boolean)
       .join(' '),
   );

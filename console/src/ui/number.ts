@@ -4,6 +4,11 @@ const SEPARATORS = { en: { group: ',', decimal: '.' }, de: { group: '.', decimal
 
 export type Language = keyof typeof SEPARATORS;
 
+/** Writes a number as the locale does, but with the minus sign of typography instead of a hyphen. */
+export function writeNumber(value: number, locale: string, options?: Intl.NumberFormatOptions): string {
+  return new Intl.NumberFormat(locale, options).format(value).replace('-', '\u2212');
+}
+
 /**
  * Reads a number, grouped as in the language or not at all. Without grouping, both a point and a comma
  * separate the decimals.

@@ -136,7 +136,8 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   return (
     <Alert color="red" variant="light" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{meaning ?? message}</Text>
+        {/* Without a meaning, the message only repeats the faults of the fields. */}
+        {(meaning !== undefined || !problem?.fields.length) && <Text size="sm">{meaning ?? message}</Text>}
         {problem?.fields.map((fault) => (
           <Text size="sm" key={fault.field}>
             <b>{label(fault.field)}</b> <FaultText of={fault} />

@@ -78,7 +78,7 @@ function Merchant() {
   const user = useApp().session?.user;
   return (
     <span className="merchant">
-      <bdi>{user?.merchantName}</bdi> {user && <small className="quiet mono">{user.merchantId}</small>}
+      <bdi>{user?.merchantName}</bdi> {user && <small className="quiet">№ {user.merchantId}</small>}
     </span>
   );
 }

@@ -18,6 +18,7 @@ const TONES: Readonly<Record<string, string>> = {
   changed: 'ok',
   APPROVED: 'ok',
   'in use': 'ok',
+  ANSWERED: 'ok',
   PROCESSING: 'busy',
   RUNNING: 'busy',
   QUEUED: 'busy',
@@ -25,6 +26,7 @@ const TONES: Readonly<Record<string, string>> = {
   PENDING: 'busy',
   pending: 'busy',
   open: 'busy',
+  OPEN: 'busy',
   begun: 'busy',
   invited: 'busy',
   EXPIRED: 'warn',
@@ -42,6 +44,10 @@ const TONES: Readonly<Record<string, string>> = {
   suspended: 'bad',
   failing: 'bad',
   'on sale': 'ok',
+  ok: 'ok',
+  matched: 'ok',
+  'partly matched': 'warn',
+  UNEXPLAINED: 'bad',
 };
 
 /** Shows a state by its name and a color, never only by the color. */
@@ -110,7 +116,7 @@ function Merchant({ id }: { id: string }) {
 }
 
 const MONEY =
-  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip)$/;
+  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip|matched|own)$/;
 const WORDS =
   /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|period|operation|outcome|refundStatus)$/;
 const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
@@ -167,6 +173,12 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
     );
   const text = String(value);
   if (ADDRESS.test(text)) return <Address of={text} />;
+  if (name === 'replacedBy')
+    return (
+      <Link to={`/vouchers/${text}`} className="quiet-link mono">
+        {text}
+      </Link>
+    );
   if (IDS.test(name))
     return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
   if (WORDS.test(name)) return kind(text);

@@ -4,6 +4,9 @@ import { labelOf } from './format.ts';
 
 type Named = Readonly<Record<string, string>>;
 
+/** Kinds that are also the name of a state. */
+const KINDS: Named = { closing: 'closingBalance' };
+
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
   const { fields, words, actions, hints, nouns, changes } = useTexts();
@@ -14,7 +17,7 @@ export function useWords() {
     label: (name: string) => (fields as Named)[name] ?? labelOf(name),
     word: (value: string) => (words as Named)[value] ?? value,
     /** The name of a kind of booking, or of another word in capitals. */
-    kind: (value: string) => (words as Named)[value] ?? labelOf(value),
+    kind: (value: string) => (words as Named)[KINDS[value] ?? value] ?? labelOf(value),
     action: (name: string) => ({ label: verb(name) ?? labelOf(name), text: known[name]?.[1] ?? '' }),
     noun,
     /** `settlement.pay` → Settlement: Pay. */
