@@ -90,3 +90,18 @@ test('a data folder that cannot be created is reported in one line, also with a 
     );
   }
 });
+
+test('a database that takes no writes is reported as a standby', async (t) => {
+  const { url } = await testDatabase(t);
+  const owner = await openOwner(url);
+  const name = new URL(url).pathname.slice(1);
+  await owner.query({ text: `alter database ${name} set default_transaction_read_only = on`, values: [] });
+  await owner.close();
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(await temporary(t), 'data') };
+  const { status, out, err } = await runScrip(settings, 'reconcile');
+  assert.deepEqual([status, out], [4, '']);
+  assert.match(
+    err,
+    /^scrip: the database at \S+ takes no writes: it is a standby, or its recovery has not ended[^\n]*\n$/,
+  );
+});

@@ -5,7 +5,7 @@ import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, StartError } from '../db/errors.ts';
+import { isUnavailable, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
@@ -214,6 +214,12 @@ function explain(error: unknown, url: string): unknown {
   const host = hostsOf(url);
   const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
+  if (code === STANDBY)
+    return new CommandError(
+      `the database at ${host} takes no writes: it is a standby, or its recovery has not ended (pg_promote)`,
+      'unavailable',
+      STATUS.unavailable,
+    );
   if (isUnavailable(error))
     return new CommandError(
       `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,

@@ -94,16 +94,18 @@ const BUSY = new Set([
   'EPOOLEXHAUSTED',
 ]);
 
+/** The state of a server that takes no writes. */
+export const STANDBY = '25006';
+
 /** Whether an error means that the database is not available (503), rather than a bug (500). */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
-  // 08: connection; 53: out of resources; 57: operator intervention (shutdown, statement timeout); 25006:
-  // standby, which is read-only.
+  // 08: connection; 53: out of resources; 57: operator intervention (shutdown, statement timeout).
   if (state)
     return (
       /^(08|53|57)/.test(state) ||
-      state === '25006' ||
+      state === STANDBY ||
       state === '25P03' ||
       lostRace(state) ||
       isStampRefused(error) ||

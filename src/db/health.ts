@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { STANDBY } from './errors.ts';
 
 /**
  * Detects a server that no longer answers, although its connections seem open: the host lost power, or the
@@ -176,7 +177,7 @@ const rightHosts = new Map<string, number>();
 
 /** The error of a server that is only a standby. Another server is the primary, or there is none yet. */
 function standby(): Error {
-  return Object.assign(new Error('the server is a standby'), { code: '25006' });
+  return Object.assign(new Error('the server is a standby'), { code: STANDBY });
 }
 
 type Connected = (error: Error) => void;
