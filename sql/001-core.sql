@@ -208,8 +208,7 @@ create table vouchers (
   -- 32 bits of an HMAC of the masked code, and 96 bits of an HMAC of the code
   code_key uuid not null constraint vouchers_code_unique unique,
   pin_key uuid not null, -- HMAC of code and PIN, cut to 128 bits
-  -- code and PIN, encrypted under a data key of the key ring and bound to the serial number
-  sealed bytea not null,
+  sealed bytea not null, -- code and PIN, encrypted under a data key and bound to the serial number
   value_minor bigint, -- the value at activation; null: not activated
   balance_minor bigint not null default 0 constraint vouchers_never_negative check (balance_minor >= 0),
   activated_at timestamptz,
@@ -217,6 +216,7 @@ create table vouchers (
   blocked_at timestamptz,
   pin_locked_until timestamptz, -- 'infinity': until the operator unlocks it
   replaced_by bigint,
+  earlier_use_at timestamptz, -- the last redemption with the vouchers that this one replaced
   closed voucher_closure,
   wrong_pins smallint not null default 0
     constraint vouchers_wrong_pins_bounds check (wrong_pins between 0 and 15),

@@ -67,9 +67,9 @@ begin
     order by j.id;
 end $$;
 
--- Replaces a voucher by a new one in the same bucket. The balance, activation and expiry move to the new
--- voucher; a block and wrong PINs do not. The new voucher's value is the balance that it took over. The
--- caller has locked the old one. Returns false, without a change, if the new code exists already.
+-- Replaces a voucher by a new one in the same bucket. The balance, activation, last use and expiry move to
+-- the new voucher; a block and wrong PINs do not. The new voucher's value is the balance that it took over.
+-- The caller has locked the old one. Returns false, without a change, if the new code exists already.
 create function replace_voucher(
   p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea,
   p_entry_id uuid, p_now timestamptz
@@ -78,15 +78,19 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   old vouchers;
   batch_currency text;
+  used_at timestamptz;
 begin
   perform check_stamp(p_now, array[p_entry_id]);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
   select b.currency into batch_currency from batches b where b.id = old.batch_id;
+  select max(j.occurred_at) into used_at from journal j
+  where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'REDEMPTION'
+    and j.original_id is null;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor,
-    balance_minor, activated_at, expires_at)
+    balance_minor, activated_at, earlier_use_at, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
     case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at,
-    old.expires_at)
+    greatest(old.earlier_use_at, used_at), old.expires_at)
   on conflict do nothing;
   if not found then return false; end if;
   insert into voucher_expiries (bucket, serial_number, due_at)

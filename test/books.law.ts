@@ -2,11 +2,12 @@ import type { ByHand, Card, Entry } from './books.model.ts';
 import { type Figures, Sums } from './reports.ts';
 
 /**
- * The reports for the law, the tax adviser and the bank, computed by hand: cohorts and estimated breakage
- * (R5), dormancy (R10), VAT (R11), the bank (R13).
+ * The reports about the age of vouchers, for the tax adviser and for the bank, computed by hand: aging (R4),
+ * cohorts and estimated breakage (R5), dormancy (R10), VAT (R11), the bank (R13).
  */
 
 const MILLION = 1_000_000n;
+const DAY_MS = 86_400_000;
 
 /** The local time in the zone, such as `2026-03-28 23:30:00`. */
 function wallClock(zone: string): (time: Date) => string {
@@ -111,6 +112,49 @@ export class ByLaw {
     return sums.figures();
   }
 
+  /**
+   * The last redemption with a card or one that it replaced, or its activation. A correction is no use. A
+   * replacement has a greater number.
+   */
+  #lastUse({ serial, activated }: Card): Date {
+    const numbers = new Set([serial]);
+    for (const each of this.#cards.toSorted((one, other) => Number(other.serial - one.serial)))
+      if (each.replacedBy !== null && numbers.has(each.replacedBy)) numbers.add(each.serial);
+    const uses = this.#hand.all.filter(
+      (each) => each.kind === 'REDEMPTION' && each.original === null && numbers.has(each.serial ?? 0n),
+    );
+    return uses.findLast(({ at }) => at < this.#hand.to)?.at ?? activated;
+  }
+
+  aging(): Figures {
+    const sums = new Sums();
+    const held = this.#hand.held();
+    const bounds = [
+      [30, '0-30'],
+      [60, '31-60'],
+      [90, '61-90'],
+      [180, '91-180'],
+      [365, '181-365'],
+      [Number.POSITIVE_INFINITY, '>365'],
+    ] as const;
+    for (const card of this.#cards) {
+      const { serial, currency, expires } = card;
+      const minor = held.get(serial);
+      if (!minor) continue;
+      const last = this.#lastUse(card).getTime();
+      const ages = {
+        expires: Math.ceil((expires.getTime() - this.#hand.to.getTime()) / DAY_MS),
+        idle: Math.floor((this.#hand.to.getTime() - last) / DAY_MS),
+      };
+      for (const [basis, age] of Object.entries(ages)) {
+        const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
+        sums.add(`${currency} ${basis} ${bucket} outstanding`, minor);
+        sums.add(`${currency} ${basis} ${bucket} vouchers`, 1n);
+      }
+    }
+    return sums.figures();
+  }
+
   /** The balances of vouchers by the month in which they expire. */
   expiryMonths(): Figures {
     const sums = new Sums();
@@ -131,13 +175,11 @@ export class ByLaw {
   dormant(rules: readonly { name: string; basis: 'issue' | 'last-use' }[]): string[] {
     const lines: string[] = [];
     const held = this.#hand.held();
-    for (const { serial, currency, activated } of this.#cards) {
+    for (const card of this.#cards) {
+      const { serial, currency, activated } = card;
       const minor = held.get(serial);
       if (!minor) continue;
-      const uses = this.#hand.all.filter(
-        ({ kind, serial: of, at }) => kind === 'REDEMPTION' && of === serial && at < this.#hand.to,
-      );
-      const used = uses.at(-1)?.at ?? activated;
+      const used = this.#lastUse(card);
       for (const { name, basis } of rules) {
         const due = monthLater(this.#clock(basis === 'issue' ? activated : used));
         if (due > this.#clock(this.#hand.to)) continue;

@@ -27,6 +27,7 @@ export type Card = {
   readonly currency: string;
   readonly activated: Date;
   readonly expires: Date;
+  readonly replacedBy: bigint | null;
 };
 
 /** All entries, oldest first. */
@@ -50,11 +51,10 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
 
 export function readCards({ sql }: Ledger): Promise<Card[]> {
   return sql<Card>(`
-    select v.serial_number as serial, b.currency, v.activated_at as activated, v.expires_at as expires
+    select v.serial_number as serial, b.currency, v.activated_at as activated, v.expires_at as expires,
+      v.replaced_by as "replacedBy"
     from scrip.vouchers v join scrip.batches b on b.id = v.batch_id`);
 }
-
-const DAY_MS = 86_400_000;
 
 /** A list of transactions, and an interval. */
 export class ByHand {
@@ -160,37 +160,6 @@ export class ByHand {
     const currencies = new Map(this.all.map(({ serial, currency }) => [serial, currency]));
     for (const [serial] of [...this.held()].filter(([, minor]) => minor > 0n))
       sums.add(`${currencies.get(serial)} ${label} vouchers`, 1n);
-    return sums.figures();
-  }
-
-  aging(cards: readonly Card[]): Figures {
-    const sums = new Sums();
-    const held = this.held();
-    const bounds = [
-      [30, '0-30'],
-      [60, '31-60'],
-      [90, '61-90'],
-      [180, '91-180'],
-      [365, '181-365'],
-      [Number.POSITIVE_INFINITY, '>365'],
-    ] as const;
-    for (const { serial, currency, activated, expires } of cards) {
-      const minor = held.get(serial);
-      if (!minor) continue;
-      const used = this.all.filter(
-        (each) => each.kind === 'REDEMPTION' && each.serial === serial && each.at < this.to,
-      );
-      const last = Math.max(activated.getTime(), ...used.map(({ at }) => at.getTime()));
-      const ages = {
-        expires: Math.ceil((expires.getTime() - this.to.getTime()) / DAY_MS),
-        idle: Math.floor((this.to.getTime() - last) / DAY_MS),
-      };
-      for (const [basis, age] of Object.entries(ages)) {
-        const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
-        sums.add(`${currency} ${basis} ${bucket} outstanding`, minor);
-        sums.add(`${currency} ${basis} ${bucket} vouchers`, 1n);
-      }
-    }
     return sums.figures();
   }
 

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';
+import { updateRedemption } from '../src/redemptions/update.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { until } from './until.ts';
@@ -71,9 +72,47 @@ test('a voucher is dormant some months after its issue or last redemption', asyn
   const later = await rowsOf(ledger, 'dormancy', '2026-03-15', '2026-03-16');
   assert.deepEqual(
     later.map(({ rule, serialNumber, balance }) => [rule, serialNumber, balance]),
+    [['by issue', String(replacement), '15.00']],
+  );
+});
+
+test('the last use of a voucher is its last redemption under any of its numbers, and no correction', async (t) => {
+  const ledger = await openLedger(t, '2026-01-01T12:00:00Z');
+  const shop = await ledger.merchant();
+  const [kept, lost] = await sell(shop, 2, 20);
+  assert.ok(kept && lost);
+  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 1, productId: 0 });
+  await ledger.at('2026-01-10T12:00:00Z');
+  await spend(shop, lost, 5, 'till 1');
+  await ledger.at('2026-01-20T12:00:00Z');
+  await spend(shop, lost, 1, 'till 2');
+  await spend(shop, kept, 4, 'till 3');
+  await ledger.at('2026-01-25T12:00:00Z');
+  const replacement = await replaceVoucher(ledger.operator, lost.serial);
+  const last = await replaceVoucher(ledger.operator, replacement);
+  await ledger.at('2026-01-28T12:00:00Z');
+  const now = ledger.started.service.clock();
+  for (const reference of ['till 1', 'till 3'])
+    await updateRedemption({ ...shop, now }, { reference, amountUsed: 3 });
+  await ledger.at('2026-02-02T12:00:00Z');
+  await close(ledger);
+  const idle = (await rowsOf(ledger, 'R4', '2026-02-01', '2026-02-02')).filter(
+    ({ basis, vouchers }) => basis === 'idle' && vouchers !== '0',
+  );
+  assert.deepEqual(
+    idle.map(({ days, vouchers, outstanding }) => [days, vouchers, outstanding]),
+    [['0-30', '2', '33.00']],
+  );
+  await ledger.at('2026-02-21T12:00:00Z');
+  assert.deepEqual(await rowsOf(ledger, 'R10', '2026-02-19', '2026-02-20'), []);
+  const due = await rowsOf(ledger, 'R10', '2026-02-20', '2026-02-21');
+  assert.deepEqual(
+    due.map(({ serialNumber, issuedOn, lastUsedOn, dueOn, balance }) => {
+      return [serialNumber, issuedOn, lastUsedOn, dueOn, balance];
+    }),
     [
-      ['by issue', String(replacement), '15.00'],
-      ['by use', String(replacement), '15.00'],
+      [String(kept.serial), '2026-01-01', '2026-01-20', '2026-02-20', '17.00'],
+      [String(last), '2026-01-01', '2026-01-20', '2026-02-20', '16.00'],
     ],
   );
 });

@@ -45,7 +45,8 @@ order by serial_number offset ${vouchers} limit 1`;
 /**
  * Counts and sums the vouchers of a range with a balance at an instant, the end of a day: by the days until
  * they expire, by the days since they were activated or last redeemed, and by the month (in the zone) in
- * which they expire. The balance at the instant is today's balance less the movements since then.
+ * which they expire. A redemption with a voucher that it replaced counts, a correction does not. The balance
+ * at the instant is today's balance less the movements since then.
  * @param range serial numbers after the first one, up to the second one
  */
 export function sumAges(day: string, at: Date, zone: string, [after, upTo]: readonly [bigint, bigint]): Sql {
@@ -65,10 +66,10 @@ with since as (
     extract(year from v.expires_at at time zone ${zone}) * 12
       + extract(month from v.expires_at at time zone ${zone})
       - extract(year from ${day}::date) * 12 - extract(month from ${day}::date) as months_left,
-    floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, (
+    floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, v.earlier_use_at, (
       select max(j.occurred_at) from journal j
       where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-        and j.id >= id_floor(v.activated_at, '-1 hour') and j.occurred_at < ${at}
+        and j.original_id is null and j.id >= id_floor(v.activated_at, '-1 hour') and j.occurred_at < ${at}
     ))) / 86400) as days_idle
   from vouchers v
   join batches b on b.id = v.batch_id

@@ -46,7 +46,8 @@ export type DormantRow = {
 
 /**
  * Lists the vouchers that are dormant at an instant, with their balance at that instant: the balance now less
- * the movements since then. Months are counted in the zone of the books. A month is at most 3 days and one
+ * the movements since then. A redemption with a voucher that it replaced is a use, a correction is none.
+ * Months are counted in the zone of the books. A month is at most 3 days and one
  * hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much room.
  */
 export function listDormant(at: Date, zone: string, countMax: number): Sql {
@@ -66,11 +67,11 @@ from (
   left join lateral (
     select max(j.occurred_at) as used_at from journal j
     where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-      and j.occurred_at < ${at}
+      and j.original_id is null and j.occurred_at < ${at}
   ) u on true
   cross join lateral (
     select v.activated_at at time zone ${zone} as issued_at,
-      coalesce(u.used_at, v.activated_at) at time zone ${zone} as used_at
+      greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone} as used_at
   ) i
   cross join lateral (
     select
