@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { archiveCommand } from './archive.ts';
 
 export const ADDRESS = '127.0.0.1';
 
@@ -22,10 +23,10 @@ function sharedBuffersMb(): number {
  * each core, sixteen each, and for commands.
  *
  * The log is always in a form that can be archived: turning the archive on takes no restart.
- * @param archiveCommand the command that archives a segment; empty: segments are kept
+ * @param archiveDir where the log is archived; undefined: nowhere
  */
 export const configuration = (
-  archiveCommand: string,
+  archiveDir: string | undefined,
 ) => `# Written at every start. Put your own settings below the include line of postgresql.conf.
 listen_addresses = '${ADDRESS}'
 unix_socket_directories = ''
@@ -60,6 +61,6 @@ log_checkpoints = off
 log_autovacuum_min_duration = -1
 
 archive_mode = on
-archive_command = '${archiveCommand.replaceAll("'", "''")}'
+archive_command = '${archiveCommand(archiveDir).replaceAll("'", "''")}'
 archive_timeout = 5min
 `;

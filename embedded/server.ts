@@ -4,7 +4,7 @@ import { appendFile, mkdir, open, readdir, readFile, rename, rm, writeFile } fro
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { archiveCommand, archiveFolder } from './archive.ts';
+import { archiveFolder } from './archive.ts';
 import { ADDRESS, configuration } from './configuration.ts';
 import { EmbeddedError } from './error.ts';
 import {
@@ -131,13 +131,12 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
 
 async function writeConfiguration(
   folder: Folder,
-  { archiveDir, keepsLog }: Settings,
+  { archiveDir }: Settings,
   programs: Programs,
 ): Promise<void> {
   const { cluster } = folder;
   const own = join(cluster, 'scrip.conf');
-  const command = archiveCommand(archiveDir === undefined ? undefined : archiveFolder(folder, archiveDir));
-  const text = configuration(keepsLog ? '' : command);
+  const text = configuration(archiveDir === undefined ? undefined : archiveFolder(folder, archiveDir));
   // A file that is right already stays as it is: on a full disk it would be lost.
   if ((await readFile(own, 'utf8').catch(() => '')) !== text) {
     await writeFile(own, text, { mode: 0o600 });
@@ -158,7 +157,7 @@ export async function changeArchive(
 ): Promise<void> {
   const programs = await findPrograms(folder);
   if (archiveDir !== undefined) await programs.give(archiveFolder(folder, archiveDir));
-  const changed = { ...settings, archiveDir, keepsLog: undefined };
+  const changed = { ...settings, archiveDir };
   await saveSettings(folder.settings, changed);
   await writeConfiguration(folder, changed, programs);
 }

@@ -7,26 +7,31 @@
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
  * into a template; each test works on a copy.
  *
+ * Each process runs several files one after the other, since loading the source takes longer than most tests.
+ * An end-to-end test has a process of its own.
+ *
  * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
  * with the tests of Citus itself. `--on pgbouncer` runs those of what needs a session or a transaction,
  * behind PgBouncer in session mode. `--times` lists how long each file took.
  */
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findCitus } from './citus/cluster.ts';
-import { atEnd, leavingNothing } from './leave-nothing.ts';
+import { atEnd, leavingNothing, temporaryFolder } from './leave-nothing.ts';
 import { useMemory } from './memory.ts';
 import { findPgBouncer } from './pgbouncer/bouncer.ts';
 import { type Place, withTestServer } from './server.ts';
 
-/** Files at a time: more would only make each of them slower on a small machine. */
+/** Processes at a time: more would only make each of them slower on a small machine. */
 const CONCURRENCY = 3;
-/** Every file and every command is a process of its own, and all compile the same source. */
+/** Enough that a process spends little of its time on loading, and few enough to share the work. */
+const FILES_OF_A_PROCESS = 8;
+/** Every process of tests and every command compiles the same source. */
 const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url));
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
@@ -59,6 +64,31 @@ async function findFiles(isWanted: (name: string) => boolean): Promise<string[]>
     .map((name) => join(folder, name));
 }
 
+/**
+ * Divides files among processes. Each file becomes a suite of its process.
+ * @returns the modules to run, one for each process
+ */
+async function divide(files: readonly string[]): Promise<string[]> {
+  const alone = files.filter((file) => isEndToEnd(basename(file)));
+  const others = files.filter((file) => !alone.includes(file));
+  const count = Math.max(Math.ceil(others.length / FILES_OF_A_PROCESS), Math.min(others.length, CONCURRENCY));
+  // Neighbors test the same subject, and take long together: they go to different processes.
+  const shared = Array.from({ length: count }, (_, index) =>
+    others.filter((_file, place) => place % count === index),
+  );
+  const folder = await temporaryFolder('scrip-processes-');
+  const modules = [...alone.map((file) => [file]), ...shared].map(async (own, index) => {
+    const suites = own.map((file) => {
+      const [name, url] = [basename(file), pathToFileURL(file)].map((text) => JSON.stringify(text));
+      return `describe(${name}, () => import(${url}));\n`;
+    });
+    const module = join(folder, `${index}.mjs`);
+    await writeFile(module, `import { describe } from 'node:test';\n${suites.join('')}`);
+    return module;
+  });
+  return Promise.all(modules);
+}
+
 function isPlace(name: string): name is Place {
   return Object.hasOwn(RUNS, name);
 }
@@ -72,7 +102,7 @@ type TestEvent = {
   readonly data: { readonly file?: string; readonly success?: boolean };
 };
 
-/** Holds back what a file prints until it has ended, and drops it if all of its tests have passed. */
+/** Holds back what a process prints until it has ended, and drops it if all of its tests have passed. */
 async function* withoutNoise(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
   const held = new Map<string, TestEvent[]>();
   for await (const event of events) {
@@ -91,13 +121,13 @@ async function* withoutNoise(events: AsyncIterable<TestEvent>): AsyncGenerator<T
 
 /** A line on a terminal that shows the progress of the run, below its output. */
 class ProgressLine {
-  readonly #files: number;
+  readonly #processes: number;
   readonly #startedAt = Date.now();
   #done = 0;
   #failed = 0;
 
-  constructor(files: number) {
-    this.#files = files;
+  constructor(processes: number) {
+    this.#processes = processes;
   }
 
   add(success: boolean): void {
@@ -112,14 +142,15 @@ class ProgressLine {
     process.stdout.write(text);
     if (!text.endsWith('\n')) return;
     const seconds = Math.round((Date.now() - this.#startedAt) / 1_000);
-    process.stderr.write(`${this.#done} of ${this.#files} files, ${this.#failed} failed, ${seconds} s`);
+    process.stderr.write(
+      `${this.#done} of ${this.#processes} processes, ${this.#failed} failed, ${seconds} s`,
+    );
   }
 }
 
 /**
- * Runs the files, each in a process of its own.
+ * Runs the files.
  * @param watch runs a file again when it, or what it imports, has changed, until Ctrl-C
- * @param times takes how long each file took
  * @returns how many tests passed and failed
  */
 async function runFiles(files: string[], watch: boolean, times: Times): Promise<Counts> {
@@ -130,15 +161,18 @@ async function runFiles(files: string[], watch: boolean, times: Times): Promise<
     execArgv: ['--import', DEADLINE],
     signal: stopping.signal,
   };
-  const stream = runTests({ files, watch, ...options });
+  // A change runs the file that imports what has changed, and no other one.
+  const modules = watch ? files : await divide(files);
+  const stream = runTests({ files: modules, watch, ...options });
   let counts: Counts | undefined;
-  const progress = new ProgressLine(files.length);
-  stream.on('test:summary', ({ file, success, duration_ms, counts: { tests, passed, skipped, todo } }) => {
-    // Each file has a summary of its own; the one without a file is of all of them.
-    if (file !== undefined) {
-      times.push({ name: basename(file), seconds: duration_ms / 1_000 });
-      return progress.add(success);
-    }
+  const progress = new ProgressLine(modules.length);
+  stream.on('test:complete', ({ name, nesting, details }) => {
+    if (nesting === 0 && name.endsWith('.test.ts'))
+      times.push({ name, seconds: details.duration_ms / 1_000 });
+  });
+  stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
+    // Each process has a summary of its own; the one without a file is of all of them.
+    if (file !== undefined) return progress.add(success);
     const failed = tests - passed - skipped - todo;
     // A hook that fails after the last test is not a failed test, but a failure.
     counts = { passed, failed: success ? failed : Math.max(failed, 1) };

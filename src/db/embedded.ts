@@ -4,12 +4,10 @@ import {
   type Embedded,
   EmbeddedError,
   find,
-  findForeignTimeline,
   isLogWaiting,
   listBackups,
   makeFolder,
   type Restored,
-  type RestoreOptions,
   type Restoring,
   readKeys,
   restore,
@@ -21,7 +19,7 @@ import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
 export type { Backup, Embedded };
-export { findForeignTimeline, isLogWaiting };
+export { isLogWaiting };
 
 /** The embedded database of a data folder, with the settings of Scrip. */
 
@@ -71,7 +69,7 @@ type Examine = Restoring['examine'];
 export function restoreEmbedded(
   from: string,
   dataDir: string,
-  options: Pick<RestoreOptions, 'archiveDir' | 'to' | 'timeline' | 'replace'>,
+  options: { archiveDir?: string | null | undefined; to?: Date | undefined; replace: boolean },
   log: Logger,
   examine: Examine,
 ): Promise<Restored> {

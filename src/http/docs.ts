@@ -67,12 +67,12 @@ export function serveDocs(
     for (const file of [...dialects.map(({ name }) => `${name}/openapi.json`), ...FILES]) {
       const text = await readFile(new URL(file, FOLDER), 'utf8');
       const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-      serveText(scope, `/docs/${file}`, type, text);
+      serveText(scope, `/docs/${file}`, type, () => text);
     }
-    for (const { name, api } of apis) {
-      const text = JSON.stringify(describeApi(api));
-      serveText(scope, `/docs/${name}/openapi.json`, TYPES['json'] as string, text);
-    }
+    for (const { name, api } of apis)
+      serveText(scope, `/docs/${name}/openapi.json`, TYPES['json'] as string, () =>
+        JSON.stringify(describeApi(api)),
+      );
     scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
     const documents = [...dialects, ...apis.map(({ name, api }) => ({ name, title: api.title }))];
     let reference: Promise<FastifyInstance> | undefined;
@@ -88,10 +88,15 @@ export function serveDocs(
   });
 }
 
-/** Serves a constant text. The console waits for its OpenAPI document, which is half of what it loads. */
-function serveText(scope: FastifyInstance, path: string, type: string, text: string): void {
+/**
+ * Serves a constant text, made on the first request. The console waits for its OpenAPI document, which is
+ * half of what it loads.
+ */
+function serveText(scope: FastifyInstance, path: string, type: string, make: () => string): void {
+  let text: string | undefined;
   let packed: Buffer | undefined;
   scope.get(path, (request, reply) => {
+    text ??= make();
     reply.type(type).header('vary', 'accept-encoding');
     if (!prefersGzip(request.headers['accept-encoding'])) return reply.send(text);
     packed ??= gzipSync(text);

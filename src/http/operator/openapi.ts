@@ -5,7 +5,7 @@ import type { AnyOperation } from '../../operator/operations.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
 /**
- * Builds the OpenAPI 3.1 document of a table of operations when the service starts, so that it always matches
+ * Builds the OpenAPI 3.1 document of a table of operations from the table itself, so that it always matches
  * the routes.
  */
 
