@@ -1,7 +1,7 @@
 import type { Context, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { newId } from '../ledger/id.ts';
+import { idAt, newId } from '../ledger/id.ts';
 import type { RefusalCode } from '../refusal.ts';
 import {
   addDeclineCounts,
@@ -85,7 +85,9 @@ export function recordDecline(
     'code' in voucher
       ? { voucherCode: voucher.code, serialNumber: null }
       : { voucherCode: null, serialNumber: voucher.serialNumber };
-  collected.waiting.push({ ...asked, ...named, id: newId(now), merchantId: merchant.id, keyId, code });
+  // Its time is read from the id. Another id may be ahead, since a clock was.
+  const id = idAt(newId(now), now);
+  collected.waiting.push({ ...asked, ...named, id, merchantId: merchant.id, keyId, code });
 }
 
 /**
