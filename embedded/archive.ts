@@ -125,20 +125,20 @@ export function segmentAt(lsn: string): number {
 /**
  * Finds the first segment that a restore would miss: one that is absent although later ones are there.
  * @param after the last segment that the backup holds
+ * @param isNeeded whether the restore goes through a segment
  * @returns its number, or undefined if nothing is missing
  */
-export async function findGap(archive: Storage, after: number): Promise<number | undefined> {
-  const numbers = new Set(
-    (await listSegments(archive)).map(segmentNumber).filter((number) => number > after),
-  );
+export async function findGap(
+  archive: Storage,
+  after: number,
+  isNeeded: (segment: string) => boolean,
+): Promise<number | undefined> {
+  const names = (await archive.list('')).map(segmentIn);
+  const found = names.filter((name) => SEGMENT.test(name) && isNeeded(name)).map(segmentNumber);
+  const numbers = new Set(found.filter((number) => number > after));
   const last = Math.max(after, ...numbers);
   for (let number = after + 1; number <= last; number++) if (!numbers.has(number)) return number;
   return undefined;
-}
-
-async function listSegments(archive: Storage): Promise<string[]> {
-  const names = (await archive.list('')).map(segmentIn);
-  return [...new Set(names.filter((name) => SEGMENT.test(name)))];
 }
 
 /** The segment that a name in the archive stands for: whole, packed, or being filled. */

@@ -166,7 +166,7 @@ async function checkSpace({ cluster }: Folder, storage: Storage): Promise<void> 
   );
 }
 
-type Positions = Pick<Manifest, 'endedAt' | 'startLsn' | 'stopLsn' | 'folders'>;
+type Positions = Pick<Manifest, 'endedAt' | 'timeline' | 'startLsn' | 'stopLsn' | 'folders'>;
 
 async function copyCluster({ cluster }: Folder, client: pg.Client, copied: Copying): Promise<Positions> {
   const { rows: starts } = await client.query<{ lsn: string }>(
@@ -193,7 +193,8 @@ async function copyCluster({ cluster }: Folder, client: pg.Client, copied: Copyi
   if (map !== '') throw new EmbeddedError('the database has tablespaces, which a backup cannot hold');
   await copied.text(`${CLUSTER}/backup_label`, label);
   await copyLog(join(cluster, 'pg_wal'), segmentAt(startLsn), segmentAt(stopLsn), copied);
-  return { endedAt: at.toISOString(), startLsn, stopLsn, folders };
+  const timeline = Number(/^START TIMELINE: (\d+)$/m.exec(label)?.[1]);
+  return { endedAt: at.toISOString(), timeline, startLsn, stopLsn, folders };
 }
 
 /** The segments from the beginning of the backup to its end, and the history of the timelines. */

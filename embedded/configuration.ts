@@ -1,5 +1,4 @@
 import { availableParallelism, totalmem } from 'node:os';
-import { archiveCommand } from './archive.ts';
 
 export const ADDRESS = '127.0.0.1';
 
@@ -23,10 +22,10 @@ function sharedBuffersMb(): number {
  * each core, sixteen each, and for commands.
  *
  * The log is always in a form that can be archived: turning the archive on takes no restart.
- * @param archiveDir where the log is archived; undefined: nowhere
+ * @param archiveCommand the command that archives a segment; empty: segments are kept
  */
 export const configuration = (
-  archiveDir: string | undefined,
+  archiveCommand: string,
 ) => `# Written at every start. Put your own settings below the include line of postgresql.conf.
 listen_addresses = '${ADDRESS}'
 unix_socket_directories = ''
@@ -61,6 +60,6 @@ log_checkpoints = off
 log_autovacuum_min_duration = -1
 
 archive_mode = on
-archive_command = '${archiveCommand(archiveDir).replaceAll("'", "''")}'
+archive_command = '${archiveCommand.replaceAll("'", "''")}'
 archive_timeout = 5min
 `;

@@ -22,6 +22,11 @@ export type Settings = {
   readonly servicePassword: string;
   /** Where the log is archived, as the last process that was configured to said. */
   readonly archiveDir?: string | undefined;
+  /**
+   * Whether the log stays in the data folder until such a process says where it goes: the database was
+   * restored, and may be a copy beside the one whose archive it knows.
+   */
+  readonly keepsLog?: boolean | undefined;
 };
 
 /** Below the range from which the system takes ports for outgoing connections. */
@@ -126,9 +131,9 @@ export async function listAccounts(): Promise<Account[]> {
 export async function readSettings({ cluster, settings: file }: Folder): Promise<Settings | undefined> {
   try {
     const read = JSON.parse(await readFile(file, 'utf8')) as Partial<Settings>;
-    const { port, ownerPassword, servicePassword, archiveDir } = read;
+    const { port, ownerPassword, servicePassword, archiveDir, keepsLog } = read;
     if (!Number.isInteger(port) || !ownerPassword || !servicePassword) throw new SyntaxError('incomplete');
-    return { port: port as number, ownerPassword, servicePassword, archiveDir };
+    return { port: port as number, ownerPassword, servicePassword, archiveDir, keepsLog };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;

@@ -28,7 +28,8 @@ export type Manifest = {
   readonly startedAt: string;
   /** What was committed until then is in the backup. */
   readonly endedAt: string;
-  /** The part of the log that makes the files consistent; it is in the backup. */
+  /** The timeline of the log, and the part of it that makes the files consistent, which is in the backup. */
+  readonly timeline: number;
   readonly startLsn: string;
   readonly stopLsn: string;
   /** Where the log was archived, for a restore to a later time. */
@@ -82,10 +83,15 @@ async function readManifest(storage: Storage): Promise<Backup | undefined> {
 /**
  * Chooses the newest backup of a folder that a restore to a time can start from.
  * @param to undefined: the newest of all
+ * @param isOurs whether the restore can start from a backup otherwise
  * @throws EmbeddedError if there is none, or another version of PostgreSQL made it
  */
-export async function chooseBackup(place: string, to: Date | undefined): Promise<Backup> {
-  const backups = await listBackups(place);
+export async function chooseBackup(
+  place: string,
+  to: Date | undefined,
+  isOurs: (manifest: Manifest) => boolean = () => true,
+): Promise<Backup> {
+  const backups = (await listBackups(place)).filter(({ manifest }) => isOurs(manifest));
   const { name } = await openStorage(place);
   const [oldest] = backups;
   if (!oldest) throw new EmbeddedError(await nothingIn(name));

@@ -1,19 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { findGap, requireArchive, restoreCommand, segmentAt } from './archive.ts';
-import { addressOf, connect, ownerOf } from './connect.ts';
+import { requireArchive, segmentAt } from './archive.ts';
 import { syncFolder } from './copy.ts';
 import { EmbeddedError } from './error.ts';
-import { codeOf, exists, type Folder, prepareFolder, readSettings, type Settings } from './folder.ts';
+import { codeOf, exists, type Folder, prepareFolder } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
 import { type Backup, CLUSTER, chooseBackup, copyEntry, KEYS, readEntries } from './manifest.ts';
-import { findServer } from './process.ts';
-import { findPrograms } from './programs.ts';
+import { type ArchivedLog, findGapOn, type Reached, type Restoring, runCopy } from './recover.ts';
 import { fetchLog } from './remote-log.ts';
-import { type Log, startServer, stopServer } from './server.ts';
+import { type Log, stopServer } from './server.ts';
 import { isRemote, openStorage, type Storage } from './storage.ts';
+import { findWay, type Leg, startsFrom } from './timelines.ts';
 
 /**
  * Restores a backup: copied and held against its checksums beside the place of the database, started
@@ -21,35 +20,24 @@ import { isRemote, openStorage, type Storage } from './storage.ts';
  * leaves everything as it was.
  */
 
-export type Restoring = {
-  readonly database: string;
-  readonly user: string;
-  readonly log: Log;
-  /** Examines the restored database while it runs; what it throws ends the restore. */
-  readonly examine: (addresses: { readonly url: string; readonly ownerUrl: string }) => Promise<void>;
-};
-
 export type RestoreOptions = Restoring & {
   /** The archived log to replay; null: none. Left out: the one that the backup names. */
   readonly archiveDir?: string | null | undefined;
   /** Transactions that were committed later are left out. */
   readonly to?: Date | undefined;
+  /** The timeline of the log to follow; left out: the newest. */
+  readonly timeline?: number | undefined;
   /** Whether a database in the folder may be replaced. It is kept beside it. */
   readonly replace: boolean;
 };
 
-export type Restored = {
+export type Restored = Reached & {
   readonly backup: Backup;
-  /** When the last transaction was committed that is in the restored database. */
-  readonly lastTransactionAt: Date;
-  /** Whether the archived log ended before the wanted time. */
-  readonly isShort: boolean;
   /** Where the replaced database lies. */
   readonly replaced: string | undefined;
 };
 
 const RESTORING = 'postgres.restore-';
-const NOT_REACHED = 'recovery ended before configured recovery target was reached';
 
 /**
  * Restores a backup into a data folder that no process uses.
@@ -57,8 +45,7 @@ const NOT_REACHED = 'recovery ended before configured recovery target was reache
  * @throws EmbeddedError, one line
  */
 export async function restore(from: string, root: string, options: RestoreOptions): Promise<Restored> {
-  const backup = await chooseBackup(from, options.to);
-  const archive = await findArchive(backup, options);
+  const { backup, archive, way } = await choose(from, options);
   const place = await prepareFolder(root);
   const unlock = await lockFolder(place);
   try {
@@ -69,9 +56,14 @@ export async function restore(from: string, root: string, options: RestoreOption
     const draft = inFolder(place.root, join(place.root, `${RESTORING}${randomBytes(6).toString('hex')}`));
     const fetched = `${draft.cluster}-log`;
     try {
+      const archived = archive && {
+        place: archive.name,
+        folder: await inReach(archive, backup, fetched),
+        way,
+      };
+      if (archived && options.to === undefined) await requireWhole(archived, backup);
       await copyBackup(backup, draft.cluster);
-      const archiveDir = archive && (await inReach(archive, backup, fetched));
-      const reached = await runCopy(draft, backup, { archiveDir, to: options.to, keepsLog: true }, options);
+      const reached = await runCopy(draft, backup, { archived, to: options.to, keepsLog: true }, options);
       if (isReplacing) await stopServer(place, options.log);
       const replaced = isReplacing ? await setAside(place) : undefined;
       await rename(draft.cluster, place.cluster);
@@ -106,7 +98,7 @@ export async function verify(
     const draft = inFolder(root, join(root, 'postgres'));
     try {
       await copyBackup(backup, draft.cluster);
-      const recovery = { archiveDir: undefined, to: undefined, keepsLog: false };
+      const recovery = { archived: undefined, to: undefined, keepsLog: false };
       const { lastTransactionAt } = await runCopy(draft, backup, recovery, options);
       return { backup, lastTransactionAt };
     } finally {
@@ -126,25 +118,51 @@ const inFolder = (root: string, cluster: string): Folder => ({
   log: join(root, 'postgres.log'),
 });
 
+type Chosen = {
+  readonly backup: Backup;
+  readonly archive: Storage | undefined;
+  readonly way: readonly Leg[];
+};
+
+/** Chooses the way through the archived log, and the newest backup on it. */
+async function choose(from: string, options: RestoreOptions): Promise<Chosen> {
+  const { to, timeline } = options;
+  const backup = await chooseBackup(from, to);
+  const archive = await findArchive(backup, options);
+  if (!archive) return { backup, archive, way: [] };
+  const way = await findWay(archive, timeline, backup.manifest.timeline);
+  if (startsFrom(way, backup.manifest)) return { backup, archive, way };
+  const earlier = await chooseBackup(from, to, (manifest) => startsFrom(way, manifest)).catch(() => {
+    throw new EmbeddedError(
+      `no backup in ${from} belongs to timeline ${way.at(-1)?.timeline} of the archived log: choose with ` +
+        `--timeline; the backup of ${backup.manifest.endedAt} is of timeline ${backup.manifest.timeline}`,
+    );
+  });
+  return { backup: earlier, archive, way };
+}
+
 /** @returns the archived log that is to be replayed; undefined: none */
 async function findArchive({ manifest }: Backup, options: RestoreOptions): Promise<Storage | undefined> {
   const given = options.archiveDir === undefined ? manifest.archiveDir : options.archiveDir;
   if (given === null) {
-    if (options.to === undefined) return undefined;
+    if (options.to === undefined && options.timeline === undefined) return undefined;
     throw new EmbeddedError(
-      'a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR to its folder',
+      `a restore to a ${options.to ? 'time' : 'timeline'} needs the archived log: set SCRIP_ARCHIVE_DIR to its folder`,
     );
   }
   const archive = await openStorage(given);
   await requireArchive(archive, manifest.systemIdentifier);
-  const gap = await findGap(archive, segmentAt(manifest.stopLsn));
-  // A restore to a time may end before it; PostgreSQL says so where it does not.
-  if (gap !== undefined && options.to === undefined)
-    throw new EmbeddedError(
-      `the archived log in ${archive.name} lacks segment ${gap}, so what came after it cannot be restored: ` +
-        'put the file back, or restore to a time before it with --to',
-    );
   return archive;
+}
+
+/** A restore to a time may end before a gap; PostgreSQL says so where it does not. */
+async function requireWhole(archived: ArchivedLog, backup: Backup): Promise<void> {
+  const gap = await findGapOn(archived, backup);
+  if (gap === undefined) return;
+  throw new EmbeddedError(
+    `the archived log in ${archived.place} lacks segment ${gap}, so what came after it cannot be restored: ` +
+      'put the file back, or restore to a time before it with --to',
+  );
 }
 
 /** @returns the folder from which PostgreSQL reads the archived log */
@@ -194,94 +212,6 @@ async function copyBackup(backup: Backup, cluster: string): Promise<void> {
     if (!isOurs && entry.path !== KEYS)
       throw new EmbeddedError(`the backup ${backup.path} is damaged: ${entry.path}`);
     await copyEntry(backup, entry, isOurs ? join(cluster, entry.path.slice(CLUSTER.length + 1)) : undefined);
-  }
-}
-
-type Recovery = {
-  readonly archiveDir: string | undefined;
-  readonly to: Date | undefined;
-  /** Whether the database lives on, and its log has to be archived once it is in its place. */
-  readonly keepsLog: boolean;
-};
-
-type Reached = { readonly lastTransactionAt: Date; readonly isShort: boolean };
-
-async function runCopy(
-  draft: Folder,
-  backup: Backup,
-  recovery: Recovery,
-  options: Restoring,
-): Promise<Reached> {
-  // With this file PostgreSQL begins a new timeline: what the old one archived later stays apart.
-  await writeFile(join(draft.cluster, 'recovery.signal'), '', { mode: 0o600 });
-  const isShort = !(await startCopy(draft, backup, recovery, options));
-  const settings = (await readSettings(draft)) as Settings;
-  const server = await findServer(draft);
-  if (!server) throw new EmbeddedError(`the restored database does not run (more in ${draft.log})`);
-  const address = (user: string, password: string, database: string) =>
-    addressOf(user, password, server.port, database);
-  const owner = ownerOf(options);
-  const client = await connect(address(owner, settings.ownerPassword, 'postgres'));
-  let lastTransactionAt: Date;
-  try {
-    const { rows } = await client.query<{ at: Date | null }>('select pg_last_xact_replay_timestamp() as at');
-    lastTransactionAt = rows[0]?.at ?? new Date(backup.manifest.endedAt);
-  } finally {
-    await client.end();
-  }
-  await options.examine({
-    url: address(options.user, settings.servicePassword, options.database),
-    ownerUrl: address(owner, settings.ownerPassword, options.database),
-  });
-  await stopServer(draft, options.log);
-  return { lastTransactionAt, isShort };
-}
-
-/** Starts the copy and brings it to the wanted time. @returns false if the archived log ends before it */
-async function startCopy(
-  draft: Folder,
-  backup: Backup,
-  recovery: Recovery,
-  options: Restoring,
-): Promise<boolean> {
-  const { archiveDir, to, keepsLog } = recovery;
-  const programs = await findPrograms(draft);
-  await programs.give(draft.cluster);
-  if (archiveDir !== undefined) await programs.give(archiveDir);
-  const settings = {
-    restore_command: restoreCommand(archiveDir),
-    // The server is ready when it has left the recovery, not before.
-    hot_standby: 'off',
-    // The segments are kept until the service archives them.
-    ...(keepsLog ? { archive_command: '' } : { archive_mode: 'off' }),
-  };
-  const start = (more: Readonly<Record<string, string>>) => {
-    const args = Object.entries({ ...settings, ...more }).flatMap(([name, value]) => [
-      '-c',
-      `${name}=${value}`,
-    ]);
-    return startServer(draft, ownerOf(options), options.log, undefined, args);
-  };
-  if (to === undefined) {
-    await start({});
-    return true;
-  }
-  try {
-    await start({
-      recovery_target_time: to.toISOString().replace('Z', '+00'),
-      recovery_target_action: 'promote',
-    });
-    return true;
-  } catch (error) {
-    if (!(error as Error).message.includes(NOT_REACHED) || archiveDir === undefined) throw error;
-    const gap = await findGap(await openStorage(archiveDir), segmentAt(backup.manifest.stopLsn));
-    if (gap !== undefined)
-      throw new EmbeddedError(
-        `the archived log in ${archiveDir} lacks segment ${gap}, before ${to.toISOString()}: put the file back, or ` +
-          'restore to an earlier time',
-      );
-    await start({});
-    return false;
   }
 }
 

@@ -4,7 +4,7 @@ import { appendFile, mkdir, open, readdir, readFile, rename, rm, writeFile } fro
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { archiveFolder } from './archive.ts';
+import { archiveCommand, archiveFolder } from './archive.ts';
 import { ADDRESS, configuration } from './configuration.ts';
 import { EmbeddedError } from './error.ts';
 import {
@@ -131,12 +131,13 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
 
 async function writeConfiguration(
   folder: Folder,
-  { archiveDir }: Settings,
+  { archiveDir, keepsLog }: Settings,
   programs: Programs,
 ): Promise<void> {
   const { cluster } = folder;
   const own = join(cluster, 'scrip.conf');
-  const text = configuration(archiveDir === undefined ? undefined : archiveFolder(folder, archiveDir));
+  const command = archiveCommand(archiveDir === undefined ? undefined : archiveFolder(folder, archiveDir));
+  const text = configuration(keepsLog ? '' : command);
   // A file that is right already stays as it is: on a full disk it would be lost.
   if ((await readFile(own, 'utf8').catch(() => '')) !== text) {
     await writeFile(own, text, { mode: 0o600 });
@@ -157,7 +158,7 @@ export async function changeArchive(
 ): Promise<void> {
   const programs = await findPrograms(folder);
   if (archiveDir !== undefined) await programs.give(archiveFolder(folder, archiveDir));
-  const changed = { ...settings, archiveDir };
+  const changed = { ...settings, archiveDir, keepsLog: undefined };
   await saveSettings(folder.settings, changed);
   await writeConfiguration(folder, changed, programs);
 }

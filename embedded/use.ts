@@ -214,7 +214,7 @@ class Use {
     const archive = archiveDir === null ? undefined : await openStorage(archiveDir);
     const wanted = archive?.name;
     if (archive) await this.#prepareArchive(archive, client);
-    if (wanted !== settings.archiveDir) {
+    if (wanted !== settings.archiveDir || settings.keepsLog) {
       await changeArchive(this.#folder, settings, wanted);
       await client.query('select pg_reload_conf()');
     }

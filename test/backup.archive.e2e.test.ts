@@ -58,6 +58,7 @@ test('a lost machine is restored to its last second, or to a given time', async 
   await mkdir(installation.at('data'), { mode: 0o700 });
   await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
   const restored = await installation.json('restore', installation.at('backups'));
+  assert.deepEqual(restored.forks, []);
   assert.ok(new Date(restored.lastTransactionAt) > between);
   assert.equal(await installation.balance(), 52);
   assert.equal((await installation.json('reconcile')).ok, true);
@@ -80,6 +81,67 @@ test('a lost machine is restored to its last second, or to a given time', async 
   assert.ok(new Date(earlier.lastTransactionAt) <= between);
   assert.equal(await installation.balance(), 51);
   assert.ok((await readdir(earlier.replaced)).includes('PG_VERSION'));
+});
+
+test('a restore says which earlier restore it follows, and can go back to what that left out', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  await installation.topUp('kept');
+  const between = new Date().toISOString();
+  await installation.topUp('left-out');
+  await archived(installation);
+  await installation.stop();
+  const restore = (...options: string[]) =>
+    installation.json('restore', installation.at('backups'), '--replace', ...options);
+  assert.deepEqual((await restore('--to', between)).forks, []);
+
+  // From here on the archive holds another timeline, which later restores follow.
+  await installation.serve();
+  await installation.topUp('instead-1');
+  await installation.topUp('instead-2');
+  await archived(installation);
+  await installation.stop();
+  const { forks } = await restore();
+  assert.deepEqual(
+    forks.map(({ timeline }: { timeline: number }) => timeline),
+    [1],
+  );
+  assert.ok(forks[0].leftOutFrom > between);
+  assert.equal(await installation.balance(), 103);
+  assert.deepEqual((await restore('--timeline', '1')).forks, []);
+  assert.equal(await installation.balance(), 102);
+  const { out } = await installation.run(['restore', installation.at('backups'), '--replace']);
+  assert.match(out, /An earlier restore is followed: .*\(from 20.*\) is left out\..*--timeline 1/);
+  await installation.fails(/there is no timeline 9 in .*, which holds 1, 2: /, [
+    'restore',
+    installation.at('backups'),
+    '--replace',
+    '--timeline',
+    '9',
+  ]);
+});
+
+test('a restored copy that is tried out changes nothing in the archive', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  const copy = { SCRIP_DATA_DIR: installation.at('copy'), SCRIP_ARCHIVE_DIR: '' };
+  assert.equal((await installation.run(['restore', installation.at('backups')], copy)).status, 0);
+  assert.equal((await installation.run(['reconcile'], copy)).status, 0);
+  assert.equal((await installation.run(['books', 'close'], copy)).status, 0);
+  const ofCopy = (await readdir(installation.at('archive'))).filter((name) => name.startsWith('00000002'));
+  assert.deepEqual(ofCopy, []);
+  // What happens after that is not lost with the machine.
+  await installation.topUp('after');
+  await archived(installation);
+  await installation.lose();
+  await installation.json('restore', installation.at('backups'));
+  assert.equal(await installation.balance(), 101);
 });
 
 test('a restore fails if a segment of the log is missing, and names the segment', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createService } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
@@ -41,6 +41,17 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   ])
     assert.equal(stateOf(findings, check), 'ok', check);
   for (const { state, advice } of findings as Finding[]) assert.equal(advice === null, state === 'ok');
+
+  // A copy that archives to the same place.
+  await writeFile(
+    installation.at('archive', '00000002.history'),
+    '1\t0/3000000\tno recovery target specified\n',
+  );
+  const beside = await installation.run(['doctor', '--json']);
+  assert.equal(beside.status, 1);
+  const archive = JSON.parse(beside.out).findings.find(({ check }: Finding) => check === 'archive');
+  assert.match(archive.found, /^a restored copy of this database archives to the same place \(timeline 2\)/);
+  await rm(installation.at('archive', '00000002.history'));
 
   // A failure sets the exit status.
   await chmod(installation.at('data', 'keys'), 0o644);

@@ -26,6 +26,7 @@ import { listenForStop } from './processes.ts';
 import { readVersion } from './usage.ts';
 
 const KEEP_MAX = 10_000;
+const TIMELINE_MAX = 2 ** 32 - 1;
 
 type Json = { json?: boolean };
 
@@ -150,7 +151,7 @@ async function readBooks({ url, ownerUrl }: { url: string; ownerUrl: string }): 
   }
 }
 
-type RestoreOptions = { to?: string; replace?: boolean; archive: boolean; json?: boolean };
+type RestoreOptions = Json & { to?: string; timeline?: string; replace?: boolean; archive: boolean };
 
 export function registerRestore(program: Command): void {
   program
@@ -160,6 +161,7 @@ export function registerRestore(program: Command): void {
     )
     .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
     .option('--to <time>', 'leave out transactions committed after this time (default: restore everything)')
+    .option('--timeline <n>', 'follow this timeline of the archived log (default: the newest)')
     .option('--replace', 'replace the database in the data folder, which is kept next to the new one')
     .option('--no-archive', 'restore the backup only, without the archived log')
     .option('--json', 'print JSON')
@@ -168,11 +170,13 @@ export function registerRestore(program: Command): void {
 
 async function run(dir: string, options: RestoreOptions): Promise<void> {
   const to = options.to === undefined ? undefined : parseStart(options.to, '--to');
+  const timeline =
+    options.timeline === undefined ? undefined : parseCount(options.timeline, '--timeline', 1, TIMELINE_MAX);
   const config = readConfig();
   requireEmbedded(config);
   const keys = await findKeyRingFor(dir, config);
   const archiveDir = options.archive ? config.archiveDir : null;
-  const wanted = { archiveDir, to, replace: options.replace ?? false };
+  const wanted = { archiveDir, to, timeline, replace: options.replace ?? false };
   const restored = await restoreEmbedded(
     dir,
     config.dataDir,
@@ -186,12 +190,24 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   // Last, since a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced } = restored;
+  const forks = restored.forks.map(({ timeline, leftOutFrom = null }) => ({ timeline, leftOutFrom }));
   if (options.json)
-    return printJson({ backup: described(backup), lastTransactionAt, isShort, replaced: replaced ?? null });
+    return printJson({
+      backup: described(backup),
+      lastTransactionAt,
+      isShort,
+      forks,
+      replaced: replaced ?? null,
+    });
   say(
     `restored the backup of ${backup.manifest.endedAt}; the last transaction in it is of ${lastTransactionAt.toISOString()}`,
   );
   if (isShort) say('The archived log ends there, before the time that was asked for.');
+  for (const { timeline, leftOutFrom } of forks)
+    say(
+      `An earlier restore is followed: what timeline ${timeline} of the log recorded after it` +
+        `${leftOutFrom ? ` (from ${leftOutFrom.toISOString()} on)` : ''} is left out. To follow that one: --timeline ${timeline}.`,
+    );
   if (replaced !== undefined)
     say(`The database that was replaced is kept in ${replaced}: remove it when you need it no longer.`);
   say('Next: scrip reconcile, then scrip serve.');

@@ -4,10 +4,12 @@ import {
   type Embedded,
   EmbeddedError,
   find,
+  findForeignTimeline,
   isLogWaiting,
   listBackups,
   makeFolder,
   type Restored,
+  type RestoreOptions,
   type Restoring,
   readKeys,
   restore,
@@ -19,7 +21,7 @@ import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
 export type { Backup, Embedded };
-export { isLogWaiting };
+export { findForeignTimeline, isLogWaiting };
 
 /** The embedded database of a data folder, with the settings of Scrip. */
 
@@ -69,7 +71,7 @@ type Examine = Restoring['examine'];
 export function restoreEmbedded(
   from: string,
   dataDir: string,
-  options: { archiveDir?: string | null | undefined; to?: Date | undefined; replace: boolean },
+  options: Pick<RestoreOptions, 'archiveDir' | 'to' | 'timeline' | 'replace'>,
   log: Logger,
   examine: Examine,
 ): Promise<Restored> {

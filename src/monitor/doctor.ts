@@ -1,9 +1,17 @@
 import { statfs } from 'node:fs/promises';
 import type { Service } from '../context.ts';
-import { isLogWaiting } from '../db/embedded.ts';
+import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
 import type { Sql } from '../db/sql.ts';
 import { readLastBackup } from '../db/status.ts';
-import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, LAST_CLOSE, SERVER, WEBHOOKS_BEHIND } from './queries.ts';
+import {
+  ARCHIVER,
+  BATCHES_BEHIND,
+  ENDPOINTS,
+  LAST_CLOSE,
+  SERVER,
+  TIMELINE,
+  WEBHOOKS_BEHIND,
+} from './queries.ts';
 
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */
 
@@ -170,7 +178,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
         'the log cannot be archived',
         'look into postgres.log: free space in the archive, or mount it',
       );
-    if (archives) return ok('the log is archived');
+    if (archives) return examineTimelines(service, dataDir);
     if (archiveDir !== undefined)
       return warning('SCRIP_ARCHIVE_DIR is set, but the log is not archived', 'start `scrip serve` with it');
     return warning(
@@ -213,6 +221,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
     return ok(found);
   },
 };
+
+/** A restore follows the newest timeline in the archive, which must be that of this database. */
+async function examineTimelines(service: Service, dataDir: string): Promise<Omit<Finding, 'check'>> {
+  const { timeline } = await one<{ timeline: number }>(service, TIMELINE);
+  const foreign = await findForeignTimeline(dataDir, timeline);
+  if (foreign === undefined) return ok('the log is archived');
+  return failure(
+    `a restored copy of this database archives to the same place (timeline ${foreign}); a restore would follow it`,
+    'stop the copy, set SCRIP_ARCHIVE_DIR to an empty place, and make a backup',
+  );
+}
 
 /**
  * Runs all checks. A check that fails with an error is a finding as well.

@@ -56,6 +56,9 @@ select current_setting('archive_command') not in ('', 'true', '(disabled)') as a
   extract(epoch from now() - last_archived_time)::float8 as last_seconds
 from pg_stat_archiver`;
 
+export const TIMELINE: Sql = sql`
+select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer as timeline`;
+
 export const LAST_CLOSE: Sql = sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`;
 

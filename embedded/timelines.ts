@@ -1,0 +1,126 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { PACKED, SEGMENT, segmentAt, segmentIn, segmentNumber } from './archive.ts';
+import { EmbeddedError } from './error.ts';
+import { describeFolder, type Folder, readSettings } from './folder.ts';
+import type { Manifest } from './manifest.ts';
+import { openStorage, type Storage } from './storage.ts';
+
+/**
+ * The timelines of the log. Each restore begins a new one, which the archive holds from the moment when the
+ * restored database serves. What the old one recorded after that stays in the archive, but a restore follows
+ * one line only.
+ */
+
+/** A part of the way that a restore takes through the timelines. */
+export type Leg = {
+  readonly timeline: number;
+  /** Where the next timeline begins; undefined for the last one. */
+  readonly end: string | undefined;
+  /** The first commit that was left out by the restore which began the next timeline, if any was. */
+  readonly leftOutFrom: Date | undefined;
+};
+
+const HISTORY = /^[0-9A-F]{8}\.history$/;
+const LEG = /^(\d+)\t([0-9A-F]+\/[0-9A-F]+)\t(?:(?:before|after) (\S+) (\S+)\+00)?/gm;
+
+const timelineOf = (name: string) => Number.parseInt(name.slice(0, 8), 16);
+const historyOf = (timeline: number) => `${timeline.toString(16).toUpperCase().padStart(8, '0')}.history`;
+
+function readLegs(history: string): Leg[] {
+  return [...history.matchAll(LEG)].map(([, timeline, end, day, time]) => ({
+    timeline: Number(timeline),
+    end,
+    leftOutFrom: time === undefined ? undefined : new Date(`${day}T${time}Z`),
+  }));
+}
+
+/** The timelines of which an archive holds something. */
+async function listTimelines(archive: Storage): Promise<number[]> {
+  const names = (await archive.list('')).map(segmentIn);
+  return names.filter((name) => SEGMENT.test(name) || HISTORY.test(name)).map(timelineOf);
+}
+
+/**
+ * Finds the way through an archived log.
+ * @param timeline the last one; undefined: the newest
+ * @param known a timeline that exists: that of a backup
+ * @throws EmbeddedError if there is no such timeline
+ */
+export async function findWay(archive: Storage, timeline: number | undefined, known: number): Promise<Leg[]> {
+  const timelines = new Set([known, ...(await listTimelines(archive))]);
+  const last = timeline ?? Math.max(...timelines);
+  if (!timelines.has(last)) {
+    const found = [...timelines].sort((one, other) => one - other).join(', ');
+    throw new EmbeddedError(
+      `there is no timeline ${last} in ${archive.name}, which holds ${found}: choose one of them`,
+    );
+  }
+  return [
+    ...readLegs(await readHistory(archive, last)),
+    { timeline: last, end: undefined, leftOutFrom: undefined },
+  ];
+}
+
+/** The text of a timeline's history; empty for one that began with the installation, or with the archive. */
+async function readHistory(archive: Storage, timeline: number): Promise<string> {
+  const name = historyOf(timeline);
+  const stored = (await archive.list('')).find((each) => segmentIn(each) === name);
+  if (stored === undefined) return '';
+  const content = Buffer.concat(await Array.fromAsync(archive.read(stored)));
+  return (stored.endsWith(PACKED) ? gunzipSync(content) : content).toString();
+}
+
+/** Whether a restore that takes a way can start from a backup. */
+export const startsFrom = (way: readonly Leg[], { timeline, stopLsn }: Manifest): boolean =>
+  way.some((leg) => leg.timeline === timeline && (leg.end === undefined || isUpTo(stopLsn, leg.end)));
+
+function isUpTo(one: string, other: string): boolean {
+  const [at, end] = [one, other].map((lsn) => {
+    const [high = '', low = ''] = lsn.split('/');
+    return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
+  });
+  return (at as bigint) <= (end as bigint);
+}
+
+/** Whether a way goes through a segment. */
+export function goesThrough(way: readonly Leg[], segment: string): boolean {
+  const at = way.findIndex(({ timeline }) => timeline === timelineOf(segment));
+  const leg = way[at];
+  if (!leg) return false;
+  const number = segmentNumber(segment);
+  const begin = way[at - 1]?.end;
+  return (
+    (begin === undefined || number >= segmentAt(begin)) &&
+    (leg.end === undefined || number <= segmentAt(leg.end))
+  );
+}
+
+/**
+ * Reads where a restored database left a timeline because of an earlier restore.
+ * @param from the timeline of the backup
+ */
+export async function readForks({ cluster }: Folder, from: number): Promise<Leg[]> {
+  const wal = join(cluster, 'pg_wal');
+  const newest = (await readdir(wal))
+    .filter((name) => HISTORY.test(name))
+    .sort()
+    .at(-1);
+  if (newest === undefined) return [];
+  // The last entry is of this restore itself.
+  return readLegs(await readFile(join(wal, newest), 'utf8'))
+    .slice(0, -1)
+    .filter(({ timeline }) => timeline >= from);
+}
+
+/**
+ * Finds a timeline in the archive of a data folder that its database did not begin: a restored copy of it
+ * archives there too.
+ * @param timeline the one on which the database writes
+ */
+export async function findForeignTimeline(root: string, timeline: number): Promise<number | undefined> {
+  const { archiveDir } = (await readSettings(describeFolder(resolve(root)))) ?? {};
+  if (archiveDir === undefined) return undefined;
+  return (await listTimelines(await openStorage(archiveDir))).find((each) => each > timeline);
+}
