@@ -91,7 +91,8 @@ export async function runCopy(
     ownerUrl: address(owner, settings.ownerPassword, options.database),
   });
   await stopServer(draft, options.log);
-  return { lastTransactionAt, isShort, forks: await readForks(draft, backup.manifest.timeline) };
+  const forks = await readForks(draft, backup.manifest.timeline, recovery.to);
+  return { lastTransactionAt, isShort, forks };
 }
 
 /** Starts the copy and brings it to the wanted time. @returns false if the archived log ends before it */

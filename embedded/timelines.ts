@@ -100,18 +100,26 @@ export function goesThrough(way: readonly Leg[], segment: string): boolean {
 /**
  * Reads where a restored database left a timeline because of an earlier restore.
  * @param from the timeline of the backup
+ * @param to the wanted time: what an earlier restore left out from a later time on is not missed
  */
-export async function readForks({ cluster }: Folder, from: number): Promise<Leg[]> {
+export async function readForks({ cluster }: Folder, from: number, to = new Date()): Promise<Leg[]> {
   const wal = join(cluster, 'pg_wal');
   const newest = (await readdir(wal))
     .filter((name) => HISTORY.test(name))
     .sort()
     .at(-1);
   if (newest === undefined) return [];
-  // The last entry is of this restore itself.
-  return readLegs(await readFile(join(wal, newest), 'utf8'))
-    .slice(0, -1)
-    .filter(({ timeline }) => timeline >= from);
+  const legs = readLegs(await readFile(join(wal, newest), 'utf8'));
+  // The last entry is of this restore itself, which may have ended before it came to the others.
+  const end = legs.pop()?.end;
+  return legs.filter(
+    (leg) =>
+      leg.timeline >= from &&
+      !(leg.leftOutFrom && leg.leftOutFrom > to) &&
+      end !== undefined &&
+      leg.end !== undefined &&
+      !isUpTo(end, leg.end),
+  );
 }
 
 /**

@@ -111,6 +111,8 @@ test('a restore says which earlier restore it follows, and can go back to what t
   );
   assert.ok(forks[0].leftOutFrom > between);
   assert.equal(await installation.balance(), 103);
+  assert.deepEqual((await restore('--to', between)).forks, []);
+  assert.equal(await installation.balance(), 101);
   assert.deepEqual((await restore('--timeline', '1')).forks, []);
   assert.equal(await installation.balance(), 102);
   const { out } = await installation.run(['restore', installation.at('backups'), '--replace']);
