@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -140,6 +140,32 @@ test('a process that is killed under load is replaced; every reference has exact
   const [status] = (await once(serving.child, 'close')) as [number];
   assert.equal(status, 0, serving.log().slice(-500));
   assert.deepEqual(await answering(serving), []);
+});
+
+test('a process that cannot start again is tried again until it can, and delays no stop', async (t) => {
+  const serving = await serve(t);
+  const keys = join(serving.env['SCRIP_DATA_DIR'] ?? '', 'keys');
+  const started = () => serving.log().split('"msg":"serving"').length;
+  const before = started();
+  const [first = 0] = await answering(serving);
+  await rename(keys, `${keys}.away`);
+  process.kill(first, 'SIGKILL');
+  await until(
+    'it fails twice',
+    () => serving.log().split('the key ring of this database is missing').length > 2,
+  );
+  await rename(`${keys}.away`, keys);
+  await until('it serves again', () => started() > before);
+  // One that cannot start may be on its way when the service is stopped.
+  await rename(keys, `${keys}.away`);
+  for (const pid of await answering(serving)) process.kill(pid, 'SIGKILL');
+  await until(
+    'it fails again',
+    () => serving.log().split('the key ring of this database is missing').length > 3,
+  );
+  serving.child.kill('SIGTERM');
+  const [status] = (await once(serving.child, 'close')) as [number];
+  assert.equal(status, 0, serving.log().slice(-500));
 });
 
 test('the other processes end when the first process is killed', async (t) => {

@@ -68,6 +68,14 @@ export function isOneOfSeveral(): boolean {
   return cluster.isWorker;
 }
 
+/**
+ * Ends the channel to the first process, which would keep a process alive that cannot start. The first one
+ * tries again with another.
+ */
+export function leaveProcesses(): void {
+  cluster.worker?.disconnect();
+}
+
 export type Processes = {
   readonly port: number;
   /** Asks all processes to finish accepted requests, and waits until they have ended. */

@@ -11,7 +11,14 @@ import { createLogger, flushLog } from '../log.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { openService } from './open.ts';
 import { wrongUsage } from './output.ts';
-import { countProcesses, isOneOfSeveral, listenForStop, type Stop, startProcesses } from './processes.ts';
+import {
+  countProcesses,
+  isOneOfSeveral,
+  leaveProcesses,
+  listenForStop,
+  type Stop,
+  startProcesses,
+} from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { actor } from './usage.ts';
@@ -69,6 +76,9 @@ async function serve(options: ServeOptions): Promise<void> {
     create: true,
     log,
     isService: true,
+  }).catch((error: unknown) => {
+    leaveProcesses();
+    throw error;
   });
   try {
     if (isDemo) await playHistory(service, ownerUrl, stop);
