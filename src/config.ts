@@ -52,7 +52,9 @@ export const SETTINGS = {
   readDatabaseUrl: {
     name: 'SCRIP_READ_DATABASE_URL',
     fallback: undefined,
-    description: 'A standby of that server, which answers lists and reports. It is never used for decisions.',
+    description:
+      'A standby of that server, which answers lists and exports. It is never used for decisions, and ' +
+      'must be unset on Citus.',
     refuse: (value) => (isAddress(value) ? undefined : 'must be an address that begins with postgres://'),
   },
   dataDir: {

@@ -8,6 +8,8 @@ import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { splitStatements } from '../src/db/sql.ts';
 import { emptyCluster, executeOn, startOn } from './citus/databases.ts';
 import { DIALECTS, update } from './dialects.ts';
+import { testDatabase } from './harness.ts';
+import { runScrip } from './scrip.ts';
 import { Till } from './till.ts';
 
 const [A] = DIALECTS;
@@ -50,6 +52,16 @@ test('absent nodes, a bucket count out of bounds and a running service are refus
     distribute(url),
     /know the coordinator: `select citus_set_coordinator_host\('HOST', PORT\)` at/,
   );
+});
+
+test('a standby of the coordinator is refused in one line', async (t) => {
+  const { url } = await testDatabase(t);
+  const { status, err } = await runScrip(
+    { SCRIP_DATABASE_URL: url, SCRIP_READ_DATABASE_URL: url },
+    ...['merchant', 'list'],
+  );
+  assert.equal(status, 5, err);
+  assert.match(err, /^[^\n]*SCRIP_READ_DATABASE_URL must be unset on Citus[^\n]*\n$/);
 });
 
 test('a database is distributed once, with its vouchers, also after an interrupted attempt', async (t) => {

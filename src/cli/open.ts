@@ -3,7 +3,7 @@ import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
-import { type Distribution, distribute } from '../db/distribute.ts';
+import { type Distribution, distribute, requireOneServer } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
@@ -105,6 +105,7 @@ export async function openService(
       config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
       if (isService) await checkDurability(db);
+      if (readDb) await requireOneServer(db);
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);

@@ -89,6 +89,18 @@ export async function isDistributed(db: Queries): Promise<boolean> {
   return row?.there ?? false;
 }
 
+/**
+ * Checks that the vouchers are on one server, so that a standby can answer lists. A standby of a coordinator
+ * gives wrong answers: it leaves a statement on shards and on its own tables without rows.
+ * @throws StartError, one line
+ */
+export async function requireOneServer(db: Queries): Promise<void> {
+  if (await isDistributed(db))
+    throw new StartError(
+      'SCRIP_READ_DATABASE_URL must be unset on Citus: a standby of the coordinator gives wrong answers',
+    );
+}
+
 async function hasCitus(db: Queries): Promise<boolean> {
   const [row] = await db.query<{ there: boolean }>(
     sql`select exists (select from pg_extension where extname = 'citus') as there`,

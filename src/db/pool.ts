@@ -165,7 +165,7 @@ export function openDatabase(
   };
 }
 
-/** Opens a standby, which answers lists and reports. It may lag behind, and takes no writes. */
+/** Opens a standby, which answers lists and exports. It may lag behind, and takes no writes. */
 export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Database {
   return openDatabase(url, `${name}-reader`, { isReader: true, size });
 }
