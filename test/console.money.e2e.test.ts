@@ -33,7 +33,10 @@ async function goes(page: Page, path: string) {
 async function approves(page: Page, title: string) {
   await goes(page, '/approvals');
   await page.getByRole('cell', { name: title }).click();
+  // The page may show an earlier approval: the answer tells that this one is done.
+  const answer = page.waitForResponse((response) => response.url().endsWith('/approve'));
   await does(page, 'Approve');
+  assert.equal((await answer).status(), 200);
   await page.getByText('Approved', { exact: true }).first().waitFor();
 }
 
