@@ -44,6 +44,9 @@ test('a search for a serial number opens its voucher, and a filter is readable i
   await filter.fill('7');
   await page.keyboard.press('Enter');
   await page.waitForURL('**/console/transactions?serialNumber=7');
+  await page.goto('/console/nothing');
+  await ready(page, 'This page does not exist.');
+  await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Vouchers' }).waitFor();
   assert.deepEqual(faults, []);
 });
 

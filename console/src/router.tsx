@@ -6,12 +6,12 @@ import {
   lazyRouteComponent,
   Outlet,
 } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { ApiProblem } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
 import type { Filters } from './ui/filters.tsx';
 import { Gate, Rejected } from './ui/gate.tsx';
-import { Busy, Empty } from './ui/parts.tsx';
+import { Busy, Head } from './ui/parts.tsx';
 import type { Places } from './ui/shell.tsx';
 
 // The sign-in does not need the frame; every other page does, and loads it at once.
@@ -37,31 +37,34 @@ function unreachable(): never {
   throw new ApiProblem(0, {});
 }
 
-function NotFound() {
-  return <Empty text={useTexts().problem.notFound} />;
-}
-
 /**
  * The router of the console or the portal.
  * @param pages by address: those behind the sign-in
  */
 export function routerOf(basepath: string, useGroups: () => Places, pages: Pages) {
+  function Inside({ children = <Outlet /> }: { children?: ReactNode }) {
+    const groups = useGroups();
+    return (
+      <Gate>
+        <Suspense fallback={<Busy />}>
+          <Shell groups={groups}>{children}</Shell>
+        </Suspense>
+      </Gate>
+    );
+  }
+  function NotFound() {
+    const { notFound } = useTexts().problem;
+    return (
+      <Inside>
+        <Head title={notFound} />
+      </Inside>
+    );
+  }
   const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
   const inside = createRoute({
     getParentRoute: () => root,
     id: 'inside',
-    component: function Inside() {
-      const groups = useGroups();
-      return (
-        <Gate>
-          <Suspense fallback={<Busy />}>
-            <Shell groups={groups}>
-              <Outlet />
-            </Shell>
-          </Suspense>
-        </Gate>
-      );
-    },
+    component: () => <Inside />,
     errorComponent: Rejected,
   });
   const page = (parent: AnyRoute, path: string, load: Load) =>

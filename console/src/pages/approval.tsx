@@ -36,10 +36,14 @@ export function Screen() {
     ?.get(thing.operation)
     ?.roles.some((role) => session?.user.roles.includes(role));
   const title = words.title(thing.operation);
-  const given = { id };
+  // A decision has a comment, which is its reason.
+  const given = { id, reason: undefined };
   const effect = thing.effect && thing.effect.length > 0 ? <Changes of={thing.effect} /> : title;
   const decided = { effect, given };
   const { maker: _maker, checker: _checker, ...rest } = thing;
+  // An effect names the thing whose number it is.
+  const { id: _id, ...others } = thing.input;
+  const input = thing.effect && thing.effect.length > 0 ? others : thing.input;
   const shown = {
     ...rest,
     maker: nameOf(thing['maker']),
@@ -66,7 +70,7 @@ export function Screen() {
                   mayDecide &&
                     (!isMine || thing['notBefore'] !== null) && {
                       name: 'approval.approve',
-                      given: { id, effect: undefined },
+                      given: { ...given, effect: undefined },
                       effect,
                     },
                   isMine
@@ -75,7 +79,7 @@ export function Screen() {
                 ]
           }
         />
-        <Same name="approval.show" given={given} />
+        <Same name="approval.show" given={{ id }} />
       </Head>
       <div className="two">
         <Stack>
@@ -89,7 +93,7 @@ export function Screen() {
             )}
           </Panel>
           <Panel title={texts.input} padded>
-            <Difference before={{}} after={thing.input} />
+            <Difference before={{}} after={input} />
           </Panel>
         </Stack>
         <Panel title={texts.details} padded>

@@ -6,6 +6,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { REPORTS, readDays } from '../reports.ts';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
 import type { Filters, Item } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -67,15 +68,21 @@ function Calendar() {
   return data ? <Days days={data} /> : <Busy />;
 }
 
+const TIMES = /\d{4}-\d{2}-\d{2}T[\d:.]+Z/g;
+const DAYS = /\d{4}-\d{2}-\d{2}/g;
+
 /** The result of a close: the closed days, and why the next one waits. */
 function Closed({ of }: { of: Item }) {
   const texts = useTexts().books;
+  const format = useFormat();
   const days = (of['closed'] ?? []) as { day: string }[];
   const waiting = of['waiting'] as { day: string; reason: string } | null;
   return (
     <Alert color={days.length > 0 ? 'teal' : 'accent'} variant="light" mb="md">
       {texts.closedDays(days.length)}
-      {waiting && ` ${waiting.day}: ${waiting.reason}`}
+      {waiting && (
+        <span lang="en"> {waiting.reason.replace(TIMES, format.time).replace(DAYS, format.day)}</span>
+      )}
     </Alert>
   );
 }

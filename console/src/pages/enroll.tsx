@@ -5,7 +5,7 @@ import { QRCodeSVG } from 'qrcode.react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Busy, Problem } from '../ui/parts.tsx';
+import { Busy, intoView, Problem } from '../ui/parts.tsx';
 
 type Opened = {
   readonly email: string;
@@ -104,14 +104,18 @@ export function Screen() {
                       value={values.totp}
                       onChange={set('totp')}
                     />
+                    {error !== undefined && (
+                      <div ref={intoView}>
+                        <Problem error={error} />
+                      </div>
+                    )}
                     <Button type="submit" size="sm" loading={isBusy}>
                       {texts.finish}
                     </Button>
                   </Stack>
                 </form>
               )}
-              {error !== undefined &&
-                (opened ? <Problem error={error} /> : <Alert color="red">{signIn.linkFailed}</Alert>)}
+              {!opened && error !== undefined && <Alert color="red">{signIn.linkFailed}</Alert>}
             </>
           )}
         </Stack>

@@ -5,7 +5,7 @@ import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Head, Panel, Stat } from '../ui/parts.tsx';
+import { Head, intoView, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
@@ -98,9 +98,6 @@ export function Screen() {
     </>
   );
 }
-
-/** On a narrow screen, the chosen tab may be beside the edge. */
-const intoView = (tab: HTMLElement | null) => tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
 type Floats = Item & { readonly items: readonly Item[] };
 

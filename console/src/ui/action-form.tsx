@@ -10,7 +10,7 @@ import type { Act, Input } from './actions.tsx';
 import { type Change, Changes } from './changes.tsx';
 import { save } from './csv.ts';
 import { FieldInput } from './field.tsx';
-import { Problem } from './parts.tsx';
+import { intoView, Problem } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
 import { StepUp } from './step-up.tsx';
 import { useWords } from './words.ts';
@@ -20,9 +20,6 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const SECRET = /^(secret|token|link|key|passphrase)$/;
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
-
-/** What went wrong in a long form must not stand below its edge. */
-const show = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'nearest' });
 
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, close }: Props) {
@@ -110,13 +107,13 @@ export function ActionForm({ act, operation, close }: Props) {
             />
           ))}
           {meanwhile && (
-            <Alert ref={show} color="orange" variant="light" title={texts.meanwhile}>
+            <Alert ref={intoView} color="orange" variant="light" title={texts.meanwhile}>
               <Changes of={[meanwhile]} />
               {texts.meanwhileHint}
             </Alert>
           )}
           {error !== undefined && !needsStepUp && (
-            <div ref={show}>
+            <div ref={intoView}>
               <Problem error={error} />
             </div>
           )}

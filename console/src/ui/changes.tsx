@@ -1,6 +1,6 @@
 import { Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
-import { isTime, useFormat } from './format.ts';
+import { isDay, isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useUsers } from './users.ts';
 import { Copyable } from './value.tsx';
@@ -105,6 +105,7 @@ function useDifference() {
           : format.exactly(String(value));
       if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
       if (isTime(value)) return format.time(value);
+      if (isDay(value)) return format.day(value);
       if (typeof value === 'boolean') return value ? yes : no;
       if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
         return value.map((each) => words.word(String(each))).join(', ');

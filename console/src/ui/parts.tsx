@@ -15,6 +15,10 @@ type HeadProps = {
   readonly children?: ReactNode;
 };
 
+/** Scrolls as far as an element needs that has just appeared. */
+export const intoView = (element: HTMLElement | null) =>
+  element?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+
 /** The head of a page: its title and its actions. */
 export function Head({ title, name, note, back, children }: HeadProps) {
   return (
