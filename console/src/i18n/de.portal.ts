@@ -21,7 +21,7 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     oneColumn: 'Diese Datei hat nur eine Spalte. Speichern Sie sie als CSV mit Referenz und Betrag.',
     notAmount: (line: string, text: string) =>
       `Zeile ${line}: „${text}“ ist kein Betrag. Berichtigen Sie die Datei, oder wählen Sie eine andere Spalte.`,
-    rowsRead: (rows: string) => `${rows} Zeilen in der Datei.`,
+    rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'Zeile' : 'Zeilen'} in der Datei.`,
     transactionsRead: (count: string) => `${count} Transaktionen gelesen.`,
     missingHere: 'Fehlt in Scrip',
     missingThere: 'Fehlt in Ihrer Datei',

@@ -18,7 +18,7 @@ export const portal = {
     oneColumn: 'This file has one column only. Save it as CSV with a reference and an amount.',
     notAmount: (line: string, text: string) =>
       `Line ${line}: “${text}” is not an amount. Correct it in the file, or choose another column.`,
-    rowsRead: (rows: string) => `${rows} rows in the file.`,
+    rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'row' : 'rows'} in the file.`,
     transactionsRead: (count: string) => `${count} transactions read.`,
     missingHere: 'Missing in Scrip',
     missingThere: 'Missing in your file',

@@ -3,12 +3,15 @@ import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import { List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
+import { Screen as Check } from './check.tsx';
 import { Floats, ToBeSettled } from './numbers.tsx';
 
 /** The float, the amount to be settled, and the latest transactions. */
 export function Screen() {
   const texts = useTexts();
-  const { session, offers } = useApp();
+  const { session, operations, offers } = useApp();
+  // Some roles only check vouchers.
+  if (operations && !offers('transaction.list')) return <Check />;
   return (
     <>
       <Head title={texts.nav.overview} note={session?.user.email} />

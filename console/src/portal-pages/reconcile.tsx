@@ -1,4 +1,4 @@
-import { Alert, Button, FileButton, Group, Select, Stack, Text } from '@mantine/core';
+import { Alert, Button, FileButton, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
@@ -6,9 +6,14 @@ import { decode, saveCsv } from '../ui/csv.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
+import { useWords } from '../ui/words.ts';
 import { type Booked, type Compared, compare, readAmounts, readCsv } from './csv.ts';
 
 type Opened = ReturnType<typeof readCsv> & { readonly name: string };
+/** The days whose transactions are compared, as typed. */
+type Days = { readonly from?: string | undefined; readonly to?: string | undefined };
+type Read = Booked & { readonly currency: string };
+type Result = Compared & { readonly currency: string | undefined };
 type Columns = { reference: string | null; amount: string | null };
 
 /** Compares the CSV of a till with the merchant's transactions. The file stays in the browser. */
@@ -16,9 +21,11 @@ export function Screen() {
   const texts = useTexts().portal;
   const { language } = useLanguage();
   const format = useFormat();
+  const { label } = useWords();
   const [file, setFile] = useState<Opened>();
   const [columns, setColumns] = useState<Columns>({ reference: null, amount: null });
-  const [result, setResult] = useState<Compared>();
+  const [days, setDays] = useState<Days>({});
+  const [result, setResult] = useState<Result>();
   const [error, setError] = useState<unknown>();
   const [read, setRead] = useState<number>();
 
@@ -52,7 +59,8 @@ export function Screen() {
         if (read === undefined) throw new Error(texts.notAmount(format.number(line), of[amount] ?? ''));
         return { reference: of[reference] ?? '', amount: read };
       });
-      setResult(compare(till, await readAll(setRead)));
+      const booked = await readAll(days, setRead);
+      setResult({ ...compare(till, booked), currency: currencyOf(booked) });
     } catch (caught) {
       setError(caught);
     } finally {
@@ -84,6 +92,16 @@ export function Screen() {
                     onChange={(value) => setColumns({ ...columns, [name]: value })}
                   />
                 ))}
+                {(['from', 'to'] as const).map((name) => (
+                  <TextInput
+                    key={name}
+                    type="date"
+                    size="sm"
+                    label={label(name)}
+                    value={days[name] ?? ''}
+                    onChange={(event) => setDays({ ...days, [name]: event.currentTarget.value || undefined })}
+                  />
+                ))}
                 <Button
                   size="sm"
                   onClick={run}
@@ -103,13 +121,13 @@ export function Screen() {
           )}
         </Panel>
         {error !== undefined && <Problem error={error} />}
-        {result && <Result of={result} />}
+        {result && <Differences of={result} />}
       </Stack>
     </>
   );
 }
 
-function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of: Compared }) {
+function Differences({ of: { agreeing, missingHere, missingThere, differing, currency } }: { of: Result }) {
   const texts = useTexts();
   const lists = [
     { title: texts.portal.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
@@ -131,7 +149,11 @@ function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of
             </Button>
           }
         >
-          <Rows items={rows.map((row, index) => ({ ...row, id: String(index) }))} columns={columns} />
+          <Rows
+            items={rows.map((row, index) => ({ ...row, id: String(index) }))}
+            columns={columns}
+            currency={currency}
+          />
         </Panel>
       ))}
     </>
@@ -140,18 +162,29 @@ function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of
 
 const PAGES_MAX = 250;
 
-/** The active redemptions, under the references of the till. */
-async function readAll(tell: (read: number) => void): Promise<Booked[]> {
-  const found: Booked[] = [];
+/** The currency of all of them; undefined if there are several. */
+function currencyOf(booked: readonly Read[]): string | undefined {
+  const [first, ...others] = new Set(booked.map(({ currency }) => currency));
+  return others.length === 0 ? first : undefined;
+}
+
+/** The active redemptions of some days, under the references of the till. */
+async function readAll(days: Days, tell: (read: number) => void): Promise<Read[]> {
+  const found: Read[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { items, nextCursor }: Page<Item> = await get('/transactions', {
+      ...days,
       limit: 200,
       cursor: cursor ?? undefined,
     });
-    for (const { kind, reference, amount, refundStatus } of items)
+    for (const { kind, reference, amount, currency, refundStatus } of items)
       if (kind === 'REDEMPTION' && refundStatus !== 'CANCELLED' && typeof reference === 'string')
-        found.push({ reference: reference.replace(/^NEW-/, ''), amount: Number(amount) });
+        found.push({
+          reference: reference.replace(/^NEW-/, ''),
+          amount: Number(amount),
+          currency: String(currency),
+        });
     tell((page + 1) * 200);
     cursor = nextCursor;
     if (cursor === null) break;

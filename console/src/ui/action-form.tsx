@@ -85,6 +85,8 @@ export function ActionForm({ act, operation, close }: Props) {
   if (answer?.['approval']) return <Proposed approval={answer['approval'] as Answer} close={close} />;
   if (answer) return <Secrets secrets={answer} close={() => finish(answer)} />;
   const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
+  // When a session has ended, a dialog asks for the sign-in.
+  const isSignedOut = error instanceof ApiProblem && error.status === 401;
   const problems = error instanceof ApiProblem ? error.fields : [];
   return (
     <Stack gap="md">
@@ -112,7 +114,7 @@ export function ActionForm({ act, operation, close }: Props) {
               {texts.meanwhileHint}
             </Alert>
           )}
-          {error !== undefined && !needsStepUp && (
+          {error !== undefined && !needsStepUp && !isSignedOut && (
             <div ref={intoView}>
               <Problem error={error} />
             </div>

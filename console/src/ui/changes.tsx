@@ -81,6 +81,7 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
 
 const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below)$/;
 const PERCENT_PPM = 10_000;
+const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
 
 /** The fields that differ, each as text; amounts in minor units as money, parts per million as percent. */
 function useDifference() {
@@ -107,6 +108,9 @@ function useDifference() {
       if (isTime(value)) return format.time(value);
       if (isDay(value)) return format.day(value);
       if (typeof value === 'boolean') return value ? yes : no;
+      if (typeof value === 'number') return format.number(value);
+      const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
+      if (code && amount) return format.money(Number(amount), code);
       if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
         return value.map((each) => words.word(String(each))).join(', ');
       return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
