@@ -35,17 +35,22 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
   const kind = (account: string) => `case when ${account} > 10000000000 then 'VOUCHER'
     when ${account} >= 5000000000 then 'RESERVE'
     else (select a.kind::text from scrip.accounts a where a.id = ${account}) end`;
+  // The journal is read by itself: with Citus, it is on the shards, and settlement_fees on the coordinator.
   return sql<Entry>(`
+    with rows as materialized (
+      select j.*, b.product_id, b.merchant_id as issuer_id
+      from scrip.journal j
+      left join scrip.vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+      left join scrip.batches b on b.id = coalesce(v.batch_id, j.batch_id)
+    )
     select j.id, j.kind::text, j.amount_minor as amount, j.currency, j.occurred_at as at,
       j.serial_number as serial, j.merchant_id as merchant, j.original_id as original,
       ${kind('j.debit_account')} as debit, ${kind('j.credit_account')} as credit,
-      coalesce(p.code, '') as product, coalesce(b.merchant_id, 0) as issuer,
+      coalesce(p.code, '') as product, coalesce(j.issuer_id, 0) as issuer,
       j.debit_account as from, j.credit_account as to
-    from scrip.journal j
-    left join scrip.vouchers v on v.serial_number = j.serial_number
-    left join scrip.batches b on b.id = coalesce(v.batch_id, j.batch_id)
+    from rows j
     left join scrip.settlement_fees f on j.id in (f.fee_id, f.vat_id)
-    left join scrip.products p on p.id = coalesce(b.product_id, f.product_id)
+    left join scrip.products p on p.id = coalesce(j.product_id, f.product_id)
     order by j.occurred_at, j.id`);
 }
 
