@@ -145,7 +145,7 @@ describe('scrip batch generate', () => {
   test('makes a reference if none is given, and prints it', async () => {
     const { status, out } = await operator.run(...order('--quantity', '1', '--value', '1'));
     assert.equal(status, 0);
-    const [, reference = ''] = /^reference +(operator-\S+)$/m.exec(out) ?? [];
+    const [, reference = ''] = /^reference +(order-\S+)$/m.exec(out) ?? [];
     assert.equal((await vouchersOf(context, reference)).length, 1);
   });
 
