@@ -36,10 +36,10 @@ function readLegs(history: string): Leg[] {
   }));
 }
 
-/** The timelines of which an archive holds something. */
-async function listTimelines(archive: Storage): Promise<number[]> {
-  const names = (await archive.list('')).map(segmentIn);
-  return names.filter((name) => SEGMENT.test(name) || HISTORY.test(name)).map(timelineOf);
+/** The timelines of which an archive with these names holds something. */
+function timelinesIn(names: readonly string[]): number[] {
+  const found = names.map(segmentIn);
+  return found.filter((name) => SEGMENT.test(name) || HISTORY.test(name)).map(timelineOf);
 }
 
 /**
@@ -49,7 +49,8 @@ async function listTimelines(archive: Storage): Promise<number[]> {
  * @throws EmbeddedError if there is no such timeline
  */
 export async function findWay(archive: Storage, timeline: number | undefined, known: number): Promise<Leg[]> {
-  const timelines = new Set([known, ...(await listTimelines(archive))]);
+  const names = await archive.list('');
+  const timelines = new Set([known, ...timelinesIn(names)]);
   const last = timeline ?? Math.max(...timelines);
   if (!timelines.has(last)) {
     const found = [...timelines].sort((one, other) => one - other).join(', ');
@@ -58,15 +59,14 @@ export async function findWay(archive: Storage, timeline: number | undefined, kn
     );
   }
   return [
-    ...readLegs(await readHistory(archive, last)),
+    ...readLegs(await readHistory(archive, names, last)),
     { timeline: last, end: undefined, leftOutFrom: undefined },
   ];
 }
 
 /** The text of a timeline's history; empty for one that began with the installation, or with the archive. */
-async function readHistory(archive: Storage, timeline: number): Promise<string> {
-  const name = historyOf(timeline);
-  const stored = (await archive.list('')).find((each) => segmentIn(each) === name);
+async function readHistory(archive: Storage, names: readonly string[], timeline: number): Promise<string> {
+  const stored = names.find((name) => segmentIn(name) === historyOf(timeline));
   if (stored === undefined) return '';
   const content = Buffer.concat(await Array.fromAsync(archive.read(stored)));
   return (stored.endsWith(PACKED) ? gunzipSync(content) : content).toString();
@@ -130,5 +130,6 @@ export async function readForks({ cluster }: Folder, from: number, to = new Date
 export async function findForeignTimeline(root: string, timeline: number): Promise<number | undefined> {
   const { archiveDir } = (await readSettings(describeFolder(resolve(root)))) ?? {};
   if (archiveDir === undefined) return undefined;
-  return (await listTimelines(await openStorage(archiveDir))).find((each) => each > timeline);
+  const archive = await openStorage(archiveDir);
+  return timelinesIn(await archive.list('')).find((each) => each > timeline);
 }

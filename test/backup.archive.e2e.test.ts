@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
 import { until } from './until.ts';
@@ -83,12 +83,18 @@ test('a lost machine is restored to its last second, or to a given time', async 
   assert.ok((await readdir(earlier.replaced)).includes('PG_VERSION'));
 });
 
-test('a restore says which earlier restore it follows, and can go back to what that left out', async (t) => {
+/** An installation that serves with an archive, and has a backup with a float of 100. */
+async function backedUp(t: TestContext): Promise<Installation> {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
   await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
   await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  return installation;
+}
+
+test('a restore says which earlier restore it follows, and can go back to what that left out', async (t) => {
+  const installation = await backedUp(t);
   await installation.topUp('kept');
   const between = new Date().toISOString();
   await installation.topUp('left-out');
@@ -127,11 +133,7 @@ test('a restore says which earlier restore it follows, and can go back to what t
 });
 
 test('a restored copy that is tried out changes nothing in the archive', async (t) => {
-  const installation = await Installation.make(t);
-  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
-  await installation.serve();
-  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  const installation = await backedUp(t);
   const copy = { SCRIP_DATA_DIR: installation.at('copy'), SCRIP_ARCHIVE_DIR: '' };
   assert.equal((await installation.run(['restore', installation.at('backups')], copy)).status, 0);
   assert.equal((await installation.run(['reconcile'], copy)).status, 0);

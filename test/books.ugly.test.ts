@@ -64,6 +64,7 @@ test('a worker killed in the middle of a close leaves nothing half done', async 
     const waiting = `select pid from pg_locks where not granted and relation = 'scrip.${table}'::regclass`;
     const pid = await until(`the close comes to ${table}`, async () => {
       // A close has nothing to do while an older transaction is open: of another test on the same server.
+      assert.ok(!worker?.exitCode, 'the close failed');
       if (worker === undefined || worker.exitCode !== null)
         worker = spawn(process.execPath, [MAIN, 'books', 'close'], { env, stdio: 'ignore' });
       return (await ask<{ pid: number }>(waiting))[0]?.pid;

@@ -35,7 +35,7 @@ async function load(page: Page, door: Door, path: string): Promise<void> {
   await ready(page);
 }
 
-/** Goes to another page as a link does. What is loaded stays, also axe, which takes long to load. */
+/** Goes to another page as a link does, without a reload: axe, which takes long to load, stays loaded. */
 async function visit(page: Page, door: Door, path: string): Promise<void> {
   await page.evaluate(`document.querySelector('main h1').setAttribute('data-left', '')
     history.pushState({}, '', '/${door}${path}')`);

@@ -1,9 +1,9 @@
 /**
  * Loaded into every process of tests. A process that still runs when its tests are over has left something
- * open, and would block the run: it is ended here, as a failure. The longest one, a tour of the console,
- * takes two and a half minutes on a quiet machine, and several times as long on a busy one.
+ * open, and would block the run: it is ended here, as a failure. The longest one takes two minutes on a
+ * quiet machine, and several times as long on a busy one.
  */
-const DEADLINE_MS = 900_000;
+const DEADLINE_MS = 600_000;
 
 setTimeout(() => {
   process.stderr.write(
