@@ -1,65 +1,119 @@
 /**
  * Mutants of the functions in sql/, which move the money: `node mutation/functions.ts [WORD…] [--sample N]
  * [--seed S]`. Each mutant is created in the template database of the tests, and the tests of its function
- * run. Prints the survivors.
+ * run until one fails. Prints the survivors.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openOwner } from '../src/db/pool.ts';
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
 import { withTestServer } from '../test/server.ts';
 import { shuffle } from './mutants.ts';
+import { Ranking } from './ranking.ts';
+import { type Sandbox, withSandbox } from './sandbox.ts';
+import type { Reaching } from './selection.ts';
 import { mutateStatement } from './sql.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
+/** The limit of a test file whose duration is not known yet. */
+const FIRST_MS = 120_000;
+
+/**
+ * Conditions that matter on several shards only: the tests run on one server, in one bucket. (On Citus, most
+ * of these mutants would ask every worker, and fail.)
+ */
+const OVER_SHARDS = /^((\w+\.)?bucket = p_bucket|(not )?p_claimed)$/;
+/** The line of the statement that pins a shard. */
+const PIN = /position < 0/;
 
 /** The functions that are mutated, each with its file in sql/ and its test files. */
 const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: string[]]>> = {
-  redeem: ['006-redeem', 'redeem.statement', 'redeem.statement.vouchers', 'rows.written', 'redeem.race'],
+  wrong_pins_after: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
+  pin_locked_until: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
+  announce: ['005-rules', 'rows.written', 'webhooks.events'],
+  redeem: [
+    '006-redeem',
+    'redeem.statement',
+    'redeem.statement.vouchers',
+    'rows.written',
+    'redeem.race',
+    'db.plans',
+  ],
+  debit_float: ['007-activate', 'activate.statement', 'merchants.floats', 'generate'],
   activate: [
     '007-activate',
     'activate.statement',
     'activate.statement.vouchers',
     'activate.statement.replay',
     'rows.written',
+    'db.plans',
   ],
-  update_redemptions: ['009-update-redemption', 'update.statement', 'update.statement.calls', 'rows.written'],
-  read_balances: ['010-balance', 'balance.statement'],
-  check_pins: ['010-balance', 'balance.statement', 'pin.guard', 'rows.written'],
+  update_redemptions: [
+    '009-update-redemption',
+    'update.statement',
+    'update.statement.calls',
+    'rows.written',
+    'db.plans',
+  ],
+  read_balances: ['010-balance', 'balance.statement', 'balance', 'db.plans'],
+  check_pins: ['010-balance', 'balance.statement', 'pin.guard', 'rows.written', 'db.plans'],
+  set_voucher_block: ['012-vouchers', 'operate', 'rows.written'],
+  reset_voucher_pin: ['012-vouchers', 'operate', 'rows.written'],
+  set_voucher_expiry: ['012-vouchers', 'operate', 'rows.written', 'books.repeat'],
+  replace_voucher: [
+    '012-vouchers',
+    'operate',
+    'books.tax',
+    'rows.written',
+    'update.statement',
+    'books.repeat',
+  ],
+  create_vouchers: ['012-vouchers', 'generate', 'batches.production'],
+  void_vouchers: [
+    '012-vouchers',
+    'batches.failures',
+    'batches.background',
+    'rows.written',
+    'reconcile.differences',
+  ],
+  reserve_price: ['012-vouchers', 'generate', 'rows.written'],
+  post: ['012-vouchers', 'generate', 'rows.written', 'batches.failures'],
+  book: ['015-booking', 'merchants.floats', 'settlement.payout', 'rows.written', 'books.repeat'],
+  book_voucher: ['015-booking', 'operator.support', 'rows.written', 'books.repeat'],
+  sweep_vouchers: ['015-booking', 'sweep.statement', 'books.clocks', 'rows.written', 'books.repeat'],
+  import_vouchers: ['016-imports', 'import.vouchers'],
 };
-/** Ten times the duration of the tests of a function. A mutant that waits forever is killed. */
-const LIMIT_MS = 120_000;
 
-type Mutant = {
-  readonly id: string;
-  readonly text: string;
-  readonly tests: readonly string[];
-  readonly label: string;
-};
+type Mutant = { readonly id: string; readonly text: string; readonly label: string };
 
-async function findMutants(name: string): Promise<Mutant[]> {
-  const [file, ...tests] = FUNCTIONS[name] as [string, ...string[]];
+/** The text of a function, and the number of its first line. */
+async function readFunction(name: string, file: string): Promise<{ text: string; line: number }> {
   const source = await readFile(`${ROOT}sql/${file}.sql`, 'utf8');
-  const [text] = new RegExp(`^create function ${name}\\([\\s\\S]*?^end \\$\\$;`, 'm').exec(source) ?? [];
+  const [text] = new RegExp(`^create function ${name}\\([\\s\\S]*?^(?:end )?\\$\\$;`, 'm').exec(source) ?? [];
   if (text === undefined) throw new Error(`sql/${file}.sql has no function ${name}`);
-  const body = text.indexOf('\nbegin');
+  return { text, line: source.slice(0, source.indexOf(text)).split('\n').length };
+}
+
+async function findMutants(name: string, file: string): Promise<Mutant[]> {
+  const { text, line } = await readFunction(name, file);
+  const body = text.indexOf('$$');
   return mutateStatement(text)
-    .filter(({ start }) => start > body)
+    .filter(({ start, end }) => {
+      const lineOf = text.slice(text.lastIndexOf('\n', start) + 1, text.indexOf('\n', start));
+      return start > body && !OVER_SHARDS.test(text.slice(start, end)) && !PIN.test(lineOf);
+    })
     .map(({ start, end, replacement }) => {
-      const line = source.slice(0, source.indexOf(text) + start).split('\n').length;
+      const at = line + text.slice(0, start).split('\n').length - 1;
       return {
         id: `${name} ${start} ${end} ${replacement}`,
         text: text.slice(0, start) + replacement + text.slice(end),
-        tests,
-        label: `sql/${file}.sql:${line}  ${text.slice(start, end)}  ->  ${replacement || '(nothing)'}`,
+        label: `sql/${file}.sql:${at}  ${text.slice(start, end)}  ->  ${replacement || '(nothing)'}`,
       };
     });
 }
 
-/** Runs statements in the template database of the tests, which must have no other connection. */
+/** Creates a function in the template database of the tests, which must have no other connection. */
 async function onTemplate(text: string): Promise<void> {
   const url = new URL(process.env['SCRIP_TEST_URL'] as string);
   url.pathname = `/${process.env['SCRIP_TEST_TEMPLATE']}`;
@@ -72,22 +126,46 @@ async function onTemplate(text: string): Promise<void> {
     .finally(() => owner.close());
 }
 
-async function passes(test: string): Promise<boolean> {
-  const args = ['--import', `${ROOT}test/deadline.ts`, `${ROOT}test/${test}.test.ts`];
-  const child = spawn(process.execPath, args, { stdio: 'ignore', timeout: LIMIT_MS });
-  const [code] = await once(child, 'exit');
-  return code === 0;
+/** The test files of a function, with their durations. They must pass without any change. */
+async function measureTests(sandbox: Sandbox, names: readonly string[]): Promise<Reaching[]> {
+  const tests: Reaching[] = [];
+  for (const each of names) {
+    const name = `${each}.test.ts`;
+    const started = Date.now();
+    const result = await sandbox.runTest(name, FIRST_MS);
+    if (result !== 'passed') throw new Error(`test/${name} ${result} without any change`);
+    tests.push({ name, ms: Date.now() - started, isOwn: true });
+  }
+  return tests;
 }
 
-/** Whether a test fails. A mutant that is not a valid function is refused by the database. */
-async function isFound({ text, tests }: Mutant): Promise<boolean> {
-  try {
-    await onTemplate(text);
-  } catch {
-    return true;
+async function mutateFunction(sandbox: Sandbox, name: string, sample: number, seed: string): Promise<void> {
+  const [file, ...names] = FUNCTIONS[name] as [string, ...string[]];
+  const tests = await measureTests(sandbox, names);
+  const ranking = new Ranking();
+  /** Whether a test fails. A mutant that is not a valid function is refused by the database. */
+  const isFound = async ({ text }: Mutant): Promise<boolean> => {
+    const isValid = await onTemplate(text).then(
+      () => true,
+      () => false,
+    );
+    if (!isValid) return true;
+    for (const test of ranking.inOrder(name, tests)) {
+      const isKilled = (await sandbox.runTest(test.name, test.ms)) !== 'passed';
+      ranking.note(name, test.name, isKilled);
+      if (isKilled) return true;
+    }
+    return false;
+  };
+  const all = await findMutants(name, file);
+  const chosen = shuffle(all, seed).slice(0, sample);
+  let found = 0;
+  for (const mutant of chosen) {
+    if (await isFound(mutant)) found++;
+    else process.stdout.write(`survived  ${mutant.label}\n`);
   }
-  for (const test of tests) if (!(await passes(test))) return true;
-  return false;
+  await onTemplate((await readFunction(name, file)).text);
+  process.stdout.write(`${name}: ${found} of ${chosen.length} found (of ${all.length} mutants)\n`);
 }
 
 await leavingNothing(async () => {
@@ -99,23 +177,11 @@ await leavingNothing(async () => {
   const names = Object.keys(FUNCTIONS).filter(
     (name) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
   );
+  // Only the database changes, so that the source is loaded once.
+  process.env['SCRIP_MUTATION_RELOADS'] = 'test/';
   await withTestServer(async () => {
-    for (const name of names) {
-      const all = await findMutants(name);
-      const sample = shuffle(all, values.seed).slice(0, Number(values.sample));
-      const [file] = FUNCTIONS[name] as [string];
-      const source = await readFile(`${ROOT}sql/${file}.sql`, 'utf8');
-      const [original = ''] =
-        new RegExp(`^create function ${name}\\([\\s\\S]*?^end \\$\\$;`, 'm').exec(source) ?? [];
-      for (const test of (FUNCTIONS[name] as readonly string[]).slice(1))
-        if (!(await passes(test))) throw new Error(`test/${test}.test.ts fails without any change`);
-      let found = 0;
-      for (const mutant of sample) {
-        if (await isFound(mutant)) found++;
-        else process.stdout.write(`survived  ${mutant.label}\n`);
-      }
-      await onTemplate(original);
-      process.stdout.write(`${name}: ${found} of ${sample.length} found (of ${all.length} mutants)\n`);
-    }
+    await withSandbox(ROOT, await temporaryFolder('scrip-mutation-'), async (sandbox) => {
+      for (const name of names) await mutateFunction(sandbox, name, Number(values.sample), values.seed);
+    });
   });
 });

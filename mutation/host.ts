@@ -14,7 +14,8 @@ export type TestRequest = { readonly name: string };
 export type TestResult = { readonly passed: boolean; readonly stray?: boolean; readonly error?: string };
 
 const ROOT = new URL('../', import.meta.url).href;
-const OWN = ['src/', 'test/'].map((folder) => ROOT + folder);
+/** The folders that are loaded again, by SCRIP_MUTATION_RELOADS. */
+const OWN = (process.env['SCRIP_MUTATION_RELOADS'] ?? 'src/ test/').split(' ').map((folder) => ROOT + folder);
 /** The time for the hooks of a failed test. After it, the process exits. */
 const CLEARING_MS = 2_000;
 

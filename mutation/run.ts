@@ -12,12 +12,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { openOwner } from '../src/db/pool.ts';
 import { withTestServer } from '../test/server.ts';
 import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
 import { formatScore, formatSurvivors, type Outcome, readOutcomes, writeOutcome } from './outcomes.ts';
+import { Ranking } from './ranking.ts';
 import { type Sandbox, withSandbox } from './sandbox.ts';
-import { type Reaching, type Selection, selectTests } from './selection.ts';
+import { type Selection, selectTests } from './selection.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const RESULTS = join(ROOT, 'mutation/results');
@@ -44,42 +44,6 @@ function install(): void {
   if (existsSync(join(ROOT, 'mutation/node_modules'))) return;
   const { status } = spawnSync('npm', ['ci'], { cwd: join(ROOT, 'mutation'), stdio: 'inherit' });
   if (status !== 0) throw new Error('npm ci failed in mutation/');
-}
-
-/** Turns fsync off in the temporary database, which holds nothing of value. */
-async function disableFsync(): Promise<void> {
-  if (process.env['SCRIP_DATABASE_URL']) return;
-  const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
-  for (const text of ['alter system set fsync = off', 'select pg_reload_conf()'])
-    await owner.query({ text, values: [] });
-  await owner.close();
-  process.env['SCRIP_TEST_COPY'] = 'file_copy';
-}
-
-/** Ranks the test files of each source by the mutants that they kill in their time. The best run first. */
-class Ranking {
-  readonly #tally = new Map<string, { runs: number; found: number }>();
-
-  inOrder(path: string, tests: readonly Reaching[]): Reaching[] {
-    const cost = ({ name, ms, isOwn }: Reaching) => {
-      const { runs, found } = this.#of(path, name);
-      // At first, a test file of the subject is assumed to kill every second mutant, and another one every
-      // tenth.
-      return (ms * (runs + 2)) / (found + (isOwn ? 1 : 0.2));
-    };
-    return [...tests].sort((one, other) => cost(one) - cost(other));
-  }
-
-  note(path: string, name: string, found: boolean): void {
-    const tally = this.#of(path, name);
-    tally.runs++;
-    if (found) tally.found++;
-    this.#tally.set(`${path} ${name}`, tally);
-  }
-
-  #of(path: string, name: string) {
-    return this.#tally.get(`${path} ${name}`) ?? { runs: 0, found: 0 };
-  }
 }
 
 async function withMutant<T>(
@@ -172,7 +136,6 @@ async function main(): Promise<void> {
   if (due.length === 0 && !options.verify)
     return void process.stdout.write('nothing to do: --again tries the survivors once more\n');
   await withTestServer(async () => {
-    await disableFsync();
     await withSandbox(ROOT, await mkdtemp(join(tmpdir(), 'scrip-mutation-')), work);
   });
 }

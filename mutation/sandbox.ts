@@ -35,6 +35,16 @@ export type Sandbox = {
   runAlone(name: string, coverage?: string): Promise<Result>;
 };
 
+/** Turns fsync off in the temporary database, which holds nothing of value. */
+async function disableFsync(): Promise<void> {
+  if (process.env['SCRIP_DATABASE_URL']) return;
+  const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
+  for (const text of ['alter system set fsync = off', 'select pg_reload_conf()'])
+    await owner.query({ text, values: [] });
+  await owner.close();
+  process.env['SCRIP_TEST_COPY'] = 'file_copy';
+}
+
 /** Drops the databases of tests that were killed before they could. */
 async function dropDatabases(): Promise<void> {
   const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
@@ -135,6 +145,7 @@ export async function withSandbox(
   await mkdir(join(folder, 'mutation'), { recursive: true });
   const hosts = new Hosts(folder);
   try {
+    await disableFsync();
     for (const name of COPIED)
       await cp(join(root, name), join(folder, name), {
         recursive: true,

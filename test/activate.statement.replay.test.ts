@@ -79,6 +79,82 @@ describe('the reference of an activation', () => {
     }
   });
 
+  test('is replayed at its own time, beside new and declined requests of the call', async () => {
+    const [first, second, third] = await bench.cards(one, 3);
+    assert.ok(first && second && third);
+    const at = (seconds: number) => new Date(bench.now.getTime() + seconds * 1000);
+    const asked = { by: one, value: 10_000 };
+    const [opened, next] = [
+      { ...asked, card: first, reference: 'first' },
+      { ...asked, card: second, reference: 'second' },
+    ];
+    assert.equal(await outcomeOf(opened), 'ok');
+    assert.equal(await outcomeOf(next, at(1)), 'ok');
+    const unknown = { ...asked, card: UNKNOWN, reference: 'unknown' };
+    const id = bench.id();
+    const rows = await rowsOf(
+      [{ ...asked, card: third, reference: 'third', id }, next, unknown, opened],
+      at(2),
+    );
+    assert.equal(rows[0]?.id, id);
+    assert.deepEqual(
+      rows.map(({ outcome, occurred_at }) => [outcome, occurred_at]),
+      [
+        ['ok', at(2)],
+        ['replay', at(1)],
+        ['14', null],
+        ['replay', at(0)],
+      ],
+    );
+  });
+
+  test('that was claimed before is booked once, and never after its id was voided', async () => {
+    const [card, next] = await bench.cards(await bench.merchant('LATER'), 2, { value: 25 });
+    assert.ok(card && next);
+    const [id, voided] = [bench.id(), bench.id()];
+    await bench.query(`select void_transaction(0, ${next.serial}, '${voided}')`);
+    const both = [
+      { by: one, card, reference: 'claimed', id },
+      { by: one, card: next, reference: 'taken over', id: voided },
+    ];
+    const outcomes = async () =>
+      (await rowsOf(both, bench.now, true)).map(({ outcome, ...row }) => [outcome, row.id]);
+    assert.deepEqual(await outcomes(), [
+      ['ok', id],
+      ['void', null],
+    ]);
+    assert.deepEqual(await outcomes(), [
+      ['replay', id],
+      ['void', null],
+    ]);
+    assert.deepEqual(await bench.ofCards([card, next], 'balance_minor'), ['2500', '0']);
+  });
+
+  test('of a request that emptied the float meanwhile is used', async () => {
+    for (const [operation, outcome] of [
+      ['activate', '94'],
+      ['redeem', '50'],
+    ] as const) {
+      const buyer = await bench.merchant(undefined, 1000n);
+      const card = await bench.card(buyer);
+      const claimed = `
+        insert into claims (merchant_id, operation, reference, id, serial_number, fingerprint)
+        values (${buyer.merchant.id}, '${operation}', 'emptied', gen_random_uuid(), 1, '')`;
+      const emptied = `update floats set balance_minor = 0 where merchant_id = ${buyer.merchant.id}`;
+      const request = { by: buyer, card, value: 100_000, reference: 'emptied' };
+      assert.equal(await bench.during([emptied, claimed], () => outcomeOf(request)), outcome);
+    }
+  });
+
+  test('of another merchant does not matter if the float is empty', async () => {
+    const poor = await bench.merchant(undefined, 1n);
+    const [card, next] = await bench.cards(one, 2);
+    assert.ok(card && next);
+    const request = { value: 10_000, reference: 'of another' };
+    assert.equal(await outcomeOf({ ...request, by: one, card }), 'ok');
+    assert.equal(await outcomeOf({ ...request, by: poor, card: next }), '50');
+  });
+
   test('makes a call that holds it twice fail', async () => {
     const cards = await bench.cards(one, 2);
     const float = await floatOf(one);

@@ -138,6 +138,9 @@ describe('an activation', () => {
     // The value of a batch was checked when the batch was generated.
     const priced = await bench.card(await bench.merchant('LATER'), 0.01);
     assert.equal(await outcomeOf({ by: seller, card: priced }), 'ok');
+    await bench.product('LOW', 'USD', 2, { activation: 'on-activation', maxValueMinor: 5000n });
+    const low = await bench.merchant('LOW');
+    assert.equal(await outcomeOf({ by: low, card: await bench.card(low, 25) }), 'ok');
   });
 
   test('uses the currency and the decimals of the voucher', async () => {
@@ -204,6 +207,8 @@ describe('the float of a merchant', () => {
     ]);
     assert.deepEqual(outcomes, ['50', 'ok', 'ok']);
     assert.deepEqual([await floatOf(poor), await floatOf(rich)], [1n, 99_900n]);
+    assert.equal(await outcomeOf({ by: poor, card: first, value: 100 }), 'ok');
+    assert.equal(await floatOf(poor), 0n);
   });
 
   test('must exist in the currency of the voucher, unless the voucher is already paid for', async () => {
@@ -217,6 +222,24 @@ describe('the float of a merchant', () => {
     const [paid] = await bench.cards(await bench.merchant('DINAR_LATER'), 1, { value: 25 });
     assert.ok(paid);
     assert.equal(await outcomeOf({ by: other, card: paid }), 'ok');
+  });
+
+  test('is debited by what it holds, and not by more', async () => {
+    const buyer = await bench.merchant(undefined, 100n);
+    const debit = async (amount: number) => {
+      const [row] = await bench.query<{ done: boolean }>(
+        `select debit_float(account_id, ${amount}, gen_random_uuid(), now()) as done from floats
+         where merchant_id = ${buyer.merchant.id} and currency = 'USD'`,
+      );
+      return [row?.done, await floatOf(buyer)];
+    };
+    assert.deepEqual(
+      [await debit(101), await debit(100)],
+      [
+        [false, 100n],
+        [true, 0n],
+      ],
+    );
   });
 
   test('sends one float.low event when it falls below its threshold, with the balance left', async () => {

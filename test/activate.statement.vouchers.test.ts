@@ -55,6 +55,34 @@ describe('a voucher to activate', () => {
     assert.equal(await outcomeOf({ by: other, card, value: 10_000 }), 'ok');
   });
 
+  test('that expires within five minutes gets a due date of its own', async () => {
+    const [soon, last, later, known, bystander] = await bench.cards(one, 5);
+    assert.ok(soon && last && later && known && bystander);
+    const dueAfter = async (card: typeof soon, seconds: number) => {
+      await bench.expiresIn(card, seconds);
+      assert.equal(await outcomeOf({ by: one, card, value: 100 }), 'ok');
+      return bench.dueOf(card);
+    };
+    assert.equal(await outcomeOf({ by: one, card: bystander }), 'ok');
+    await bench.expiresIn(bystander, 240);
+    assert.deepEqual(
+      [await dueAfter(soon, 240), await dueAfter(last, 300), await dueAfter(later, 300.001)],
+      ['240', '300', null],
+    );
+    await bench.query(`insert into voucher_expiries (serial_number, due_at)
+      values (${known.serial}, '${bench.now.toISOString()}')`);
+    assert.equal(await dueAfter(known, 240), '0');
+    assert.equal(await outcomeOf({ by: one, card: bystander }), '41');
+    const [booked, blocked, unhurried] = await bench.cards(one, 3);
+    assert.ok(booked && blocked && unhurried);
+    for (const card of [booked, blocked]) await bench.expiresIn(card, 240);
+    await bench.setCard(blocked, 'blocked_at = now()');
+    const all = [booked, blocked, unhurried].map((card) => ({ by: one, card }));
+    assert.deepEqual(await outcomesOf(all), ['ok', '43', 'ok']);
+    assert.equal(await bench.dueOf(booked), '240');
+    for (const card of [blocked, unhurried, bystander]) assert.equal(await bench.dueOf(card), null);
+  });
+
   test('makes a call that holds it twice fail, by code or by serial number', async () => {
     const [card, next] = await bench.cards(one, 2);
     assert.ok(card && next);

@@ -168,11 +168,38 @@ test('a replacement takes over everything but the block and the wrong PINs', asy
     JSON.stringify(audited),
     `{"action":"voucher.replace","before":{"closed":null},"after":{"closed":"REPLACED","replacedBy":"${serial}"}}`,
   );
+  // The money moves in the currency of the voucher's batch, whatever others have.
+  await bench.product('EURO', 'EUR', 2);
+  const euro = await bench.card(await bench.merchant('EURO'), 25);
+  const inEuro = await replaceVoucher(operator, euro.serial);
+  const text = `select currency from journal where kind = 'REPLACEMENT' and serial_number = ${inEuro}`;
+  assert.deepEqual(await bench.query(text), [{ currency: 'EUR' }]);
   // Without a balance, no money moves.
   const spent = await bench.card(one, 25);
   await redeem(one, { ...spent, amount: 25 });
   const empty = await showVoucher(one.service, await replaceVoucher(operator, spent.serial));
   assert.deepEqual([empty.state, empty.entries], ['REDEEMED', []]);
+});
+
+test('a replacement keeps the last use of its voucher under any number', async (t) => {
+  const { clock } = bench.served;
+  t.after(() => clock.set(bench.now));
+  const card = await bench.card(one, 25);
+  let other = await bench.card(one, 25);
+  const { buckets } = one.service;
+  while (buckets.ofSerial(other.serial) !== buckets.ofSerial(card.serial)) other = await bench.card(one, 25);
+  await bench.setCard(card, "earlier_use_at = '2029-12-31'");
+  for (const [used, minutes] of [
+    [card, 1],
+    [card, 2],
+    [other, 3],
+  ] as const) {
+    clock.set(later(minutes * 60_000));
+    await redeem(one, { ...used, amount: 1 });
+  }
+  const serial = await replaceVoucher(operator, card.serial);
+  const text = `select earlier_use_at from vouchers where serial_number = ${serial}`;
+  assert.deepEqual(await bench.query(text), [{ earlier_use_at: later(120_000) }]);
 });
 
 test('a replacement draws a new code if the first one exists under any key', async () => {

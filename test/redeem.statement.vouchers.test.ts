@@ -10,6 +10,7 @@ let one: Context;
 let other: Context;
 let statement: Redemptions;
 const outcomeOf: Redemptions['outcomeOf'] = (...args) => statement.outcomeOf(...args);
+const rowsOf: Redemptions['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
   statement = await Redemptions.open();
@@ -100,5 +101,52 @@ describe('a voucher', () => {
     const card = await bench.card(other, 25);
     assert.equal(await outcomeOf(one, card, 10_000), '47');
     assert.equal(await outcomeOf(other, card, 10_000), 'ok');
+  });
+});
+
+describe('the requests of a call', () => {
+  test('are replayed at their own time, beside new and declined ones', async () => {
+    const cards = await bench.cards(one, 3, { value: 25 });
+    const at = (seconds: number) => new Date(bench.now.getTime() + seconds * 1000);
+    const [first, second, third] = cards.map((card, index) => ({
+      ...{ by: one, card, amount: 10_000, reference: `of a call ${index}` },
+    }));
+    assert.ok(first && second && third);
+    await rowsOf([first], at(0));
+    await rowsOf([second], at(1));
+    const unknown = { ...first, card: UNKNOWN, reference: 'of nobody' };
+    const rows = await rowsOf([third, second, unknown, first], at(2));
+    assert.deepEqual(
+      rows.map(({ outcome, occurred_at }) => [outcome, occurred_at]),
+      [
+        ['ok', at(2)],
+        ['replay', at(1)],
+        ['14', null],
+        ['replay', at(0)],
+      ],
+    );
+    assert.deepEqual(await bench.ofCards(cards, 'balance_minor'), ['2400', '2400', '2400']);
+  });
+
+  test('whose references were claimed before are booked once, and never after their id was voided', async () => {
+    const [card, next] = await bench.cards(one, 2, { value: 25 });
+    assert.ok(card && next);
+    const [id, voided] = [bench.id(), bench.id()];
+    const request = { by: one, card, amount: 10_000, reference: 'claimed', id };
+    const refused = { by: one, card: next, amount: 10_000, reference: 'taken over', id: voided };
+    await bench.query(`select void_transaction(0, ${next.serial}, '${voided}')`);
+    const outcomes = async () => {
+      const rows = await rowsOf([request, refused], bench.now, true);
+      return rows.map(({ outcome, ...row }) => [outcome, row.id]);
+    };
+    assert.deepEqual(await outcomes(), [
+      ['ok', id],
+      ['void', null],
+    ]);
+    assert.deepEqual(await outcomes(), [
+      ['replay', id],
+      ['void', null],
+    ]);
+    assert.deepEqual(await bench.ofCards([card, next], 'balance_minor'), ['2400', '2500']);
   });
 });

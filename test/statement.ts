@@ -137,6 +137,23 @@ export class Bench {
     );
   }
 
+  /** When a voucher is swept by itself, in seconds from now; null if it is swept with its batch. */
+  dueOf(card: Card): Promise<string | null> {
+    const seconds = `trim_scale(extract(epoch from e.due_at - '${this.now.toISOString()}'))`;
+    return this.ofCard(
+      card,
+      `(select ${seconds} from voucher_expiries e where e.serial_number = vouchers.serial_number)`,
+    );
+  }
+
+  /** Makes a voucher expire some seconds from now. */
+  expiresIn(card: Card, seconds: number): Promise<unknown[]> {
+    return this.setCard(
+      card,
+      `expires_at = '${this.now.toISOString()}'::timestamptz + interval '${seconds} s'`,
+    );
+  }
+
   /**
    * Expects that wrong PINs are counted, and lock the voucher at the fifth, the tenth and the fifteenth.
    * @param guess tries a wrong PIN

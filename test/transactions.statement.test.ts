@@ -83,7 +83,7 @@ describe('the list of a merchant', () => {
     assert.deepEqual(await listed(other), []);
   });
 
-  test('holds the activations of its own batches only, and only of complete ones', async () => {
+  test('contains the activations of its own batches only, and only of complete ones', async () => {
     const by = await bench.merchant();
     const later = await bench.merchant('LATER');
     const [kept, gone] = [await bench.card(by, 25), await bench.card(by, 25)];
@@ -110,7 +110,7 @@ describe('the list of a merchant', () => {
     );
   });
 
-  test('holds the fifty newest transactions of all kinds and batches', async () => {
+  test('contains the fifty newest transactions of all kinds and batches', async () => {
     const by = await bench.merchant();
     const card = await bench.card(by, 100);
     for (let nth = 1; nth <= 52; nth++) {
@@ -136,7 +136,7 @@ describe('the list of a merchant', () => {
     );
   });
 
-  test('holds the fifty newest activations of a larger batch', async () => {
+  test('contains the fifty newest activations of a larger batch', async () => {
     const by = await bench.merchant();
     const cards: Card[] = [];
     for (let nth = 1; nth <= 6; nth++) cards.push(...(await bench.cards(later(by), 10, { value: 1 })));

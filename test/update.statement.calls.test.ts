@@ -3,6 +3,8 @@ import { after, before, test } from 'node:test';
 import type { Context } from '../src/context.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { activate } from '../src/vouchers/activate.ts';
+import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { asOperator } from './harness.ts';
 import type { Bench } from './statement.ts';
 import { Updates } from './updates.ts';
 
@@ -41,7 +43,64 @@ test('a call decides one update of each voucher, and returns the others to be se
   );
   const balances = await bench.ofCards([card, next.card, poor.card, bystander.card], 'balance_minor');
   assert.deepEqual(balances, ['1900', '2500', '1500', '1500']);
+  assert.deepEqual(await bench.ofCards([card, next.card], 'value_minor'), ['2500', '2500']);
   assert.deepEqual([await entriesOf(poor.card), await entriesOf(bystander.card)], [[], []]);
+});
+
+test('a call updates redemptions of replaced vouchers beside others', async () => {
+  const [replaced, kept] = [await redeemed(10), await redeemed(10)];
+  const successor = await replaceVoucher(asOperator(one.service), replaced.card.serial);
+  const rows = await rowsOf([
+    { by: one, reference: 'unknown', amount: 0 },
+    { by: one, reference: replaced.reference, amount: 40_000 },
+    { by: one, reference: kept.reference, amount: 0 },
+  ]);
+  assert.deepEqual(
+    rows.map(({ outcome }) => outcome),
+    ['60', 'ok', 'ok'],
+  );
+  const last = { ...replaced.card, serial: successor };
+  assert.deepEqual(await bench.ofCards([replaced.card, last, kept.card], 'balance_minor'), [
+    '0',
+    '2100',
+    '2500',
+  ]);
+});
+
+test('a redemption given by its id is one of the merchant, and not the one of an update', async () => {
+  const { card, id, reference } = await redeemed(10);
+  const [reversalId, newId] = [bench.id(), bench.id()];
+  const outcomeById = async (by: Context, original: string) =>
+    (await rowsOf([{ by, reference, original, amount: 50_000, reversalId, newId }]))[0]?.outcome;
+  const [activation] = await bench.query<{ id: string }>(
+    `select id from journal where serial_number = ${card.serial} and kind = 'ACTIVATION'`,
+  );
+  assert.equal(await outcomeById(other, id), '60');
+  assert.equal(await outcomeById(one, activation?.id ?? ''), '60');
+  assert.equal(await outcomeById(one, id), 'ok');
+  for (const later of [reversalId, newId]) assert.equal(await outcomeById(one, later), '60');
+});
+
+test('an update of a voucher that expires within five minutes lets it be swept by itself', async () => {
+  const dueAfter = async (seconds: number, amount: number, due?: string) => {
+    const { card, reference } = await redeemed(10);
+    await bench.expiresIn(card, seconds);
+    if (due)
+      await bench.query(
+        `insert into voucher_expiries (serial_number, due_at) values (${card.serial}, '${due}')`,
+      );
+    assert.equal(await outcomeOf(one, reference, amount), 'ok');
+    return bench.dueOf(card);
+  };
+  const bystander = await redeemed(10);
+  await bench.expiresIn(bystander.card, 240);
+  const dues: (string | null)[] = [];
+  for (const seconds of [-86_400, 240, 300, 300.001]) dues.push(await dueAfter(seconds, 90_000));
+  assert.deepEqual(dues, ['0', '240', '300', null]);
+  assert.equal(await dueAfter(240, 249_900), '240');
+  assert.equal(await dueAfter(240, 250_000), null);
+  assert.equal(await dueAfter(240, 0, bench.now.toISOString()), '0');
+  assert.equal(await bench.dueOf(bystander.card), null);
 });
 
 test('an update is found only by the reference of its redemption', async () => {

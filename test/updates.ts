@@ -12,6 +12,8 @@ type Update = {
   readonly amount: number;
   readonly reversalId?: string;
   readonly newId?: string;
+  /** The id of the redemption, as over shards: then it is not looked up by its reference. */
+  readonly original?: string;
 };
 type Row = {
   ord: number;
@@ -60,7 +62,7 @@ export class Updates {
       BUCKET,
       plainArray(updates.map(({ by }) => by.merchant.id)),
       textArray(updates.map(({ reference }) => reference)),
-      null,
+      updates[0]?.original ? plainArray(updates.map(({ original }) => original ?? null)) : null,
       plainArray(updates.map(({ amount }) => amount)),
       plainArray(updates.map(({ reversalId }) => reversalId ?? this.bench.id())),
       plainArray(updates.map(({ newId }) => newId ?? this.bench.id())),
