@@ -19,14 +19,20 @@ language sql immutable parallel safe as $$
   select scrip.id_floor(at + margin)
 $$;
 
--- Rows of a month without a partition go to the default one. Nothing is lost if a clock is far ahead, or if
--- the service was off for more than a year.
+-- Rows of a month without a partition go to the default one: nothing is lost if a clock is far ahead.
 create table journal_default partition of journal default;
 create table webhook_deliveries_default partition of webhook_deliveries default;
 create table webhook_attempts_default partition of webhook_attempts default;
 
--- Creates the missing partitions of the months from `first` to `last`. Returns how many it created.
-create function create_partitions(first timestamptz, last timestamptz) returns integer
+-- Returns the last month that has a partition, as seen today. There are few ahead, since a statement that is
+-- not limited to some months plans and locks every partition.
+create function last_partition(today timestamptz) returns timestamp language sql immutable parallel safe as $$
+  select date_trunc('month', today at time zone 'UTC') + interval '3 months'
+$$;
+
+-- Creates the missing partitions from the month of `first` to the last one as seen today. Returns how many it
+-- created.
+create function create_partitions(first timestamptz, today timestamptz) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   parent text;
@@ -39,7 +45,7 @@ begin
   perform pg_advisory_xact_lock(7311990004);
   foreach parent in array array['journal', 'webhook_deliveries', 'webhook_attempts'] loop
     month := date_trunc('month', first at time zone 'UTC');
-    while month <= last at time zone 'UTC' loop
+    while month <= last_partition(today) loop
       if to_regclass(format('scrip.%I', parent || to_char(month, '_YYYY_MM'))) is null then
         lower_id := id_floor(month at time zone 'UTC');
         upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
@@ -96,4 +102,4 @@ revoke execute on function create_partitions, drop_old_deliveries from public;
 grant execute on function create_partitions, drop_old_deliveries to scrip_service;
 grant execute on function id_floor(timestamptz), id_floor(timestamptz, interval) to scrip_service;
 
-select create_partitions(now(), now() + interval '12 months');
+select create_partitions(now(), now());

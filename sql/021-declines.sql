@@ -29,9 +29,9 @@ create table decline_counts (
   constraint decline_counts_pkey primary key (day, code)
 );
 
--- Creates the missing partitions of the months from `first` to `last`, except where the default partition
--- contains rows of the month.
-create function create_decline_partitions(first timestamptz, last timestamptz) returns integer
+-- Creates the missing partitions from the month of `first` to the last one as seen today, except where the
+-- default partition contains rows of the month.
+create function create_decline_partitions(first timestamptz, today timestamptz) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   month timestamp := date_trunc('month', first at time zone 'UTC');
@@ -40,7 +40,7 @@ declare
   made integer := 0;
 begin
   perform pg_advisory_xact_lock(7311990004);
-  while month <= last at time zone 'UTC' loop
+  while month <= last_partition(today) loop
     lower_id := id_floor(month at time zone 'UTC');
     upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
     if to_regclass(format('scrip.%I', 'declines' || to_char(month, '_YYYY_MM'))) is null
@@ -81,4 +81,4 @@ grant execute on function create_decline_partitions, drop_old_declines to scrip_
 grant select, insert on declines to scrip_service;
 grant select, insert, update on decline_counts to scrip_service;
 
-select create_decline_partitions(now(), now() + interval '12 months');
+select create_decline_partitions(now(), now());

@@ -18,7 +18,7 @@ import { ensureDefaultProduct } from '../merchants/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
-import { findSchema } from './queries.ts';
+import { createAllPartitions, findSchema } from './queries.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**
@@ -109,6 +109,7 @@ export async function openService(
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
+      if (create) await db.query(createAllPartitions(new Date()));
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;

@@ -13,8 +13,6 @@ import { requireStopped } from './session.ts';
 
 /** Loads a dump into an empty database, in one transaction. */
 
-const MONTHS_AHEAD = 13;
-
 /**
  * Reads the manifest of a dump.
  * @throws StartError for a folder that is not a dump, or a dump of a later format
@@ -96,9 +94,8 @@ async function requireNothing(client: pg.Client): Promise<void> {
 async function fill(client: pg.Client, folder: string, manifest: DumpManifest): Promise<void> {
   const { tables, sequences, firstMonth } = manifest;
   if (firstMonth)
-    await client.query('select create_partitions($1::timestamptz, now() + make_interval(months => $2))', [
+    await client.query('select create_partitions($1::timestamptz, now())', [
       `${firstMonth.replace('_', '-')}-01T00:00:00Z`,
-      MONTHS_AHEAD,
     ]);
   const own = new Map((await listTables(client)).map(({ name, columns }) => [name, new Set(columns)]));
   for (const { name, columns } of tables)
