@@ -222,8 +222,25 @@ test('a statement is imported as a whole or not at all, and only once', async (t
     { line: 3, field: 'file', rule: 'csv', message: 'there is a NUL byte: this is no CSV file' },
   ]);
   assert.deepEqual((await fromCsv(ledger, [], true)).errors, [
-    { line: 1, field: 'file', rule: 'empty', message: 'the file holds no entry' },
+    { line: 1, field: 'file', rule: 'empty', message: 'the file contains no entry' },
   ]);
+});
+
+test('a line whose fields have shifted, a column twice, and an entry of the future are refused', async (t) => {
+  const { ledger } = await open(t);
+  const errorsOf = async (lines: readonly string[]) =>
+    (await fromCsv(ledger, lines, true)).errors.map(({ line, field, rule }) => [line, field, rule]);
+  assert.deepEqual(await errorsOf(['01.03.2026;a;b;1,00', '01.03.2026;a', '01.03.2026;a;1,00;', ';;']), [
+    [2, 'row', 'fields'],
+    [3, 'row', 'fields'],
+    [5, 'Buchungstag', 'day'],
+    [5, 'Betrag', 'money'],
+  ]);
+  const twice = Buffer.from('Buchungstag;Zweck;Betrag;Betrag\n01.03.2026;a;1,00;2,00\n');
+  const file = { account: 'House', bytes: twice, format: 'csv', mapping: 'house' } as const;
+  const [error] = (await importBank(ledger.operator, file, true)).errors;
+  assert.deepEqual([error?.line, error?.field, error?.rule], [1, 'Betrag', 'columnTwice']);
+  assert.deepEqual(await errorsOf(['01.03.2199;a;1,00']), [[2, 'date', 'maximum']]);
 });
 
 const CAMT = (closing: string, entries: string) =>

@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS, isoDay } from '../time.ts';
 import {
   type AccountRow,
   findBankAccount,
@@ -35,6 +36,8 @@ export type BankReport = {
   readonly closing: Statement['closing'];
 };
 
+/** Banks date entries ahead over holidays. One further ahead was read with the wrong date format. */
+const AHEAD_DAYS_MAX = 7;
 /** The number of rows that one statement inserts. */
 const INSERTED = 1_000;
 
@@ -61,9 +64,13 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
   const twice = entries
     .filter(({ reference }) => taken.has(reference))
     .map(({ line }) => wrong(line, 'reference', 'imported', 'this entry was imported before'));
+  const last = isoDay(service.clock().getTime() + AHEAD_DAYS_MAX * DAY_MS);
+  const future = entries
+    .filter(({ day }) => day > last)
+    .map(({ line, day }) => wrong(line, 'date', 'maximum', `${day} is in the future`));
   const empty =
-    entries.length + errors.length === 0 ? [wrong(1, 'file', 'empty', 'the file holds no entry')] : [];
-  const all = [...errors, ...twice, ...empty].sort((one, other) => one.line - other.line);
+    entries.length + errors.length === 0 ? [wrong(1, 'file', 'empty', 'the file contains no entry')] : [];
+  const all = [...errors, ...twice, ...future, ...empty].sort((one, other) => one.line - other.line);
   const { currency, decimals } = account;
   const report = { currency, decimals, entries, errors: all, closing };
   if (all.length > 0) return { ...report, state: 'refused' };

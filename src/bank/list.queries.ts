@@ -30,7 +30,7 @@ export type ListedEntry = EntryRow & {
   readonly movements: readonly { transactionId: string; kind: string; reference: string | null }[];
 };
 
-/** The most rows that are read for one page of open rows. Such a page may hold fewer rows than its limit. */
+/** The most rows that are read for a page of open rows. Such a page may contain fewer rows than its limit. */
 const SCAN_MAX = 5_000;
 
 /** A row of a page. If no item was found, the only row has an id of null. */

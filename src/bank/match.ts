@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import {
   deleteMatches,
   type EntryRow,
@@ -23,7 +24,6 @@ export type Matched = { readonly exact: readonly Pair[]; readonly suggested: rea
 const DAYS_APART = 3;
 /** The number of days before the oldest open entry from which movements are searched. */
 const LOOK_BACK_DAYS = 31;
-const DAY_MS = 86_400_000;
 /** The shortest reference that is searched for. A shorter one appears in too many texts by chance. */
 const REFERENCE_MIN = 4;
 

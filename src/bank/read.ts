@@ -31,14 +31,8 @@ const isUtf16 = (bytes: Buffer) =>
 const lineAt = (bytes: Buffer, at: number) => bytes.toString('latin1', 0, at).split('\n').length;
 
 /** Reads a bank's CSV. @returns the entries that could be read, and the errors by line and column */
-export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimals }: Currency): Statement {
+export function readBankCsv(bytes: Buffer, mapping: Mapping, currency: Currency): Statement {
   const collected = new Collected();
-  const columns = [
-    mapping.date,
-    mapping.amount,
-    ...mapping.texts,
-    ...(mapping.entryReference ? [mapping.entryReference] : []),
-  ];
   // Windows-1252 has a character for every byte, so it would read any file.
   const nul = bytes.indexOf(0);
   if (isUtf16(bytes))
@@ -52,33 +46,48 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     const another = 'choose another --encoding in the mapping';
     return collected.refused(1, 'encoding', `the file is not in ${mapping.encoding}: ${another}`);
   }
-  let records: { record: Record<string, string>; info: { lines: number } }[];
-  let found: readonly string[] = [];
+  let lines: Line[];
   try {
-    const options = {
-      columns: (header: string[]) => {
-        found = header;
-        return header;
-      },
-      trim: true,
-      info: true,
-      skip_empty_lines: true,
-      relax_column_count: true,
-    } as const;
-    records = parse(text, { ...options, bom: true, delimiter: mapping.delimiter });
+    const options = { trim: true, info: true, skip_empty_lines: true, relax_column_count: true, bom: true };
+    // The types of the library do not know what `info` changes.
+    lines = parse(text, { ...options, delimiter: mapping.delimiter }) as unknown as Line[];
   } catch (error) {
     const line = Number((error as { lines?: number }).lines ?? 1);
     return collected.refused(line, 'csv', 'this is not CSV with this delimiter');
   }
-  for (const column of columns)
-    if (!found.includes(column)) collected.wrong(1, column, 'column', 'there is no such column');
-  if (collected.errors.length > 0) return { ...collected, closing: null };
+  const header = lines.shift()?.record ?? [];
+  const { date, amount, texts, entryReference } = mapping;
+  for (const column of [date, amount, ...texts, ...(entryReference ? [entryReference] : [])]) {
+    const count = header.filter((name) => name === column).length;
+    if (count === 0) collected.wrong(1, column, 'column', 'there is no such column');
+    if (count > 1) collected.wrong(1, column, 'columnTwice', `there are ${count} columns of this name`);
+  }
+  if (collected.errors.length === 0) readLines(lines, header, mapping, currency, collected);
+  return { ...collected, closing: null };
+}
+
+type Line = { readonly record: readonly string[]; readonly info: { readonly lines: number } };
+
+function readLines(
+  lines: readonly Line[],
+  header: readonly string[],
+  mapping: Mapping,
+  { currency, decimals }: Currency,
+  collected: Collected,
+): void {
   const repeated = new Map<string, number>();
-  for (const { record, info } of records) {
+  for (const { record, info } of lines) {
     const line = info.lines;
-    const day = readDay(record[mapping.date] ?? '', mapping.dateFormat);
+    // A delimiter within a text shifts the columns after it. Some banks end each line with a delimiter.
+    if (record.length < header.length || record.slice(header.length).some((field) => field !== '')) {
+      const counts = `has ${record.length} fields, and the header has ${header.length}`;
+      collected.wrong(line, 'row', 'fields', `${counts}: put texts that contain the delimiter in quotes`);
+      continue;
+    }
+    const field = (column: string) => record[header.indexOf(column)] ?? '';
+    const day = readDay(field(mapping.date), mapping.dateFormat);
     if (!day) collected.wrong(line, mapping.date, 'day', `is not a day as ${mapping.dateFormat}`);
-    const amountMinor = readAmount(record[mapping.amount] ?? '', mapping.decimal, decimals);
+    const amountMinor = readAmount(field(mapping.amount), mapping.decimal, decimals);
     if (amountMinor === undefined)
       collected.wrong(
         line,
@@ -87,8 +96,8 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
         `is not an amount in ${currency} with "${mapping.decimal}" before its decimals`,
       );
     if (!day || amountMinor === undefined || amountMinor === 0n) continue;
-    const description = describe(mapping.texts.map((column) => record[column]));
-    const own = mapping.entryReference && record[mapping.entryReference];
+    const description = describe(mapping.texts.map(field));
+    const own = mapping.entryReference && field(mapping.entryReference);
     collected.add({
       line,
       day,
@@ -97,7 +106,6 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
       reference: own || referenceOf(day, amountMinor, description, repeated),
     });
   }
-  return { ...collected, closing: null };
 }
 
 /** Derives a reference if the bank gives none. Equal rows of a day are distinguished by their order. */

@@ -16,7 +16,10 @@ export const BANK_RULES = [
   'repeated',
   'required',
   'column',
+  'columnTwice',
+  'fields',
   'day',
+  'maximum',
   'money',
   'encoding',
   'csv',
@@ -60,8 +63,7 @@ export class Collected {
   /** Adds an entry. An entry whose reference is already in the file is refused. */
   add(entry: BankEntry): void {
     const first = this.#lines.get(entry.reference);
-    if (first !== undefined)
-      this.wrong(entry.line, 'reference', 'repeated', `stands in line ${first} as well`);
+    if (first !== undefined) this.wrong(entry.line, 'reference', 'repeated', `is also in line ${first}`);
     else this.#lines.set(entry.reference, entry.line);
     this.entries.push(entry);
   }

@@ -208,6 +208,7 @@ async function match(options: MatchOptions): Promise<void> {
   }
   await performCommand(bankMatching.match, { accept }, options, ({ exact, suggested }) => {
     say(`${exact.length} matched exactly`);
+    if (suggested.length === 0) return;
     printTable(
       ['entry', 'date', 'text', 'movement', 'date'],
       suggested.map((each) => [
