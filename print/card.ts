@@ -1,4 +1,5 @@
 import type { Voucher } from './index.ts';
+import { amountIn, type Language, WORDS } from './language.ts';
 import { FONTS } from './names.ts';
 import { drawBars, drawQr, QR_MODULES } from './symbols.ts';
 
@@ -23,7 +24,12 @@ const CODE_SIZE = 14.5;
 const ASCENT = 0.928;
 
 /** The parts that all cards of a batch share: the names, in sizes that fit. */
-export type Heading = { readonly merchant: Line; readonly product: Line; readonly needsActivation: boolean };
+export type Heading = {
+  readonly merchant: Line;
+  readonly product: Line;
+  readonly needsActivation: boolean;
+  readonly language: Language;
+};
 export type Line = { readonly text: string; readonly font: string; readonly size: number };
 
 /** The width of the names, and what is left of the line for the value. */
@@ -33,12 +39,13 @@ const VALUE_WIDTH = 98;
 /** Draws a voucher with its upper left corner at a point of the page. */
 export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: number, y: number): void {
   const { code, pin, serialNumber, expiresAt, value } = voucher;
+  const words = WORDS[heading.language];
   const left = x + PAD;
   const right = x + CARD.width - PAD;
 
   write(doc, heading.merchant, INK, left, y + 22 - heading.merchant.size * ASCENT);
   write(doc, heading.product, GREY, left, y + 26);
-  drawValue(doc, voucher, right, y + 11);
+  drawValue(doc, voucher, heading.language, right, y + 11);
   doc
     .moveTo(left, y + 41)
     .lineTo(right, y + 41)
@@ -47,8 +54,8 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
 
   const digits = { font: FONTS.digits, size: CODE_SIZE };
   const pinLeft = right - QR_SIDE;
-  label(doc, 'CODE', left, y + 47);
-  label(doc, 'PIN', pinLeft, y + 47);
+  label(doc, words.code, left, y + 47);
+  label(doc, words.pin, pinLeft, y + 47);
   write(doc, { ...digits, text: code.replace(/(\d{4})(?=\d)/g, '$1 ') }, INK, left, y + 54);
   write(doc, { ...digits, text: pin }, INK, pinLeft, y + 54);
 
@@ -56,24 +63,32 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
   drawQr(doc, `${code}${pin}`, right - QR_SIDE, y + 78, QR_MODULE);
 
   const serialLeft = left + 104;
-  label(doc, 'VALID UNTIL', left, y + 114);
-  write(doc, { text: formatExpiry(expiresAt), font: FONTS.strong, size: 8 }, INK, left, y + 121);
-  label(doc, 'SERIAL NO.', serialLeft, y + 114);
+  label(doc, words.validUntil, left, y + 114);
+  // A voucher that expires at midnight is valid until the day before.
+  const lastDay = words.day.format(expiresAt.getTime() - 1);
+  write(doc, { text: lastDay, font: FONTS.strong, size: 8 }, INK, left, y + 121);
+  label(doc, words.serialNumber, serialLeft, y + 114);
   write(doc, { text: String(serialNumber), font: FONTS.text, size: 8 }, INK, serialLeft, y + 121);
-  if (heading.needsActivation || value === null) label(doc, 'NOT VALID BEFORE ACTIVATION', left, y + 133);
+  if (heading.needsActivation || value === null) label(doc, words.needsActivation, left, y + 133);
 }
 
 /** The value on the right; room for it beside the currency where it is given at activation. */
-function drawValue(doc: Document, { value, currency }: Voucher, right: number, y: number): void {
+function drawValue(
+  doc: Document,
+  { value, currency }: Voucher,
+  language: Language,
+  right: number,
+  y: number,
+): void {
   const unit = { text: currency, font: FONTS.strong, size: 9 };
   if (value === null) {
-    const note = { text: 'VALUE GIVEN AT ACTIVATION', font: FONTS.text, size: 5 };
+    const note = { text: WORDS[language].valueAtActivation, font: FONTS.text, size: 5 };
     write(doc, unit, INK, right - widthOf(doc, unit), y + 1);
     write(doc, note, GREY, right - widthOf(doc, note), y + 15);
     return;
   }
   const room = VALUE_WIDTH - widthOf(doc, unit) - 5;
-  let amount = { text: value, font: FONTS.strong, size: 20 };
+  let amount = { text: amountIn(language, value), font: FONTS.strong, size: 20 };
   const width = widthOf(doc, amount);
   if (width > room) amount = { ...amount, size: (amount.size * room) / width };
   const left = right - Math.min(width, room);
@@ -114,15 +129,4 @@ export function write(
 
 export function widthOf(doc: Document, { text, font, size }: Line): number {
   return doc.font(font).fontSize(size).widthOfString(text, ONE_RUN);
-}
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-
-/**
- * The last day, in UTC, on which a voucher is valid: a voucher that expires at midnight is valid until
- * the day before.
- */
-function formatExpiry(expiresAt: Date): string {
-  const last = new Date(expiresAt.getTime() - 1);
-  return `${last.getUTCDate()} ${MONTHS[last.getUTCMonth()]} ${last.getUTCFullYear()}`;
 }

@@ -24,6 +24,7 @@ export type Voucher = {
 };
 
 export { writeCsv } from './csv.ts';
+export type { Language } from './language.ts';
 export { findUnprintable, isFont } from './names.ts';
 export { writeSheet } from './sheet.ts';
 export { drawStatement, type Statement, type StatementRow } from './statement.ts';

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { openSync } from 'fontkit';
 import type { Batch } from './index.ts';
+import { type Language, WORDS } from './language.ts';
 
 const fontFile = (name: string) => fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/ttf/${name}.ttf`));
 
@@ -37,16 +38,21 @@ export function isFont(path: string): boolean {
 
 /** The names of a batch that a font (the font of the package, if none is given) has no letters for. */
 export function findUnprintable(batch: Batch, font?: string): string[] {
-  return printableNames(batch, font).replaced;
+  return printableNames(batch, 'en', font).replaced;
 }
 
 /**
  * The names of a batch as they can be printed. A name that the font has no letters for, or that mixes
  * directions (which the PDF writer does not order), is replaced by its identifier: a plain sheet is
  * better than one with garbage.
+ * @param language of what replaces the name of a merchant
  * @returns the names, and those that were replaced
  */
-export function printableNames(batch: Batch, font?: string): { names: Batch; replaced: string[] } {
+export function printableNames(
+  batch: Batch,
+  language: Language,
+  font?: string,
+): { names: Batch; replaced: string[] } {
   const covers = openFont(font ?? FONTS.strong) ?? (() => false);
   const replaced: string[] = [];
   const printable = (name: string, substitute: string) => {
@@ -60,7 +66,7 @@ export function printableNames(batch: Batch, font?: string): { names: Batch; rep
   };
   const names = {
     ...batch,
-    merchant: printable(batch.merchant, `Merchant ${batch.merchantId}`),
+    merchant: printable(batch.merchant, `${WORDS[language].merchant} ${batch.merchantId}`),
     product: printable(batch.product, batch.productCode),
     reference: printable(batch.reference, batch.transactionId),
   };

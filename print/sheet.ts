@@ -1,6 +1,7 @@
 import PDFDocument from 'pdfkit';
 import { CARD, drawCard, type Heading, type Line, NAME_WIDTH, widthOf, write } from './card.ts';
 import type { Batch, Voucher } from './index.ts';
+import { type Language, WORDS } from './language.ts';
 import { FONTS, printableNames } from './names.ts';
 
 const PAGE = { width: 595.28, height: 841.89 } as const;
@@ -17,6 +18,8 @@ type SheetOptions = {
   /** The number of vouchers, for the number of pages. */
   readonly count: number;
   readonly printedAt: Date;
+  /** Of what the sheet says; the names are as they are. */
+  readonly language: Language;
   /** The path of a font for the names, where the fonts of this package lack letters. */
   readonly nameFont?: string | undefined;
   /** The password of the document (AES-256). Without it, the document is not encrypted. */
@@ -32,15 +35,20 @@ export async function* writeSheet(
   vouchers: AsyncIterable<Voucher[]>,
   options: SheetOptions,
 ): AsyncGenerator<Buffer> {
-  const batch = printableNames(given, options.nameFont).names;
+  const { language } = options;
+  const batch = printableNames(given, language, options.nameFont).names;
   const doc = new PDFDocument({
     size: 'A4',
     margin: 0,
     autoFirstPage: false,
     bufferPages: false,
     displayTitle: true,
-    lang: 'en',
-    info: { Title: `Vouchers ${given.reference}`, Creator: 'Scrip', CreationDate: options.printedAt },
+    lang: language,
+    info: {
+      Title: WORDS[language].title(given.reference),
+      Creator: 'Scrip',
+      CreationDate: options.printedAt,
+    },
     // Without the permission, some readers print no document that is encrypted.
     ...(options.passphrase !== undefined && {
       pdfVersion: '1.7ext3',
@@ -48,7 +56,7 @@ export async function* writeSheet(
       permissions: { printing: 'highResolution' },
     }),
   });
-  const heading = prepareHeading(doc, batch, options.nameFont);
+  const heading = prepareHeading(doc, batch, options);
   let page = 0;
   const drawPage = (cards: Voucher[]) => {
     doc.addPage();
@@ -89,12 +97,13 @@ async function* inTens(vouchers: AsyncIterable<Voucher[]>): AsyncGenerator<Vouch
 function prepareHeading(
   doc: PDFKit.PDFDocument,
   { merchant, product, needsActivation }: Batch,
-  nameFont?: string,
+  { language, nameFont }: SheetOptions,
 ): Heading {
   return {
     merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }),
     product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }),
     needsActivation,
+    language,
   };
 }
 
@@ -139,8 +148,9 @@ function drawMargins(
   batch: Batch,
   cards: Voucher[],
   page: number,
-  { count, printedAt }: SheetOptions,
+  { count, printedAt, language }: SheetOptions,
 ): void {
+  const words = WORDS[language];
   const pages = Math.max(Math.ceil(count / CARDS), page);
   const right = LEFT + COLUMNS * CARD.width;
   const toRight = (text: string, y: number) => {
@@ -149,18 +159,9 @@ function drawMargins(
   };
   const top = TOP - 32;
   const bottom = TOP + ROWS * CARD.height + 20;
-  write(doc, { ...SMALL, text: `Batch ${batch.reference}` }, GREY, LEFT, top);
-  toRight(
-    `${count} ${count === 1 ? 'voucher' : 'vouchers'}, exported ${printedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    top,
-  );
+  write(doc, { ...SMALL, text: words.batch(batch.reference) }, GREY, LEFT, top);
+  toRight(words.exported(count, printedAt.toISOString().slice(0, 16).replace('T', ' ')), top);
   const [first, last] = [cards[0]?.serialNumber, cards.at(-1)?.serialNumber];
-  write(
-    doc,
-    { ...SMALL, text: `Serial no. ${first} to ${last}. Codes are money: keep under lock.` },
-    GREY,
-    LEFT,
-    bottom,
-  );
-  toRight(`Page ${page} of ${pages}`, bottom);
+  write(doc, { ...SMALL, text: words.serials(first, last) }, GREY, LEFT, bottom);
+  toRight(words.page(page, pages), bottom);
 }

@@ -73,6 +73,7 @@ create table batch_sheets (
   name text not null, -- the name of that person, as in the audit
   reason text,
   salt bytea not null constraint batch_sheets_salt check (length(salt) = 16),
+  language text not null constraint batch_sheets_language check (language in ('en', 'de')), -- of the cards
   ordered_at timestamptz not null,
   expires_at timestamptz not null,
   constraint batch_sheets_card check ((replaced is null) = (exports_before is null))

@@ -154,6 +154,49 @@ describe('a batch as a sheet', () => {
     }
   });
 
+  test('says in German what a German customer reads, beside names of any script and length', async () => {
+    for (const [name, shown] of [
+      ['متجر الهدايا', 'متجر الهدايا'],
+      ['חנות מתנות', 'חנות מתנות'],
+      ['Donaudampfschifffahrtsgesellschaft für Geschenke aller Art', 'Donaudampfschifffahrtsgesel'],
+      ['東京ギフト', 'Händler '],
+    ] as const) {
+      const context = await merchant(name);
+      const { batch } = await make(context, `german-${context.merchant.id}`, 1, 1250.5);
+      const file = `german-${context.merchant.id}.pdf`;
+      const [page] = (await pdf(batch.transactionId, file, '--language', 'de')).pages;
+      const text = page?.text ?? '';
+      for (const each of ['GÜLTIG BIS', 'SERIENNR.', '31.12.2099', '1.250,50', 'USD', 'Seite 1 von 1'])
+        assert.ok(text.includes(each), `${each} in ${text}`);
+      assert.ok(text.normalize('NFKC').includes(shown), `${shown} in ${text}`);
+      assert.doesNotMatch(text, /VALID|SERIAL|Batch|voucher/);
+      assert.equal(page?.qr.length, 1);
+    }
+  });
+
+  test('warns in German of a card that has to be activated', async () => {
+    const context = await merchant('Aktivierung');
+    const product = [
+      '--code',
+      'ACT',
+      '--name',
+      'Geschenk',
+      '--currency',
+      'USD',
+      '--activation',
+      'on-activation',
+    ];
+    await operator.run('product', 'create', ...product);
+    const args = ['--merchant', String(context.merchant.id), '--quantity', '1', '--product', 'ACT', '--wait'];
+    const batch = await operator.json('batch', 'generate', ...args, '--reference', 'act');
+    const [german] = (await pdf(batch.transactionId, 'act-de.pdf', '--language', 'de')).pages;
+    assert.match(german?.text ?? '', /WERT WIRD BEI AKTIVIERUNG FESTGELEGT/);
+    assert.match(german?.text ?? '', /ERST NACH DER AKTIVIERUNG GÜLTIG/);
+    const [english] = (await pdf(batch.transactionId, 'act-en.pdf')).pages;
+    assert.match(english?.text ?? '', /VALUE GIVEN AT ACTIVATION/);
+    assert.match(english?.text ?? '', /NOT VALID BEFORE ACTIVATION/);
+  });
+
   test('shows an identifier if the font lacks the letters of a name, and warns of it', async () => {
     const context = await merchant('東京ギフト');
     const { batch } = await make(context, '注文', 1);
@@ -216,6 +259,10 @@ describe('the file of an export', () => {
     ] as const)
       await operator.fails(expected, 'batch', 'export', id, '--format', 'csv');
     await operator.fails(/--format takes csv or pdf/, 'batch', 'export', none, '--format', 'xlsx');
+    const wanting = (format: string, language: string) =>
+      ['batch', 'export', none, '--format', format, '--language', language] as const;
+    await operator.fails(/--language needs --format pdf/, ...wanting('csv', 'de'));
+    await operator.fails(/--language takes en or de/, ...wanting('pdf', 'fr'));
     await operator.fails(/--by takes one line/, 'batch', 'export', none, '--format', 'csv', '--by', 'a\nb');
   });
 });

@@ -52,6 +52,10 @@ test('operations prints a batch: one person gets the file, another one its passp
     .getByRole('dialog')
     .getByText(/vouchers? that carr/)
     .waitFor();
+  const language = page.getByRole('dialog').getByRole('combobox', { name: 'Language' });
+  assert.equal(await language.inputValue(), 'English');
+  await language.click();
+  await page.getByRole('option', { name: 'German' }).click();
   await proposes(page, 'Order sheets');
 
   const owner = await opens(browser, stage, stage.owner, '/approvals');
@@ -59,8 +63,9 @@ test('operations prints a batch: one person gets the file, another one its passp
 
   const file = await downloads(page, page.getByRole('main'));
   await assert.rejects(readSheet(file), /[Pp]assword/);
-  const cards = (await readSheet(file, passphrase)).flatMap(({ qr }) => qr);
-  assert.equal(cards.length, batch.quantity);
+  const pages = await readSheet(file, passphrase);
+  assert.equal(pages.flatMap(({ qr }) => qr).length, batch.quantity);
+  assert.match(pages[0]?.text ?? '', /GÜLTIG BIS/);
   assert.ok(![...sent, ...owner.sent].some((each) => each.includes(passphrase)));
   assert.deepEqual([...faults, ...owner.faults], []);
 });

@@ -68,6 +68,26 @@ select coalesce(before, '') || coalesce(after, '') from audit`);
   );
 });
 
+test('the language of the cards is that of the order', async (t) => {
+  const { ada, bob, batch } = await printable(t, 1);
+  const path = `/batches/${batch.transactionId}/sheets`;
+  assert.equal((await ada.post(path, { language: 'fr' })).body.errors[0].field, 'language');
+  const languages = [{ language: 'de' }, { language: 'en' }, {}];
+  for (const order of languages) {
+    const { effect, id } = (await ada.post(path, order)).body.approval;
+    assert.equal(effect[0].after.language, order.language ?? 'en');
+    const { output } = (await bob.post(`/approvals/${id}/approve`, {})).body;
+    const { bytes } = await ada.post(`/sheets/${output.id}/download`);
+    const [page] = await readSheet(bytes, output.passphrase);
+    assert.match(page?.text ?? '', order.language === 'de' ? /GÜLTIG BIS/ : /VALID UNTIL/);
+  }
+  const listed: { language: string }[] = (await ada.get(path)).body.items;
+  assert.deepEqual(
+    listed.map(({ language }) => language),
+    ['en', 'en', 'de'],
+  );
+});
+
 test('sheets can be downloaded for a day by the person who ordered them, with a second factor', async (t) => {
   const { listening, ada, bob, batch, people } = await printable(t);
   const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
@@ -200,7 +220,8 @@ test('a download that is not read to its end is recorded as aborted', async (t) 
   const { listening, batch } = await printable(t);
   const { service } = listening;
   const described = await describeCards(service, batch, 'DEFAULT');
-  const pieces = sealedSheets(service, described, 'pass', (write) =>
+  const sealed = { language: 'en', passphrase: 'pass' } as const;
+  const pieces = sealedSheets(service, described, sealed, (write) =>
     exportBatch(asOperator(service), batch, 'pdf', write),
   );
   for await (const piece of pieces) {

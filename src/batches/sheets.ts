@@ -13,6 +13,9 @@ import type { PrintedVoucher, Write } from './export.ts';
 
 /** Prepares vouchers for the printer. */
 
+/** The languages of cards. */
+export const CARD_LANGUAGES = ['en', 'de'] as const satisfies readonly print.Language[];
+
 /** Returns the data that all cards of a batch share. */
 export async function describeCards(
   { db }: Service,
@@ -47,7 +50,12 @@ export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
 /** The input of the thread. */
 export type SheetWanted = {
   readonly batch: print.Batch;
-  readonly options: { readonly count: number; readonly printedAt: Date; readonly passphrase: string };
+  readonly options: {
+    readonly count: number;
+    readonly printedAt: Date;
+    readonly language: print.Language;
+    readonly passphrase: string;
+  };
 };
 /** A message of the thread: a piece of the document, `more` to request the next cards, or `end`. */
 export type SheetMessage = Uint8Array | 'more' | 'end';
@@ -75,18 +83,19 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 /**
  * Draws vouchers as sealed sheets, piece by piece. The export is recorded as aborted if the reader
  * disconnects before the end.
+ * @param sealed.language of what the cards say
  * @param exporting exports the vouchers, and records it
  */
 export async function* sealedSheets(
   { clock }: Service,
   described: print.Batch,
-  passphrase: string,
+  sealed: { readonly language: print.Language; readonly passphrase: string },
   exporting: (write: Write) => Promise<unknown>,
 ): AsyncGenerator<Buffer> {
   // Hardly anything is drawn before it is read, so that pieces that were never read do not count as complete.
   const through = new PassThrough({ highWaterMark: 1 });
   const exported = exporting((vouchers, count) => {
-    const options = { count, printedAt: clock(), passphrase };
+    const options = { count, printedAt: clock(), ...sealed };
     return pipeline(drawAside({ batch: described, options }, vouchers), through);
   });
   exported.catch((error: Error) => through.destroy(error));

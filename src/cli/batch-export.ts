@@ -3,7 +3,7 @@ import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import { type Batch, findBatchForOperator } from '../batches/batch.ts';
 import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
-import { describeCards, toCard } from '../batches/sheets.ts';
+import { CARD_LANGUAGES, describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
 import { type BatchExport, batches } from '../operator/batches.ts';
 import { checkTarget, writeWhole } from './file.ts';
@@ -33,9 +33,12 @@ type Options = {
   format: string;
   out?: string;
   font?: string;
+  language?: string;
   force?: boolean;
   json?: boolean;
 };
+
+export const LANGUAGE_HELP = 'pdf: the language of the cards, en or de (default: en)';
 
 /** Adds `export` and `exports` to the commands for batches. */
 export function addExport(batch: Command): void {
@@ -52,6 +55,7 @@ export function addExport(batch: Command): void {
       '--font <file>',
       'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
+    .option('--language <language>', LANGUAGE_HELP)
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);
   batch
@@ -67,13 +71,14 @@ async function run(text: string, options: Options): Promise<void> {
   const toStdout =
     options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
   checkOptions(options, format, toStdout);
+  const design = cardDesign(options, format);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     await requireApproval(operator, 'batch.export');
     const { batch, printed } = await findExportable(service, transactionId);
     const file = toStdout ? null : (options.out ?? `${fileName(batch.reference, transactionId)}.${format}`);
     if (file !== null) await checkTarget(file, options.force ?? false);
-    const write = await prepareWriter(format, printed, service.clock(), options.font);
+    const write = await prepareWriter(format, printed, service.clock(), design);
     const made = await exportBatch(operator, batch, format, async (vouchers, count) => {
       const pieces = write(withProgress(vouchers, count, stop, options.json), count);
       if (file === null) await writeToStdout(pieces);
@@ -88,9 +93,8 @@ async function run(text: string, options: Options): Promise<void> {
   });
 }
 
-function checkOptions({ json, out, font, force }: Options, format: 'csv' | 'pdf', toStdout: boolean): void {
+function checkOptions({ json, out, force }: Options, format: 'csv' | 'pdf', toStdout: boolean): void {
   if (json && out === '-') wrongUsage('--json and --out - both need stdout');
-  if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
   if (force && toStdout) wrongUsage('--force needs a file: give --out FILE');
   if (toStdout && format === 'pdf' && process.stdout.isTTY)
     wrongUsage('a terminal cannot show a PDF: give --out FILE');
@@ -103,6 +107,19 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
   });
 }
 
+/** How cards are drawn. */
+export type CardDesign = { readonly language: print.Language; readonly font: string | undefined };
+
+/** Reads the options of an export that only a PDF has. */
+export function cardDesign(
+  { font, language }: { readonly font?: string; readonly language?: string },
+  format: 'csv' | 'pdf',
+): CardDesign {
+  if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
+  if (language !== undefined && format !== 'pdf') wrongUsage('--language needs --format pdf');
+  return { language: oneOf(language ?? 'en', '--language', CARD_LANGUAGES), font };
+}
+
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
 /** Returns the writer of a format. Its package is loaded on demand, since no other command needs fonts. */
@@ -110,7 +127,7 @@ export async function prepareWriter(
   format: 'csv' | 'pdf',
   batch: print.Batch,
   now: Date,
-  font?: string,
+  { language, font }: CardDesign,
 ): Promise<Writer> {
   const { findUnprintable, isFont, writeCsv, writeSheet } = await import('@scrip/print');
   if (format === 'csv') return (vouchers) => writeCsv(batch, vouchers);
@@ -120,7 +137,8 @@ export async function prepareWriter(
       `scrip: the font has no letters for "${readable(name)}", so an identifier is printed instead; see --font\n`,
     );
   }
-  return (vouchers, count) => writeSheet(batch, vouchers, { count, printedAt: now, nameFont: font });
+  return (vouchers, count) =>
+    writeSheet(batch, vouchers, { count, printedAt: now, language, nameFont: font });
 }
 
 async function findExportable(

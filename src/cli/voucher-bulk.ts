@@ -8,8 +8,8 @@ import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
 import { JOB_RUNS, jobs } from '../operator/job-operations.ts';
 import type { Job } from '../operator/job-schema.ts';
 import { runJob } from '../operator/jobs.ts';
-import { findReplacement } from '../operator/sheets.ts';
-import { prepareWriter } from './batch-export.ts';
+import { findReplacement } from '../operator/printable.ts';
+import { cardDesign, LANGUAGE_HELP, prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
 import { fail, id, interrupted, numberOf, printJson, say, wrongUsage } from './output.ts';
@@ -103,6 +103,7 @@ type Options = {
   out: string;
   again?: boolean;
   font?: string;
+  language?: string;
   force?: boolean;
   json?: boolean;
 };
@@ -120,6 +121,7 @@ export function addVoucherExport(voucher: Command): void {
       '--font <file>',
       'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
+    .option('--language <language>', LANGUAGE_HELP)
     .option('--json', 'print JSON')
     .action(run);
 }
@@ -127,9 +129,9 @@ export function addVoucherExport(voucher: Command): void {
 async function run(text: string, options: Options): Promise<void> {
   const replaced = parseSerial(text);
   const format = oneOf(options.format, '--format', ['csv', 'pdf'] as const);
-  const { out: file, again = false, force = false, font } = options;
+  const { out: file, again = false, force = false } = options;
   if (file === '-') wrongUsage('--out needs a file: the code and PIN are not written to stdout');
-  if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
+  const design = cardDesign(options, format);
   if (again && actor().reason === null) wrongUsage('--again needs --reason');
   await withOperator(async (operator) => {
     const { service } = operator;
@@ -137,7 +139,7 @@ async function run(text: string, options: Options): Promise<void> {
     const { serialNumber, batch, product } = await findReplacement(service, replaced);
     await checkTarget(file, force);
     const printed = await describeCards(service, batch, product);
-    const write = await prepareWriter(format, printed, service.clock(), font);
+    const write = await prepareWriter(format, printed, service.clock(), design);
     const wanted = { replaced, serialNumber, format, exportsBefore: again ? null : 0 };
     const made = await exportReplacement(operator, batch, wanted, (vouchers, count) =>
       writeWhole(file, write(toCards(vouchers), count), force),

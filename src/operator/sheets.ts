@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { type Batch, findBatchForOperator, findProgress } from '../batches/batch.ts';
+import { type Batch, findProgress } from '../batches/batch.ts';
 import { countReplacementExports, exportBatch, exportReplacement, type Write } from '../batches/export.ts';
 import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
-import { describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
-import type { Operator, Service } from '../context.ts';
+import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
+import type { Operator } from '../context.ts';
 import { type Money, toText } from '../money.ts';
+import { Word } from '../schema.ts';
+import { HOUR_MS } from '../time.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import {
   Count,
@@ -24,6 +26,7 @@ import {
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { CARE, MANAGE } from './principal.ts';
+import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
 import { invalid, notFound, Problem } from './problem.ts';
 
 /**
@@ -32,23 +35,22 @@ import { invalid, notFound, Problem } from './problem.ts';
  * passphrase. So neither has the codes alone, and no answer contains a code.
  */
 
-/**
- * The largest batch, which takes a core half a minute. Larger batches are for a printer, who lays out the
- * CSV.
- */
-const VOUCHERS_MAX = 10_000;
-const HOUR_MS = 3_600_000;
 /** Long enough to print on the next working day, but no lasting access to the codes. */
 const VALID_MS = 24 * HOUR_MS;
 const LISTED_MAX = 50;
 /** The number of sheets drawn at the same time. Each takes a core. */
 const AT_ONCE_MAX = 2;
 
+type Language = (typeof CARD_LANGUAGES)[number];
+
+const Language = Word(CARD_LANGUAGES, { description: 'The language of the cards. Without it, English.' });
+
 const SheetsSchema = Type.Object({
   id: Id('sheets'),
   orderedBy: Text,
   orderedAt: Time,
   expiresAt: Time,
+  language: Word(CARD_LANGUAGES),
   isMine: Type.Boolean({ description: 'Whether the caller ordered them, and can download them.' }),
 });
 
@@ -59,32 +61,12 @@ type SheetsRow = {
   ordered_by: number;
   name: string;
   reason: string | null;
+  language: Language;
   salt: Buffer;
   ordered_at: Date;
   expires_at: Date;
   transaction_id: string;
 };
-
-async function requireBatch({ service }: Caller, transactionId: string) {
-  const found = await findBatchForOperator(service, transactionId);
-  if (!found) throw notFound(`batch ${transactionId}`);
-  return found;
-}
-
-/** Returns a batch that can be printed here. @throws Problem */
-async function requirePrintable(caller: Caller, transactionId: string) {
-  const found = await requireBatch(caller, transactionId);
-  const { batch, details } = found;
-  if (batch.status !== 'COMPLETED')
-    throw new Problem('conflict', `the batch is ${batch.status}: only a completed batch can be printed`);
-  if (details.open === 0) throw new Problem('conflict', 'the batch has no vouchers left');
-  if (details.open > VOUCHERS_MAX)
-    throw new Problem(
-      'conflict',
-      `sheets hold up to ${VOUCHERS_MAX} vouchers: an operator exports a larger batch on the machine`,
-    );
-  return found;
-}
 
 const order = changing({
   name: 'sheets.order',
@@ -94,16 +76,17 @@ const order = changing({
   method: 'POST',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch export` writes the file on the machine.' },
-  input: Input({ transactionId: TransactionId, reason: Reason }),
+  input: Input({ transactionId: TransactionId, language: Type.Optional(Language), reason: Reason }),
   output: Type.Object({ id: Id('sheets'), vouchers: Count, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   risk: 'four-eyes',
   status: 201,
-  async run(caller, { transactionId }) {
+  async run(caller, { transactionId, language = 'en' }) {
     const { batch, details } = await requirePrintable(caller, transactionId);
     const worth = { minor: details.balanceMinor, decimals: details.decimals };
     const subject = `batch ${transactionId}`;
-    const made = await insertOrder(caller, { batch, card: null, subject }, worth, { vouchers: details.open });
+    const order = { batch, card: null, subject, language };
+    const made = await insertOrder(caller, order, worth, { vouchers: details.open });
     return { ...made, vouchers: details.open };
   },
 });
@@ -113,10 +96,16 @@ type Order = {
   readonly card: { readonly replaced: bigint; readonly exportsBefore: number } | null;
   /** The subject in the audit. */
   readonly subject: string;
+  readonly language: Language;
 };
 
 /** Stores an order of the caller, with an entry in the audit. @throws Problem `forbidden` for a machine */
-async function insertOrder(caller: Caller, { batch, card, subject }: Order, worth: Money, facts: object) {
+async function insertOrder(
+  caller: Caller,
+  { batch, card, subject, language }: Order,
+  worth: Money,
+  facts: object,
+) {
   const { service, actor, principal } = caller;
   const { userId: orderedBy } = principal;
   if (orderedBy === null)
@@ -125,29 +114,13 @@ async function insertOrder(caller: Caller, { batch, card, subject }: Order, wort
   const expiresAt = new Date(now.getTime() + VALID_MS);
   const { name, reason } = actor;
   const id = await service.db.transaction(async (tx) => {
-    const wanted = { batchId: batch.id, card, orderedBy, name, reason, salt, now, expiresAt };
+    const wanted = { batchId: batch.id, card, orderedBy, name, reason, language, salt, now, expiresAt };
     const [row] = await tx.query<{ id: number }>(insertSheets(wanted));
-    const after = { ...facts, worth: `${batch.currency} ${toText(worth)}`, expiresAt };
+    const after = { ...facts, language, worth: `${batch.currency} ${toText(worth)}`, expiresAt };
     await audit(tx, caller, { action: 'sheets.order', subject, after });
     return String(row?.id);
   });
   return { id, expiresAt, passphrase: passphraseOf(service.keys, salt) };
-}
-
-/** Finds the voucher that replaced another, with its batch. @throws Problem `conflict`; Refusal `14` */
-export async function findReplacement(service: Service, replaced: bigint) {
-  const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
-  if (replacedBy === null)
-    throw new Problem('conflict', `voucher ${replaced} was not replaced: name the one that was replaced`);
-  const { replacedBy: later, balance, state } = await showVoucher(service, replacedBy);
-  if (later !== null)
-    throw new Problem(
-      'conflict',
-      `voucher ${replacedBy}, which replaced it, was replaced too: name voucher ${replacedBy}`,
-    );
-  const found = await findProgress(service.db, transactionId);
-  if (!found) throw notFound(`batch ${transactionId}`);
-  return { serialNumber: replacedBy, batch: found.batch, product, balance, state };
 }
 
 const orderCard = changing({
@@ -161,6 +134,7 @@ const orderCard = changing({
   command: { none: '`scrip voucher export` writes the file on the machine.' },
   input: Input({
     serialNumber: SerialNumber,
+    language: Type.Optional(Language),
     again: Type.Optional(Type.Boolean({ description: 'Order it although it was exported before.' })),
     reason: Reason,
   }),
@@ -169,7 +143,7 @@ const orderCard = changing({
   risk: 'four-eyes',
   audit: 'sheets.order',
   status: 201,
-  async run(caller, { serialNumber: text, again = false, reason }) {
+  async run(caller, { serialNumber: text, language = 'en', again = false, reason }) {
     const { service } = caller;
     const replaced = BigInt(text);
     const { serialNumber, batch, balance, state } = await findReplacement(service, replaced);
@@ -181,7 +155,8 @@ const orderCard = changing({
         `voucher ${serialNumber} was exported before: make sure that nobody has the card, and order it again`,
       );
     if (again && (reason ?? null) === null) throw invalid('reason', 'required', 'is required with again');
-    const order = { batch, card: { replaced, exportsBefore }, subject: `voucher ${serialNumber}` };
+    const card = { replaced, exportsBefore };
+    const order = { batch, card, subject: `voucher ${serialNumber}`, language };
     const made = await insertOrder(caller, order, balance, { replaced, exportsBefore });
     return { ...made, serialNumber: String(serialNumber) };
   },
@@ -209,6 +184,7 @@ async function listOrders({ service, principal }: Caller, batch: Batch, replaced
     orderedBy: row.name,
     orderedAt: row.ordered_at,
     expiresAt: row.expires_at,
+    language: row.language,
     isMine: row.ordered_by === principal.userId,
   }));
   return { items, nextCursor: null };
@@ -261,7 +237,8 @@ const download = changing({
         ? await wholeBatch(caller, operator, row)
         : await oneCard(operator, row, row.replaced);
     const described = await describeCards(service, batch, product);
-    const pieces = sealedSheets(service, described, passphraseOf(service.keys, row.salt), exporting);
+    const sealed = { language: row.language, passphrase: passphraseOf(service.keys, row.salt) };
+    const pieces = sealedSheets(service, described, sealed, exporting);
     return { name: `${name}-sealed.pdf`, mediaType: 'application/pdf', content: counted(pieces) };
   },
 });

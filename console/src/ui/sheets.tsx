@@ -6,6 +6,7 @@ import { Actions, type Input } from './actions.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
 import { Panel } from './parts.tsx';
+import { useWords } from './words.ts';
 
 type Props = {
   readonly title: string;
@@ -22,6 +23,7 @@ type Props = {
 export function Sheets({ title, how, path, order, given, effect }: Props) {
   const texts = useTexts().batch;
   const format = useFormat();
+  const { word } = useWords();
   const { data } = useQuery({
     queryKey: ['sheets', path],
     queryFn: () => get<Page<Item>>(path),
@@ -30,7 +32,10 @@ export function Sheets({ title, how, path, order, given, effect }: Props) {
   });
   const ready = data?.items.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
   return (
-    <Panel title={title} aside={<Actions acts={[{ name: order, given, effect }]} />}>
+    <Panel
+      title={title}
+      aside={<Actions acts={[{ name: order, given, initial: { language: 'en' }, effect }]} />}
+    >
       <Text size="sm" className="quiet" px="var(--edge)" pb="md">
         {how}
       </Text>
@@ -40,7 +45,9 @@ export function Sheets({ title, how, path, order, given, effect }: Props) {
             <li key={String(sheets['id'])} className="line">
               <span>
                 {texts.sheetsOf(String(sheets['orderedBy']))}
-                <small className="quiet">{texts.until(format.time(String(sheets['expiresAt'])))}</small>
+                <small className="quiet">
+                  {`${word(String(sheets['language']))}, ${texts.until(format.time(String(sheets['expiresAt'])))}`}
+                </small>
               </span>
               {sheets['isMine'] === true && (
                 <Actions acts={[{ name: 'sheets.download', given: { id: String(sheets['id']) }, effect }]} />
