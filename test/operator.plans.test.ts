@@ -14,6 +14,7 @@ import { listUserRows } from '../src/people/queries.ts';
 import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
 import {
   listByCodeRanges,
+  listCurrencies,
   listDeclineRows,
   listVoucherRows,
   sumDeclineCounts,
@@ -87,9 +88,10 @@ const LISTS: Readonly<Record<string, Sql>> = {
   transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
   'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
   'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),
-  declines: listDeclineRows(null, null, LAST, 51),
-  'declines of a merchant': listDeclineRows(1, null, LAST, 51),
-  'declines of a voucher': listDeclineRows(null, 10000000064n, LAST, 51),
+  declines: listDeclineRows(null, null, [], LAST, 51),
+  'declines of a merchant': listDeclineRows(1, null, [], LAST, 51),
+  'declines of a voucher': listDeclineRows(null, 10000000064n, [], LAST, 51),
+  'currencies of declines': listCurrencies('{10000000064,10000000072}'),
   'declines by code': sumDeclineCounts(NOW, NOW),
   changes: listEntries(anything, null, 51),
   'changes of a subject': listEntries({ ...anything, subject: 'merchant 5' }, 9n, 51),

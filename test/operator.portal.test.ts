@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
+import type { Decline } from '../src/operator/transactions.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
+import { flushDeclines } from '../src/vouchers/declines.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { asOperator } from './harness.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
@@ -70,6 +72,36 @@ describe('the portal', () => {
     );
     const found = await ask(one, 'POST', '/transactions/find', { reference: 'sale-1' });
     assert.equal(found.body.transactionId, one.transactionId);
+  });
+
+  test('tells an opaque merchant nothing about a code whose PIN it did not know', async () => {
+    const merchant = await api.testService.createMerchant({ opaque: true });
+    const authorization = { authorization: `Bearer ${await api.token(['owner'], merchant.id)}` };
+    const call = (method: string, path: string, body?: object) =>
+      api.call(method, `/portal/v1${path}`, body, authorization);
+    const [{ code, pin, serialNumber }] = one.vouchers as [Made];
+    const wrong = pin === '0000' ? '0001' : '0000';
+    for (const guess of [code, code, '999999999999']) {
+      const path = '/merchant-client/v2/balance';
+      const { authorization: key } = merchant;
+      const { body } = await api.call('POST', path, { code: guess, pin: wrong }, { authorization: key });
+      assert.equal(body.statusCode, '14');
+    }
+    await flushDeclines(api.testService.service);
+    const { body } = await call('GET', '/declines');
+    const shown = body.items.map((each: Decline) => [each.code, each.serialNumber, each.currency]);
+    assert.deepEqual(shown, [
+      ['14', null, null],
+      ['14', null, null],
+      ['14', null, null],
+    ]);
+    const about = await call('GET', `/declines?serialNumber=${serialNumber}&limit=1`);
+    assert.deepEqual(about.body, { items: [], nextCursor: null });
+    const { body: all } = await api.get(`/declines?merchantId=${merchant.id}`);
+    assert.deepEqual(
+      all.items.map((each: Decline) => each.code),
+      ['14', '55', '55'],
+    );
   });
 
   test('answers an id of another merchant like an id that does not exist', async () => {

@@ -121,15 +121,17 @@ describe('the operator API for support', () => {
     assert.equal(body.timeline[1].reason, 'card was lost');
     const listed = await api.get(`/declines?merchantId=${merchantId}`);
     assert.deepEqual(
-      listed.body.items.map((each: { code: string; serialNumber: string | null }) => [
-        each.code,
-        each.serialNumber,
+      listed.body.items.map((each: Record<string, unknown>) => [
+        each['code'],
+        each['serialNumber'],
+        each['amount'],
+        each['currency'],
       ]),
       [
-        ['14', null],
-        ['43', serialOf(voucher)],
-        ['51', serialOf(voucher)],
-        ['55', serialOf(voucher)],
+        ['14', null, 1, null],
+        ['43', serialOf(voucher), 1, 'USD'],
+        ['51', serialOf(voucher), 500, 'USD'],
+        ['55', serialOf(voucher), 5, 'USD'],
       ],
     );
     const counted = await api.get('/declines/count');

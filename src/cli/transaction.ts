@@ -139,7 +139,7 @@ async function correct(id: string, options: Json & { amount: string }): Promise<
   await performCommand(transactions.correct, input, options, ({ replacement }) =>
     say(
       replacement
-        ? `corrected: ${replacement.transactionId} stands in its place`
+        ? `corrected: ${replacement.transactionId} has taken its place`
         : 'corrected: the redemption is reversed in full',
     ),
   );
@@ -170,7 +170,7 @@ async function listDeclines(
     options,
     (found: Decline[]) =>
       printTable(
-        ['time', 'merchant', 'voucher', 'operation', 'code', 'amount', 'reference'],
+        ['time', 'merchant', 'voucher', 'operation', 'code', 'amount', 'currency', 'reference'],
         found.map((each) => [
           each.at.toISOString().slice(0, 19).replace('T', ' '),
           each.merchantId,
@@ -178,6 +178,7 @@ async function listDeclines(
           each.operation,
           each.code,
           each.amount === null ? '' : String(each.amount),
+          each.amount === null ? '' : (each.currency ?? 'unknown'),
           each.reference ?? '',
         ]),
         ['reference'],

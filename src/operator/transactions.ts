@@ -5,6 +5,7 @@ import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
+import { DAY_MS } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
 import {
   Count,
@@ -177,6 +178,9 @@ const DeclineSchema = Type.Object({
   operation: Word(['activate', 'balance', 'redeem'] as const),
   code: Type.String({ description: 'The status code of the refusal.' }),
   amount: Nullable(Type.Number()),
+  currency: Nullable(Text, {
+    description: 'That of the voucher, since a request names none. Null where the code is unknown.',
+  }),
   reference: NullableText,
 });
 
@@ -191,24 +195,37 @@ const declines = reading({
   input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) }),
   output: Page(DeclineSchema),
   roles: SEE_VOUCHERS,
-  async run({ service }, { cursor, limit = 50, merchantId, serialNumber }) {
+  async run(caller, { cursor, limit = 50, merchantId, serialNumber }) {
     const filters = { merchantId, serialNumber };
     const [before = LAST_ID] = readCursor('declines', filters, cursor) ?? [];
+    const { merchantId: own } = caller.principal;
+    const isOpaque = own !== null && (await requireMerchant(caller, String(own))).opaque;
     const filter = {
       merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
       serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
+      // Even the end of a page would show which voucher a guess was about.
+      without: isOpaque && serialNumber !== undefined ? OF_A_GUESS : [],
     };
-    const rows = await pageOfDeclines(service.readDb, filter, String(before), limit + 1);
+    const rows = await pageOfDeclines(caller.service.readDb, filter, String(before), limit + 1);
     const items = rows.map((row) => ({
       ...row,
       merchantId: String(row.merchantId),
       serialNumber: idOf(row.serialNumber),
     }));
-    return pageOf('declines', filters, items, limit, ({ id }) => [id]);
+    const shown = isOpaque ? items.map(withoutCode) : items;
+    return pageOf('declines', filters, shown, limit, ({ id }) => [id]);
   },
 });
 
-const DAY_MS = 86_400_000;
+/** The answers that show whether a code exists. An opaque merchant gets 14 instead of each. */
+const OF_A_GUESS: readonly string[] = ['14', '55', '75'];
+
+/** Returns a decline as an opaque merchant knows it. */
+function withoutCode(decline: Decline): Decline {
+  if (!OF_A_GUESS.includes(decline.code)) return decline;
+  return { ...decline, code: '14', serialNumber: null, currency: null };
+}
+
 /** The number of days that are counted by default. */
 const COUNTED_DAYS = 30;
 

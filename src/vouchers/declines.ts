@@ -3,11 +3,14 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import type { RefusalCode } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import {
   addDeclineCounts,
+  commitWithoutWaiting,
   createDeclinePartitions,
   dropOldDeclines,
   insertDeclines,
+  listCurrencies,
   listDeclineRows,
   listVoucherDeclines,
   sumDeclineCounts,
@@ -40,9 +43,7 @@ type Decline = Asked & {
 const FLUSH_MS = 1_000;
 /** The most declines that wait to be written. A mass of guesses may cause more: those are only counted. */
 const WAITING_MAX = 5_000;
-const DAY_MS = 86_400_000;
 const KEEP_DAYS = 90;
-const AHEAD_DAYS = 365;
 
 type Collected = {
   waiting: Decline[];
@@ -101,15 +102,18 @@ export async function flushDeclines(service: Service): Promise<void> {
   if (dropped > 0) service.log.warn({ dropped }, 'declines were not kept: too many at once');
   if (waiting.length === 0) return;
   try {
-    await service.db.query(insertDeclines(columnsOf(service, waiting)));
     const days = [...counts.keys()].map((each) => each.split(' '));
-    await service.db.query(
-      addDeclineCounts(
-        textArray(days.map(([day = '']) => day)),
-        textArray(days.map(([, code = '']) => code)),
-        plainArray([...counts.values()]),
-      ),
-    );
+    await service.db.transaction(async (tx) => {
+      await tx.query(commitWithoutWaiting);
+      await tx.query(insertDeclines(columnsOf(service, waiting)));
+      await tx.query(
+        addDeclineCounts(
+          textArray(days.map(([day = '']) => day)),
+          textArray(days.map(([, code = '']) => code)),
+          plainArray([...counts.values()]),
+        ),
+      );
+    });
   } catch (error) {
     service.log.warn({ declines: waiting.length, error: (error as Error).message }, 'declines were not kept');
   }
@@ -173,15 +177,29 @@ export async function declinesOf(db: Queries, serialNumber: bigint, limit: numbe
   return (await db.query<Row>(listVoucherDeclines(serialNumber, limit))).map(toInfo);
 }
 
-/** Returns a page of declines, newest first, before an id. */
+/**
+ * Returns a page of declines, newest first, before an id, with the currencies of the vouchers. A request
+ * names no currency: its amount is in that of the voucher, which is null if the code is unknown.
+ */
 export async function pageOfDeclines(
   db: Queries,
-  filter: { readonly merchantId: number | null; readonly serialNumber: bigint | null },
+  filter: {
+    readonly merchantId: number | null;
+    readonly serialNumber: bigint | null;
+    readonly without: readonly string[];
+  },
   before: string,
   limit: number,
-): Promise<DeclineInfo[]> {
-  const rows = await db.query<Row>(listDeclineRows(filter.merchantId, filter.serialNumber, before, limit));
-  return rows.map(toInfo);
+): Promise<(DeclineInfo & { readonly currency: string | null })[]> {
+  const { merchantId, serialNumber, without } = filter;
+  const rows = await db.query<Row>(listDeclineRows(merchantId, serialNumber, without, before, limit));
+  const declines = rows.map(toInfo);
+  const serials = [...new Set(declines.flatMap(({ serialNumber }) => serialNumber ?? []))];
+  const vouchers = await db.query<{ serial_number: bigint; currency: string }>(
+    listCurrencies(plainArray(serials)),
+  );
+  const currencies = new Map(vouchers.map((each) => [each.serial_number, each.currency]));
+  return declines.map((each) => ({ ...each, currency: currencies.get(each.serialNumber ?? 0n) ?? null }));
 }
 
 /** Counts declines from one UTC day to another, by code, the most frequent first. */
@@ -195,7 +213,7 @@ export function countDeclines(
 
 /** Creates the partitions of the next months, and drops those older than 90 days. */
 export async function maintainDeclines({ db, clock }: Service): Promise<void> {
-  const now = clock().getTime();
-  await db.query(createDeclinePartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));
-  await db.query(dropOldDeclines(new Date(now - KEEP_DAYS * DAY_MS)));
+  const now = clock();
+  await db.query(createDeclinePartitions(now));
+  await db.query(dropOldDeclines(new Date(now.getTime() - KEEP_DAYS * DAY_MS)));
 }

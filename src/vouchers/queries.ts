@@ -1,4 +1,4 @@
-import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+import { type HotStatement, type Sql, sql, textArray } from '../db/sql.ts';
 import type { LookUp } from '../keyring/ring.ts';
 
 /** Decides and books a list of activations: sql/007-activate.sql. */
@@ -210,17 +210,18 @@ with found as materialized (
   where r.code_key = any (${codeKeys}::uuid[] || ${olderKeys}::uuid[])
 )
 insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
-select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code,
-  u.amount_units, u.reference
+select u.id, coalesce(u.serial_number, v.serial_number, o.serial_number), u.merchant_id, u.key_id,
+  u.operation, u.code, u.amount_units, u.reference
 from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKeys}::uuid[],
   ${merchants}::int[], ${keyIds}::text[], ${operations}::text[], ${codes}::text[], ${amounts}::bigint[],
   ${references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
-left join lateral (
-  select f.serial_number from found f where f.code_key in (u.code_key, u.older_key)
-  order by f.code_key <> u.code_key limit 1
-) v on true`;
+left join found v on v.code_key = u.code_key
+left join found o on o.code_key = u.older_key`;
 }
+
+/** Lets a transaction end before it is on disk, so that commits of tills do not wait for its flush. */
+export const commitWithoutWaiting = sql`set local synchronous_commit = off`;
 
 /** Adds to the counts of days. The parameters are columns of equal length. */
 export function addDeclineCounts(days: string, codes: string, counts: string): Sql {
@@ -248,10 +249,21 @@ select id, merchant_id, operation, code, amount_units, reference from declines
 where serial_number = ${serialNumber} order by id desc limit ${limit}`;
 }
 
-/** Lists a page of declines, newest first, before an id; of one merchant or all, of one voucher or all. */
+/** Lists the currencies of vouchers. */
+export function listCurrencies(serials: string): Sql {
+  return sql`
+select v.serial_number, b.currency from vouchers v join batches b on b.id = v.batch_id
+where v.serial_number = any (${serials}::bigint[])`;
+}
+
+/**
+ * Lists a page of declines, newest first, before an id; of one merchant or all, of one voucher or all.
+ * @param without the codes that are left out
+ */
 export function listDeclineRows(
   merchantId: number | null,
   serialNumber: bigint | null,
+  without: readonly string[],
   before: string,
   limit: number,
 ): Sql {
@@ -259,6 +271,7 @@ export function listDeclineRows(
   const conditions = ['id < $1::uuid'];
   if (merchantId !== null) conditions.push(`merchant_id = $${values.push(merchantId)}`);
   if (serialNumber !== null) conditions.push(`serial_number = $${values.push(serialNumber)}`);
+  if (without.length > 0) conditions.push(`code <> all ($${values.push(textArray(without))}::text[])`);
   const columns = 'id, serial_number, merchant_id, key_id, operation, code, amount_units, reference';
   return {
     text: `select ${columns} from declines where ${conditions.join(' and ')} order by id desc limit $2`,
@@ -266,9 +279,9 @@ export function listDeclineRows(
   };
 }
 
-/** Creates the partitions from one month to another (sql/021-declines.sql). */
-export function createDeclinePartitions(first: Date, last: Date): Sql {
-  return sql`select create_decline_partitions(${first}, ${last}) as made`;
+/** Creates the partitions of this month and the next ones (sql/021-declines.sql). */
+export function createDeclinePartitions(today: Date): Sql {
+  return sql`select create_decline_partitions(${today}, ${today}) as made`;
 }
 
 export function dropOldDeclines(before: Date): Sql {

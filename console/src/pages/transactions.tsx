@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -38,7 +39,12 @@ export function Screen() {
           filters={[...merchant, 'serialNumber'].map((name) => ({ name }))}
           columns={['at', 'operation', 'code', ...merchant, 'serialNumber', 'reference', 'amount']}
           wide={['operation', ...merchant, 'serialNumber', 'reference']}
-          cell={(name, { code }) => (name === 'code' ? <Decline code={String(code)} /> : undefined)}
+          cell={(name, { code, amount, currency }) => {
+            if (name === 'code') return <Decline code={String(code)} />;
+            return name === 'amount' && amount !== null && currency === null ? (
+              <Bare amount={Number(amount)} />
+            ) : undefined;
+          }}
           empty={<Empty text={texts.empty.declines} />}
         />
       ) : (
@@ -53,6 +59,17 @@ export function Screen() {
         />
       )}
     </>
+  );
+}
+
+/** The amount of a request whose code is unknown: no voucher says in which currency it was meant. */
+function Bare({ amount }: { amount: number }) {
+  const { noCurrency } = useTexts().declined;
+  const format = useFormat();
+  return (
+    <span className="quiet" title={noCurrency}>
+      {format.number(amount)}
+    </span>
   );
 }
 
