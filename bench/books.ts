@@ -85,8 +85,12 @@ async function fillDay(stage: Stage, yesterday: number): Promise<void> {
   await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
   await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
   await restoreIndexes(stage);
-  // The service opened today as the first day, before there were any rows.
   await owner.query('delete from book_days; update books set sealed_until = null');
+  await owner.query("insert into book_days (day, starts_at, ends_at, zone) values ($1, $2, $3, 'UTC')", [
+    dayOf(yesterday),
+    new Date(yesterday),
+    new Date(yesterday + DAY_MS),
+  ]);
 }
 
 /** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */

@@ -25,6 +25,10 @@ test('days close in order, including empty ones, and verify without a difference
   );
   const { waiting } = await ledger.close();
   assert.match(waiting?.reason ?? '', /2026-03-04 ends at 2026-03-05T00:00:00.000Z/);
+  const times = [waiting?.endsAt.toISOString(), waiting?.dueAt.toISOString()];
+  const facts = [waiting?.cause, waiting?.day, ...times];
+  const due = ['2026-03-05T00:00:00.000Z', '2026-03-05T00:15:00.000Z'];
+  assert.deepEqual(facts, ['not-due', '2026-03-04', ...due]);
   await ledger.at('2026-03-05T00:14:00Z');
   assert.deepEqual((await ledger.close()).closed, []);
   await ledger.at('2026-03-05T00:30:00Z');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type ExportWanted, exportBooks } from '../src/books/export.ts';
 import type { Service } from '../src/context.ts';
 import { changeMerchant } from '../src/merchants/merchants.ts';
-import type { Refusal } from '../src/refusal.ts';
+import type { FieldError, Refusal } from '../src/refusal.ts';
 import { playDays } from './books.history.ts';
 import { make, rowsOf } from './reports.ts';
 
@@ -19,6 +19,23 @@ async function exportedText(service: Service, format: ExportWanted['format'], in
   return text;
 }
 
+type Fault = FieldError & { readonly facts: { readonly accounts?: readonly object[] } };
+
+const names = (field: string, rule: string, wanted: object) => (error: Refusal) => {
+  const [fault] = error.errors as readonly Fault[];
+  assert.deepEqual([fault?.field, fault?.rule, fault?.facts], [field, rule, wanted]);
+  return true;
+};
+
+function namesAccounts(error: Refusal): boolean {
+  const [fault] = error.errors as readonly Fault[];
+  const accounts = fault?.facts.accounts ?? [];
+  assert.equal(fault?.rule, 'no-number');
+  assert.ok(accounts.length > 3);
+  for (const each of accounts) assert.deepEqual(Object.keys(each), ['kind', 'merchant', 'product']);
+  return true;
+}
+
 test('the days and merchants of a report', async (t) => {
   const { ledger, shop } = await playDays(t);
   const { service } = ledger.started;
@@ -26,18 +43,24 @@ test('the days and merchants of a report', async (t) => {
   await t.test('a report of all merchants cannot be limited to one', async () => {
     for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13']) {
       const message = `${name} is of all merchants; R6, R7 and R8 are of one`;
-      const errors = [{ field: 'merchantId', rule: 'report', message }];
+      const errors = [{ field: 'merchantId', rule: 'all-merchants', message, facts: {} }];
       const refused = { code: '30', message: `Invalid request: ${message}`, errors };
       await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), refused);
     }
   });
 
   await t.test('a refusal names the field', async () => {
-    const names = (field: string) => (error: Refusal) => error.errors?.[0]?.field === field;
-    await assert.rejects(make(service, 'R6', WHOLE), names('merchantId'));
-    await assert.rejects(make(service, 'R1', { from: '2026-02-01', to: '2026-03-01' }), names('from'));
-    await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
-    await assert.rejects(make(service, 'R2', { ...WHOLE, section: 'totals' }), names('section'));
+    const books = { first: '2026-03-02', last: '2026-03-06' };
+    const early = { from: '2026-02-01', to: '2026-03-01' };
+    const late = { ...WHOLE, to: '2026-03-07' };
+    await assert.rejects(make(service, 'R6', WHOLE), names('merchantId', 'required', {}));
+    await assert.rejects(make(service, 'R1', early), names('from', 'not-in-books', books));
+    await assert.rejects(make(service, 'R4', late), names('to', 'not-closed', { day: '2026-03-06' }));
+    await assert.rejects(
+      make(service, 'R2', { ...WHOLE, section: 'totals' }),
+      names('section', 'no-section', {}),
+    );
+    await assert.rejects(make(service, 'R12', WHOLE), namesAccounts);
   });
 
   await t.test('an interval from before the first day of the service begins with that day', async () => {

@@ -45,7 +45,7 @@ test('an added row is found, and recorded as late by the next close', async (t) 
   assert.deepEqual([found?.change, found?.transactionId, others], ['added', row?.id, []]);
   await ledger.at('2026-03-04T10:00:00Z');
   const { closed } = await ledger.close();
-  // The day that takes the row over fails: a voucher holds a cent more than its entries.
+  // The day that takes the row over fails: a voucher has a cent more than its entries.
   assert.deepEqual(
     closed.map(({ failed }) => failed),
     [['liability is what the vouchers hold']],

@@ -12,29 +12,23 @@ import {
   insertClosing,
   insertLateRows,
   insertMovements,
-  listPrepared,
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
 import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
 import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
 import { Pieces } from './pieces.ts';
-import { GENESIS, hashOfClosing, passMark, sealableUntil, sealDue, sealUntil, VERSION } from './seal.ts';
+import { GENESIS, hashOfClosing, passMark, sealDue, sealUntil, VERSION } from './seal.ts';
 import { lockKeeping } from './sums.queries.ts';
 import { addInterval, type DaySums, findLateSlices, insertSums, sumAgain, sumUpDay } from './sums.ts';
 import { sweepExpired } from './sweep.ts';
 import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
+import { type DayRow, explainWait, PASS_STEP_MS, PASS_WAIT_MS, type Waiting, waitingFor } from './wait.ts';
 
 /** Each close counts the rows of this many closed days again. */
 const RECOUNTED_DAYS = 3;
-const MINUTE_MS = 60_000;
-/** The longest time that a close waits for transactions that are still running. Transactions are short. */
-const PASS_WAIT_MS = 3_000;
-const PASS_STEP_MS = 100;
 
 type Closed = { readonly day: string; readonly hash: string; readonly failed: readonly string[] };
-/** The reason why the next day cannot be closed yet, as text for people. */
-type Waiting = { readonly day: string; readonly reason: string };
 export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Waiting | null };
 
 /**
@@ -68,9 +62,9 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
     if (!next || stopping() || (until !== undefined && next.day > until)) return { closed, waiting: null };
     await sweepExpired(service, stopping);
     await passMark(service);
-    const reason = await explainWait(service, next);
+    const waiting = await explainWait(service, next);
     await sealDue(service, pieces);
-    if (reason !== null) return { closed, waiting: { day: next.day, reason } };
+    if (waiting !== null) return { closed, waiting };
     if (isSharded(service)) await bookFirst(operator, next, dayEnds);
     const prepared = await prepare(service, pieces, toDay(next));
     if (stopping()) return { closed, waiting: null };
@@ -78,44 +72,6 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
     if (!('hash' in done)) return { closed, waiting: done };
     closed.push(done);
   }
-}
-
-type DayRow = {
-  readonly day: string;
-  readonly starts_at: Date;
-  readonly ends_at: Date;
-  readonly zone: string;
-};
-
-/** Returns the reason why a day cannot be closed now, or null if it can be closed. */
-async function explainWait(service: Service, day: DayRow): Promise<string | null> {
-  for (const until = performance.now() + PASS_WAIT_MS; ; ) {
-    const found = await findWait(service, day);
-    if (found === null || !found.isPassing || performance.now() > until) return found?.reason ?? null;
-    await sleep(PASS_STEP_MS);
-    await passMark(service);
-  }
-}
-
-type Wait = { readonly reason: string; readonly isPassing: boolean };
-
-function findWait(service: Service, { day, ends_at }: DayRow): Promise<Wait | null> {
-  return service.db.transaction(async (tx) => {
-    const [books] = await tx.query<Books>(lockBooks());
-    if (!books) throw new Error('the books have no row');
-    const dueAt = new Date(ends_at.getTime() + books.grace_minutes * MINUTE_MS);
-    if (books.now < dueAt) {
-      const reason = `${day} ends at ${ends_at.toISOString()}, and is due at ${dueAt.toISOString()}`;
-      return { reason, isPassing: false };
-    }
-    if (sealableUntil(books) >= ends_at) return null;
-    const prepared = await tx.query<{ gid: string; prepared: Date }>(listPrepared());
-    const names = prepared
-      .map(({ gid, prepared: since }) => `${gid} (since ${since.toISOString()})`)
-      .join(', ');
-    const held = names === '' ? '' : `; prepared transactions: ${names}`;
-    return { reason: `a transaction that may belong to ${day} has not ended${held}`, isPassing: true };
-  });
 }
 
 /**
@@ -166,12 +122,14 @@ function closeDay(
   return service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
     const [books] = await tx.query<Books>(lockBooks());
+    if (!books) throw new Error('the books have no row');
     const [next] = await tx.query<DayRow>(findOpenDay());
-    const sealedUntil = books?.sealed_until ?? starts_at;
+    const sealedUntil = books.sealed_until ?? starts_at;
     if (next?.day !== day || sealedUntil.getTime() !== sums.until.getTime())
-      return { day, reason: `another process closes ${day}` };
+      return waitingFor(row, books, 'other-close', `another process closes ${day}`);
     const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
-    if (unswept?.found) return { day, reason: 'a voucher that has expired is in use by another transaction' };
+    if (unswept?.found)
+      return waitingFor(row, books, 'voucher-in-use', 'another transaction uses a voucher that has expired');
     for (const book of dayEnds) await book(operator, tx, toDay(row));
     const [last] = await tx.query<{ day: string; hash: Buffer }>(findLastClosing());
     const late = await bookLate(tx, row, lateSlices);

@@ -1,5 +1,6 @@
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf, toText } from '../money.ts';
+import { DAY_MS } from '../time.ts';
 import {
   closeRows,
   fetchRows,
@@ -95,8 +96,6 @@ export async function closedDays(db: Queries, from: string, to: string): Promise
     number: row.number,
   }));
 }
-
-const DAY_MS = 86_400_000;
 
 export function dayAfter(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);

@@ -4,6 +4,7 @@ import { findEntry } from '../ledger/queries.ts';
 import type { Float } from '../merchants/floats.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import { type FloatFilter, listFloatPage, listUse } from './days.queries.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
@@ -99,7 +100,6 @@ type Forecast = Float & {
 };
 
 const USE_DAYS = 28;
-const DAY_MS = 86_400_000;
 
 type UseRow = {
   merchant_id: number;

@@ -27,11 +27,14 @@ export type GlLine = {
 
 /** Thrown for accounts that have no number. Nothing is exported until they have one. */
 export class Unmapped extends Error {
-  readonly accounts: readonly string[];
+  /** In the order of their descriptions. */
+  readonly accounts: readonly Account[];
 
-  constructor(accounts: readonly string[]) {
-    super(`no account number for ${accounts.join('; ')}: give them one first`);
-    this.accounts = accounts;
+  constructor(accounts: readonly Account[]) {
+    const described = new Map(accounts.map((account) => [describe(account), account]));
+    const names = [...described.keys()].sort();
+    super(`no account number for ${names.join('; ')}: give them one first`);
+    this.accounts = names.flatMap((name) => described.get(name) ?? []);
   }
 }
 
@@ -76,10 +79,10 @@ export async function readGlMapping(db: Queries): Promise<GlMapping> {
  * @throws Unmapped with all accounts of these movements that have none
  */
 export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): void {
-  const missing = new Set<string>();
-  for (const { debit, credit } of movements)
-    for (const account of [debit, credit]) if (!mapping.find(account)) missing.add(describe(account));
-  if (missing.size > 0) throw new Unmapped([...missing].sort());
+  const missing = [...movements]
+    .flatMap(({ debit, credit }) => [debit, credit])
+    .filter((account) => !mapping.find(account));
+  if (missing.length > 0) throw new Unmapped(missing);
 }
 
 function describe({ kind, merchantId, productId }: Account): string {
@@ -148,7 +151,7 @@ export class GlDay {
 
   #find(account: Account): Mapped {
     const mapped = this.#mapping.find(account);
-    if (!mapped) throw new Unmapped([describe(account)]);
+    if (!mapped) throw new Unmapped([account]);
     return mapped;
   }
 }

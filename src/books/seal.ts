@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { MINUTE_MS } from '../time.ts';
 import {
   advanceMark,
   allowLongWork,
@@ -12,8 +13,6 @@ import {
 import { findOpenDay, lockBooks } from './days.queries.ts';
 import { type Books, getBooks, SLICE_MS } from './days.ts';
 import type { Pieces } from './pieces.ts';
-
-const MINUTE_MS = 60_000;
 
 /**
  * The shortest interval that is sealed, except at the end of a day. A seal also reads the hour before and the

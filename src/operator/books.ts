@@ -4,6 +4,7 @@ import { getBooks, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
+import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
 import { Nullable, Word } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
 import {
@@ -46,7 +47,7 @@ export function checkInterval({ from, to }: { from?: string | undefined; to?: st
   checkDay(from, 'from');
   checkDay(to, 'to');
   if (from !== undefined && to !== undefined && to <= from)
-    throw invalid('to', 'minimum', 'is the day behind the last one: it comes after from');
+    throw invalid('to', 'minimum', 'must be later than from: it is the day after the last one');
   return { from, to };
 }
 
@@ -78,6 +79,17 @@ const days = reading({
   }),
 });
 
+const WaitingSchema = Type.Object({
+  day: Day,
+  cause: Word(WAIT_CAUSES),
+  reason: Type.String({ description: 'The cause as a sentence, for people.' }),
+  endsAt: Time,
+  dueAt: Type.Unsafe<Date>({ ...Time, description: 'When the time after its end is over.' }),
+  prepared: Type.Array(Type.Object({ name: Text, since: Time }), {
+    description: 'Prepared transactions, which somebody has to end.',
+  }),
+});
+
 const close = changing({
   name: 'books.close',
   summary: 'Close the days that are due, in order, and say why the next one is not',
@@ -87,7 +99,7 @@ const close = changing({
   input: Input({ day: Type.Optional(Day), reason: Reason }),
   output: Type.Object({
     closed: Type.Array(Type.Object({ day: Day, hash: Text, failed: Type.Array(Text) })),
-    waiting: Type.Unsafe<{ day: string; reason: string } | null>({ type: ['object', 'null'] }),
+    waiting: Type.Unsafe<Waiting | null>({ ...WaitingSchema, type: ['object', 'null'] }),
   }),
   roles: MONEY,
   // Each day is closed in a separate transaction.

@@ -1,5 +1,4 @@
 import type { Catalogue } from './en.ts';
-
 /** Wie Felder der API heißen: in Spalten, Angaben und Eingaben. */
 export const fields: Catalogue['fields'] = {
   acceptedAt: 'Bestellt',
@@ -95,6 +94,7 @@ export const fields: Catalogue['fields'] = {
   expiryDate: 'Läuft ab',
   expiryPolicy: 'Verfallener Wert geht an',
   exports: 'Exporte',
+  factor: 'Zweiter Faktor',
   factors: 'Zweite Faktoren',
   failed: 'Fehlgeschlagen',
   failedSince: 'Fehlgeschlagen seit',
@@ -133,6 +133,7 @@ export const fields: Catalogue['fields'] = {
   lastDay: 'Bis',
   lastExport: 'Letzter Export',
   lastSeenAt: 'Zuletzt gesehen',
+  language: 'Sprache',
   lastUsedAt: 'Zuletzt benutzt',
   lastUsedOn: 'Zuletzt benutzt am',
   leastPayout: 'Mindestauszahlung',
@@ -228,7 +229,7 @@ export const fields: Catalogue['fields'] = {
   startedAt: 'Begonnen',
   startsAt: 'Beginnt',
   state: 'Zustand',
-  status: 'Status',
+  status: 'Zustand',
   stepUp: 'Darf, was einen zweiten Faktor braucht',
   subject: 'Gegenstand',
   suspendedAt: 'Gesperrt',

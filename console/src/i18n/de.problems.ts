@@ -1,3 +1,5 @@
+import type { Faults } from './en.problems.ts';
+
 /**
  * Der Dienst spricht Englisch. Was seine Codes bedeuten und was zu tun ist; sein eigener Satz steht darunter.
  */
@@ -48,7 +50,14 @@ export const problems: Readonly<Record<string, string>> = {
 };
 
 /** Regeln, die ein Feld verletzt. */
-export const faults: Readonly<Record<string, string>> = {
+export const faults: Faults = {
+  'not-in-books': ({ first, last }) => `liegt außerhalb der Bücher, die vom ${first} bis zum ${last} reichen`,
+  'not-closed': ({ day }) =>
+    `liegt nach dem ${day}, der nicht abgeschlossen ist: Diesen Bericht gibt es nur über abgeschlossene Tage`,
+  'all-merchants': 'gehört nicht dazu: Diesen Bericht gibt es nur über alle Händler',
+  'too-many-dormant': ({ most }) =>
+    `nennt höchstens ${most} ruhende Gutscheine: Legen Sie die Regeln je Produkt fest`,
+  'no-section': 'gibt es in diesem Bericht nicht',
   required: 'fehlt',
   type: 'hat eine falsche Form',
   format: 'hat eine falsche Form',
@@ -74,6 +83,9 @@ export const faults: Readonly<Record<string, string>> = {
   imported: 'wurde schon eingelesen',
   repeated: 'steht mehrfach in der Datei',
   column: 'fehlt: die Datei hat keine solche Spalte',
+  columnTwice: 'steht mehrfach in der Kopfzeile',
+  fields:
+    'hat mehr oder weniger Felder als die Kopfzeile: setzen Sie Texte mit dem Trennzeichen in Anführungszeichen',
   day: 'ist kein Tag, oder anders geschrieben als in der Zuordnung',
   money: 'ist kein Betrag in der Währung des Kontos, oder anders geschrieben als in der Zuordnung',
   encoding: 'hat eine andere Kodierung als in der Zuordnung: speichern Sie die Datei neu',

@@ -46,6 +46,16 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
     after: 'Nächster Monat',
     toExclusive: 'Bis (nicht enthalten)',
     everyMerchant: 'Jeder Händler',
+    waits: {
+      'not-due': (day, due) => `Der ${day} kann ab ${due} abgeschlossen werden.`,
+      'open-transaction': (day) => `Eine Transaktion, die zum ${day} gehören kann, ist noch nicht beendet.`,
+      'other-close': (day) => `Der ${day} wird schon abgeschlossen.`,
+      'voucher-in-use': (day) =>
+        `Der ${day} wartet auf einen abgelaufenen Gutschein in Benutzung: Versuchen Sie es noch einmal.`,
+    },
+    prepared: (names: string) => `Vorbereitete Transaktionen: ${names}.`,
+    unnumbered: 'Konten ohne Nummer',
+    unnumberedHow: 'Das Hauptbuch braucht für jedes eine Nummer. Eine je Art von Konto genügt.',
     chooseMerchant: 'Diesen Bericht gibt es je Händler: Wählen Sie einen.',
     noRows: 'In diesem Zeitraum hat sich nichts bewegt.',
     leftOut: 'Spalten ohne Bewegung fehlen hier. Der Export enthält alle.',
@@ -62,6 +72,7 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
   },
   declined: {
     title: 'abgelehnt',
+    noCurrency: 'Der Code ist unbekannt, und eine Anfrage nennt keine Währung.',
     codes: {
       'too-many-requests': 'Zu viele Anfragen',
       'effect-changed': 'Die Wirkung hat sich geändert',

@@ -94,6 +94,7 @@ export const de: Catalogue = {
   },
   action: {
     cancel: 'Abbrechen',
+    reveal: 'Eingabe zeigen',
     done: 'erledigt',
     proposed: 'Vorgeschlagen',
     needsApproval:

@@ -25,6 +25,8 @@ export const words: Catalogue['words'] = {
   WITHDRAWN: 'Zurückgezogen',
   CANCELLED: 'Berichtigt',
   NEW: 'Berichtigung',
+  en: 'Englisch',
+  de: 'Deutsch',
   active: 'Aktiv',
   invited: 'Eingeladen',
   disabled: 'Deaktiviert',

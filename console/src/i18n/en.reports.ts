@@ -35,6 +35,15 @@ export const reports = {
     after: 'Next month',
     toExclusive: 'To (not included)',
     everyMerchant: 'Every merchant',
+    waits: {
+      'not-due': (day: string, due: string) => `${day} can be closed from ${due} on.`,
+      'open-transaction': (day: string) => `A transaction that may belong to ${day} has not ended.`,
+      'other-close': (day: string) => `${day} is being closed already.`,
+      'voucher-in-use': (day: string) => `${day} waits for an expired voucher that is in use: try again.`,
+    } as Readonly<Record<string, (day: string, due: string) => string>>,
+    prepared: (names: string) => `Prepared transactions: ${names}.`,
+    unnumbered: 'Accounts without a number',
+    unnumberedHow: 'The general ledger needs a number for each. One for a kind of account is enough.',
     chooseMerchant: 'This report is made for one merchant: choose one.',
     noRows: 'Nothing moved in this interval.',
     leftOut: 'Columns in which nothing moved are left out here. The export has them all.',
@@ -49,6 +58,7 @@ export const reports = {
   },
   declined: {
     title: 'declined',
+    noCurrency: 'The code is unknown, and a request names no currency.',
     codes: {
       'too-many-requests': 'Too many requests',
       'effect-changed': 'The effect has changed',

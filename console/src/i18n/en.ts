@@ -92,6 +92,7 @@ export const en = {
   },
   action: {
     cancel: 'Cancel',
+    reveal: 'Show what is typed',
     done: 'done',
     proposed: 'Proposed',
     needsApproval: 'Another person has to approve this within 72 hours. Nothing has changed yet.',

@@ -23,6 +23,8 @@ export const words = {
   WITHDRAWN: 'Withdrawn',
   CANCELLED: 'Corrected',
   NEW: 'Correction',
+  en: 'English',
+  de: 'German',
   active: 'Active',
   invited: 'Invited',
   disabled: 'Disabled',

@@ -1,18 +1,22 @@
 import { createContext, type ReactNode, use, useEffect, useState } from 'react';
+import type { Faults } from './en.problems.ts';
 import type { Catalogue } from './en.ts';
 
 type Loaded = {
   readonly texts: Catalogue;
   /**
-   * The meaning of problem codes and of field rules. Empty in English, since the service answers in English.
+   * The meaning of problem codes and of field rules. In English, few: the service answers in English.
    */
   readonly problems: Readonly<Record<string, string>>;
-  readonly faults: Readonly<Record<string, string>>;
+  readonly faults: Faults;
 };
 
 /** A page loads only the texts of its language. */
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
-  en: async () => ({ texts: (await import('./en.ts')).en, problems: {}, faults: {} }),
+  en: async () => {
+    const [{ en: texts }, { faults }] = await Promise.all([import('./en.ts'), import('./en.problems.ts')]);
+    return { texts, problems: {}, faults };
+  },
   de: async () => {
     const [{ de: texts }, german] = await Promise.all([import('./de.ts'), import('./de.problems.ts')]);
     return { texts, ...german };

@@ -68,21 +68,26 @@ function Calendar() {
   return data ? <Days days={data} /> : <Busy />;
 }
 
-const TIMES = /\d{4}-\d{2}-\d{2}T[\d:.]+Z/g;
-const DAYS = /\d{4}-\d{2}-\d{2}/g;
+type Waiting = {
+  readonly day: string;
+  readonly cause: string;
+  readonly dueAt: string;
+  readonly prepared: readonly { readonly name: string; readonly since: string }[];
+};
 
 /** The result of a close: the closed days, and why the next one waits. */
 function Closed({ of }: { of: Item }) {
   const texts = useTexts().books;
   const format = useFormat();
   const days = (of['closed'] ?? []) as { day: string }[];
-  const waiting = of['waiting'] as { day: string; reason: string } | null;
+  const waiting = of['waiting'] as Waiting | null;
+  const held = waiting?.prepared.map(({ name, since }) => `${name} (${format.time(since)})`) ?? [];
   return (
     <Alert color={days.length > 0 ? 'teal' : 'accent'} variant="light" mb="md">
       {texts.closedDays(days.length)}
-      {waiting && (
-        <span lang="en"> {waiting.reason.replace(TIMES, format.time).replace(DAYS, format.day)}</span>
-      )}
+      {waiting &&
+        ` ${texts.waits[waiting.cause]?.(format.day(waiting.day), format.time(waiting.dueAt)) ?? ''}`}
+      {held.length > 0 && ` ${texts.prepared(held.join(', '))}`}
     </Alert>
   );
 }

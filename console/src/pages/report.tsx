@@ -1,7 +1,8 @@
-import { Alert, Anchor, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import {
   type Cell,
@@ -39,6 +40,7 @@ export function Screen() {
     queryFn: () => readReport(report, query),
     retry: false,
   });
+  const unnumbered = unnumberedOf(error);
   const about = REPORTS.find(({ name, number }) => name === report || number === report);
   const title = about ? texts.reports[about.name].title : report;
   return (
@@ -54,12 +56,8 @@ export function Screen() {
       <Stack>
         {days.data && <Interval key={JSON.stringify(query)} query={query} isOfMerchant={isOfMerchant} />}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
-        {error && <Problem error={error} />}
-        {error && report === 'general-ledger' && (
-          <Anchor component={Link} to="/books?tab=rules" size="sm">
-            {texts.books.rules}: {texts.rules.accounts}
-          </Anchor>
-        )}
+        {unnumbered && <Unnumbered accounts={unnumbered} />}
+        {error && !unnumbered && <Problem error={error} />}
         {isFetching && !data && <Busy />}
         {data && !error && <Tables of={data} />}
       </Stack>
@@ -123,6 +121,34 @@ function Interval({ query, isOfMerchant }: { query: Chosen; isOfMerchant: boolea
         <Button type="submit">{texts.show}</Button>
       </Group>
     </form>
+  );
+}
+
+/** The accounts without a number, because of which there is no general ledger. */
+function unnumberedOf(error: unknown): readonly Item[] | undefined {
+  const faults = error instanceof ApiProblem ? error.fields : [];
+  return faults.find(({ rule }) => rule === 'no-number')?.facts?.['accounts'] as Item[] | undefined;
+}
+
+function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
+  const texts = useTexts();
+  const { word } = useWords();
+  const toRules = (
+    <Button component={Link} to="/books?tab=rules" variant="default">
+      {texts.rules.accounts}
+    </Button>
+  );
+  return (
+    <Panel title={texts.books.unnumbered} aside={toRules}>
+      <Text size="sm" className="quiet" px="var(--edge)" pb="md">
+        {texts.books.unnumberedHow}
+      </Text>
+      <Rows
+        items={accounts.map((account, index) => ({ ...account, id: String(index) }))}
+        columns={['account', 'merchant', 'product']}
+        cell={(name, { kind }) => (name === 'account' ? word(String(kind)) : undefined)}
+      />
+    </Panel>
   );
 }
 

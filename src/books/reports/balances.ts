@@ -1,9 +1,8 @@
 import { type EntryRow, listEntriesBetween, summarizeBank } from '../../bank/queries.ts';
-import { Refusal } from '../../refusal.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
 import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
-import { amount, byCurrency, type Maker, nextDay } from './report.ts';
+import { amount, byCurrency, type Maker, merchantOf, nextDay, productOf, wrong } from './report.ts';
 
 /**
  * The account kinds in the order in which reports print them: debts to others, the operator's own money, and
@@ -180,7 +179,7 @@ export const bankEntries: Maker = async ({ tx, from, to }) => {
  * R12: the movements of closed days on the account numbers of the operator's accounting system. Debits equal
  * credits.
  */
-export const generalLedger: Maker = async ({ tx, from, to }) => {
+export const generalLedger: Maker = async ({ tx, from, to, names }) => {
   const mapping = await readGlMapping(tx);
   const lines: GlLine[] = [];
   try {
@@ -190,8 +189,13 @@ export const generalLedger: Maker = async ({ tx, from, to }) => {
       lines.push(...new GlDay(mapping, day).sums(sums));
     }
   } catch (error) {
-    if (error instanceof Unmapped) throw new Refusal('30', { message: `Invalid request: ${error.message}` });
-    throw error;
+    if (!(error instanceof Unmapped)) throw error;
+    const accounts = error.accounts.map(({ kind, merchantId, productId }) => ({
+      kind,
+      merchant: merchantOf(names, merchantId) || null,
+      product: productOf(names, productId) || null,
+    }));
+    throw wrong('report', 'no-number', error.message, { accounts });
   }
   return byCurrency(lines).map(([currency, own]) => ({
     currency,

@@ -59,14 +59,15 @@ function selectSection(tables: readonly Table[], section: string | undefined): r
   const found = tables.filter((table) => table.section === section);
   const sections = [...new Set(tables.flatMap((table) => table.section ?? []))];
   if (found.length === 0 && tables.length > 0)
-    throw wrong('section', `this report has ${sections.join(', ') || 'no sections'}`);
+    throw wrong('section', 'no-section', `this report has ${sections.join(', ') || 'no sections'}`);
   return found;
 }
 
 /** Returns a refusal that names the first day that is not closed. */
 function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
-  const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
-  return wrong('to', `${open} is not closed, and ${name} is made of closed days only`);
+  const open = days.find(({ state }) => state !== 'closed')?.day ?? to;
+  const message = `${open} is not closed, and ${name} is made of closed days only`;
+  return wrong('to', 'not-closed', message, { day: open });
 }
 
 /**
@@ -76,7 +77,11 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
   if (wanted.merchantId !== undefined && !kind.byMerchant)
-    throw wrong('merchantId', `${kind.report} is of all merchants; R6, R7 and R8 are of one`);
+    throw wrong(
+      'merchantId',
+      'all-merchants',
+      `${kind.report} is of all merchants; R6, R7 and R8 are of one`,
+    );
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     for (const statement of allowLongReport) await tx.query(statement);

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../time.ts';
 import { countVouchers, listAging, listBalancesAt, listCohorts, listMovements } from './queries.ts';
 import {
   amount,
@@ -142,7 +143,6 @@ async function vouchersAtEnd({ tx, to, isClosed }: Scope): Promise<Map<string, b
   return new Map(rows.map((row) => [keyOf(row), row.vouchers]));
 }
 
-const DAY_MS = 86_400_000;
 const dayBefore = (day: string) =>
   new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
 

@@ -2,6 +2,7 @@ import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
+import { DAY_MS } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
 import { findClosed, listNames } from './queries.ts';
 
@@ -130,16 +131,23 @@ export async function daysOf(service: Service, { from, to }: Wanted): Promise<Li
   const [begins, ends] = [days[0]?.day, days.at(-1)?.day];
   const found = days.filter(({ day }) => day >= from && day < to);
   if (found.length > 0) return found;
-  throw wrong('from', `the books have no day ${from}: they have those from ${begins} to ${ends}`);
+  const message = `the books have no day ${from}: they have those from ${begins} to ${ends}`;
+  throw wrong('from', 'not-in-books', message, { first: begins, last: ends });
 }
 
-/** Returns a refusal of one field of a request. */
-export function wrong(field: keyof Wanted, message: string): Refusal {
-  const errors = [{ field, rule: 'report', message }];
+/**
+ * Returns a refusal of one field of a request.
+ * @param facts what the message says, as values, for pages in other languages
+ */
+export function wrong(
+  field: keyof Wanted | 'report',
+  rule: string,
+  message: string,
+  facts: Readonly<Record<string, unknown>> = {},
+): Refusal {
+  const errors = [{ field, rule, message, facts }];
   return new Refusal('30', { message: `Invalid request: ${message}`, errors });
 }
-
-const DAY_MS = 86_400_000;
 
 export function nextDay(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);

@@ -21,7 +21,7 @@ import {
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;
-  throw wrong('merchantId', 'this report is of one merchant: name it');
+  throw wrong('merchantId', 'required', 'this report is of one merchant: name it');
 }
 
 type BalanceRow = { currency: string; account_kind: string; merchant_id: number; balance_minor: bigint };

@@ -1,6 +1,5 @@
-import { Refusal } from '../../refusal.ts';
 import { type DormantRow, listDormant, sumVat, type VatRow } from '../tax.queries.ts';
-import { amount, byCurrency, type Cell, type Maker } from './report.ts';
+import { amount, byCurrency, type Cell, type Maker, wrong } from './report.ts';
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
 const DORMANT_MAX = 100_000;
@@ -10,9 +9,12 @@ const MILLION = 1_000_000n;
 export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
   const rows = await tx.query<DormantRow>(listDormant(endsAt, zone, DORMANT_MAX + 1));
   if (rows.length > DORMANT_MAX)
-    throw new Refusal('30', {
-      message: `Invalid request: more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
-    });
+    throw wrong(
+      'report',
+      'too-many-dormant',
+      `more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
+      { most: DORMANT_MAX },
+    );
   return byCurrency(rows).map(([currency, own]) => ({
     currency,
     columns: ['rule', 'serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'dueOn', 'balance'],

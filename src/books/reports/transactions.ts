@@ -2,6 +2,7 @@ import type { Service } from '../../context.ts';
 import { idFloor } from '../../ledger/id.ts';
 import { maskCode } from '../../ledger/transactions.ts';
 import { decimalsOf, toText } from '../../money.ts';
+import { HOUR_MS } from '../../time.ts';
 import { type Cell, type CsvStyle, csvText } from '../formats.ts';
 import {
   listGeneratedBatches,
@@ -13,7 +14,6 @@ import { daysOf, openScope, productOf, type Report, type Table, type Wanted } fr
 
 /** The number of rows that are read at a time. */
 const PAGE = 500;
-const HOUR_MS = 3_600_000;
 
 type Row = {
   readonly id: string | null;
