@@ -43,6 +43,7 @@ export default defineConfig({
       '/operator': 'http://127.0.0.1:8080',
       '/portal/v1': 'http://127.0.0.1:8080',
       '/docs': 'http://127.0.0.1:8080',
+      '/readyz': 'http://127.0.0.1:8080',
     },
   },
 });

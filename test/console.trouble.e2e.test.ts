@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PASSWORD } from './browser.ts';
-import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
+import { buildServer } from '../src/http/server.ts';
+import { accept, invited, PASSWORD } from './browser.ts';
+import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
 /** Failures in the middle of work: no input is lost, and nothing is done twice. */
@@ -33,6 +34,49 @@ test('a form keeps its input without a network, and books once if an answer is l
   await page.unroute('**/floats/top-up');
   await send();
   await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
+});
+
+test('a page at rest says that the service is away, and shows the news when it is back', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const first = buildServer(stage.listening.service);
+  const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
+  const at = { ...stage.listening, baseUrl };
+  const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
+  const goesAway = page.getByText('The service does not answer.');
+  await page.goto('/console/products/DEFAULT');
+  await ready(page);
+  await first.close();
+  await goesAway.waitFor();
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name: 'Gift card' });
+  assert.equal(changed.status, 200, changed.text);
+  const second = buildServer(stage.listening.service);
+  t.after(() => second.close());
+  await second.listen({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
+  await goesAway.waitFor({ state: 'hidden' });
+  await page.getByRole('heading', { level: 1, name: 'Gift card' }).waitFor();
+  await page.context().setOffline(true);
+  await goesAway.waitFor();
+  await page.context().setOffline(false);
+  await goesAway.waitFor({ state: 'hidden' });
+});
+
+test('a person without a session is asked to sign in, and led to the page that was asked for', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { listening, owner } = stage;
+  const { page } = await newPage(openBrowser(t), listening);
+  await page.clock.setFixedTime(listening.clock.now());
+  await page.goto('/console/merchants?state=active');
+  await page.getByLabel('Email').fill(owner.person.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Six digits').fill(owner.person.code(listening.clock.now()));
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await ready(page, 'Merchants');
+  assert.equal(new URL(page.url()).search, '?state=active');
 });
 
 test('a form keeps its input when the session ends', { skip }, async (t) => {
@@ -105,6 +149,60 @@ test('a German page says in German what failed, and below it the sentence of the
   await dialog.getByLabel('Betrag').fill('12,50');
   await dialog.getByRole('button', { name: 'Aufladen' }).click();
   await page.getByRole('region', { name: 'Guthaben' }).getByText('12,50').waitFor();
+});
+
+test('a link that was used says so, and leads to the sign-in', { skip }, async (t) => {
+  const { listening } = await openStage(t);
+  const { token } = await invited(listening.service, { email: 'new@example.com', roles: ['support'] });
+  await accept(listening, token);
+  const { page } = await newPage(openBrowser(t), listening, { locale: 'de-DE' });
+  const used = page.getByText('Dieser Link wurde schon benutzt oder ist abgelaufen.');
+  await page.goto(`/console/sign-in#${token}`);
+  await used.waitFor();
+  await page.goto(`/console/enroll#${token}`);
+  await used.waitFor();
+  await page.getByRole('button', { name: 'Anmelden' }).click();
+  await page.getByRole('button', { name: 'Eingabe zeigen' }).waitFor();
+});
+
+test('a report that cannot be made says why in the language of the page', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const german = { locale: 'de-DE' };
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
+  await page.goto('/console/books/reports/general-ledger');
+  await ready(page);
+  const missing = page.getByRole('region', { name: 'Konten ohne Nummer' });
+  await missing.getByRole('cell', { name: 'Abrechnungen' }).first().waitFor();
+  await missing.getByRole('link', { name: 'Kontonummern' }).click();
+  await page.getByText('Noch keine Regel.').first().waitFor();
+  for (const [locale, words] of [
+    ['de-DE', /Von\s+liegt außerhalb der Bücher, die vom [\d.]+ bis zum [\d.]+ reichen/],
+    ['en-GB', /From\s+is outside of the books, which have the days from \d+\s\w+\s\d+ to/],
+  ] as const) {
+    const other = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, { locale });
+    await other.page.goto('/console/books/reports/trial-balance?from=2020-01-01&to=2020-02-01');
+    await ready(other.page);
+    const alert = other.page.getByRole('alert').filter({ hasText: words });
+    await alert.waitFor();
+    assert.doesNotMatch(await alert.innerText(), /2020-01-01|the books have no day/);
+  }
+});
+
+test('a German page says in German why the next day is not closed', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
+    locale: 'de-DE',
+    timezoneId: 'UTC',
+  });
+  await page.goto('/console/books');
+  await ready(page);
+  await page.getByRole('main').getByRole('button', { name: 'Tage abschließen' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Tage abschließen' }).click();
+  const said = page.getByText(
+    /Der \d\d\.\d\d\.\d{4} kann ab \d\d\.\d\d\.\d{4}, \d\d:15 abgeschlossen werden\./,
+  );
+  await said.waitFor();
+  assert.doesNotMatch(await said.innerText(), /T\d\d:|is due/);
 });
 
 test('a banner lists every change that was made without a second person', { skip }, async (t) => {

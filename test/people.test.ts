@@ -127,6 +127,18 @@ test('a session ends after 20 idle minutes (60 in the portal), and after 12 hour
   assert.equal((await clerk.get('/session')).status, 401);
 });
 
+test('what an open page reads by itself does not restart the idle time of a session', async (t) => {
+  const listening = await testService(t);
+  const { browser } = await enrolled(listening);
+  const own = { 'x-scrip-request': 'background' };
+  for (const path of ['/session', '/merchants', '/session']) {
+    listening.clock.advance(6 * 60_000);
+    assert.equal((await browser.get(path, own)).status, 200);
+  }
+  listening.clock.advance(6 * 60_000);
+  assert.equal((await browser.get('/session', own)).status, 401);
+});
+
 test('a session gets a new ID after each second factor, and the old ID is refused', async (t) => {
   const listening = await testService(t);
   const { clock } = listening;

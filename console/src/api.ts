@@ -25,7 +25,13 @@ export class ApiProblem extends Error {
 }
 
 /** A field that is wrong: the rule that it breaks, and a sentence in English. */
-export type Fault = { readonly field: string; readonly rule: string; readonly message: string };
+export type Fault = {
+  readonly field: string;
+  readonly rule: string;
+  readonly message: string;
+  /** What the message says, as values. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+};
 
 type ProblemBody = {
   title: string;
@@ -45,14 +51,34 @@ export type Download = { readonly name: string; readonly content: Blob };
 
 type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
 
+/** After this time without a key or a click, the page reads by itself, which does not keep the session. */
+const UNTOUCHED_MS = 60_000;
+
+let touchedAt = Date.now();
+for (const kind of ['keydown', 'pointerdown', 'wheel'])
+  addEventListener(kind, () => (touchedAt = Date.now()), { capture: true, passive: true });
+
 let door: Door = 'operator';
 
 let onSignedOut = () => {};
+let onFailure = () => {};
 
-/** @param signedOut is called when an answer says that the session has ended */
-export function chooseDoor(chosen: Door, signedOut: () => void): void {
+/**
+ * @param signedOut is called when an answer says that the session has ended
+ * @param failed is called when the service did not answer, or could not
+ */
+export function chooseDoor(chosen: Door, signedOut: () => void, failed: () => void): void {
   door = chosen;
   onSignedOut = signedOut;
+  onFailure = failed;
+}
+
+/** Whether the service can serve requests. Any other answer, such as that of a proxy, comes from there too. */
+export async function isThere(): Promise<boolean> {
+  const response = await fetch('/readyz', { cache: 'no-store' }).catch(() => undefined);
+  // A body that is not read keeps its connection.
+  await response?.text().catch(() => undefined);
+  return response !== undefined && response.status < 500;
 }
 
 /** @throws ApiProblem */
@@ -75,7 +101,8 @@ export function send<Answer>(
 }
 
 async function call<Answer>(method: string, path: string, { body, idempotencyKey }: Sent): Promise<Answer> {
-  const headers: Record<string, string> = { accept: 'application/json', 'x-scrip-request': '1' };
+  const by = Date.now() - touchedAt > UNTOUCHED_MS ? 'background' : 'person';
+  const headers: Record<string, string> = { accept: 'application/json', 'x-scrip-request': by };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
   const response = await fetch(`/${door}/v1${path}`, {
@@ -83,6 +110,7 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
     headers,
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(() => undefined);
+  if (!response || response.status >= 500) onFailure();
   if (!response) throw new ApiProblem(0, {});
   const fileName = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1];
   const answer = fileName

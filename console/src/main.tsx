@@ -5,7 +5,7 @@ import { type AnyRouter, RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
 import { ApiProblem, chooseDoor, type Door } from './api.ts';
 import { Languages } from './i18n/index.tsx';
-import { AppProvider } from './ui/app.tsx';
+import { AppProvider, THERE } from './ui/app.tsx';
 import { theme } from './ui/theme.ts';
 
 /**
@@ -30,11 +30,12 @@ const client: QueryClient = new QueryClient({
   },
 });
 
-onlineManager.subscribe((isOnline) => isOnline && void client.invalidateQueries());
+const doubt = () => void client.invalidateQueries({ queryKey: THERE });
+onlineManager.subscribe(doubt);
 
 /** Starts a page: the console or the portal. */
 export function start(door: Door, router: AnyRouter): void {
-  chooseDoor(door, () => void client.invalidateQueries({ queryKey: ['session'] }));
+  chooseDoor(door, () => void client.invalidateQueries({ queryKey: ['session'] }), doubt);
   const root = document.getElementById('root');
   if (!root) throw new Error('the page has no root');
   createRoot(root).render(

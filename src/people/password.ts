@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js';
 import type { Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
 import { invalid, Problem } from '../operator/problem.ts';
+import { MINUTE_MS } from '../time.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 
 /**
@@ -105,8 +106,6 @@ export async function checkNewPassword(password: string, email: string): Promise
 const ACCOUNT = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
 /** Fifty wrong attempts within an hour lock a network for an hour. */
 const NETWORK = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
-
-const MINUTE_MS = 60_000;
 
 /**
  * Returns the network of an address. A customer with IPv6 has a network of 64 bits, so all its addresses

@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Actor, Service } from '../context.ts';
 import { hashSecret, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
+import { MINUTE_MS } from '../time.ts';
 import {
   deleteSession,
   deleteSessions,
@@ -20,7 +21,6 @@ import {
 /** The place where people sign in: the operator's console, or the merchants' portal. */
 export type Door = 'operator' | 'portal';
 
-const MINUTE_MS = 60_000;
 /** A session without requests for this time has ended. */
 const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
 /** The longest duration of a session. */
@@ -119,6 +119,7 @@ export async function beginSession(
 
 /**
  * Finds the session of a token for a request, and restarts its idle time.
+ * @param isBackground whether a page made the request by itself, which does not restart the idle time
  * @returns undefined if there is none, if it has ended, or if its user belongs to the other door or may no
  *   longer sign in
  */
@@ -126,13 +127,14 @@ export async function findSession(
   { db, clock }: Service,
   token: string,
   door: Door,
+  isBackground = false,
 ): Promise<Session | undefined> {
   const now = clock();
   const [row] = await db.query<SessionRow>(findSessionRow(hashSecret(token), now));
   if (!row || doorOf(row.merchant_id) !== door) return undefined;
   const idleSince = now.getTime() - row.last_seen_at.getTime();
   if (idleSince > IDLE_MS[door]) return undefined;
-  if (idleSince > TOUCH_MS) await db.query(touchSession(row.id, now));
+  if (idleSince > TOUCH_MS && !isBackground) await db.query(touchSession(row.id, now));
   const { id, user_id, email, name, roles, merchant_id, has_totp, has_passkey, created_at, expires_at } = row;
   return {
     id,

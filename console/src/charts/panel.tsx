@@ -6,7 +6,7 @@ import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
-import { FLOATS_MAX, type Point, type Points, readFloats } from './read.ts';
+import { FLOATS_MAX, type Point, type Points, readFloats, readOutstanding } from './read.ts';
 
 export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
 export type ChartProps = {
@@ -97,6 +97,21 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
         </p>
       )}
     </Panel>
+  );
+}
+
+/** The money on vouchers, and all that is owed to others, day by day. */
+export function OutstandingPanel() {
+  const texts = useTexts().chart;
+  return (
+    <ChartPanel
+      title={texts.outstanding}
+      name="outstanding"
+      read={readOutstanding}
+      kind="area"
+      x="day"
+      series={['owed', 'outstanding']}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
@@ -6,6 +6,7 @@ import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Panel, Problem } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
+import { PasswordField } from '../ui/password.tsx';
 import { StepUp } from '../ui/step-up.tsx';
 
 /** Performs an action that may first ask for the second factor, and shows the result. */
@@ -48,14 +49,14 @@ export function Password() {
     <Panel title={texts.password} padded>
       <form onSubmit={submit}>
         <Stack gap="sm">
-          <PasswordInput
+          <PasswordField
             label={texts.oldPassword}
             required
             autoComplete="current-password"
             value={values.password}
             onChange={(event) => setValues({ ...values, password: event.currentTarget.value })}
           />
-          <PasswordInput
+          <PasswordField
             label={texts.newPassword}
             required
             minLength={12}

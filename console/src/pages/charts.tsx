@@ -1,6 +1,6 @@
 import { SimpleGrid } from '@mantine/core';
-import { ChartPanel, FloatsPanel } from '../charts/panel.tsx';
-import { readCohorts, readDeclines, readExpiring, readMonths, readOutstanding } from '../charts/read.ts';
+import { ChartPanel, FloatsPanel, OutstandingPanel } from '../charts/panel.tsx';
+import { readCohorts, readDeclines, readExpiring, readMonths } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 
@@ -12,14 +12,7 @@ export function Charts() {
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
       {offers('books.report') && (
         <>
-          <ChartPanel
-            title={texts.outstanding}
-            name="outstanding"
-            read={readOutstanding}
-            kind="area"
-            x="day"
-            series={['owed', 'outstanding']}
-          />
+          <OutstandingPanel />
           <ChartPanel title={texts.months} name="months" read={readMonths} kind="bars" x="month" />
           <ChartPanel
             title={texts.expiring}

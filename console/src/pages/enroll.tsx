@@ -1,4 +1,4 @@
-import { Alert, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Center, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { QRCodeSVG } from 'qrcode.react';
@@ -6,6 +6,7 @@ import { type FormEvent, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Busy, intoView, Problem } from '../ui/parts.tsx';
+import { PasswordField } from '../ui/password.tsx';
 
 type Opened = {
   readonly email: string;
@@ -82,7 +83,7 @@ export function Screen() {
                       value={values.name}
                       onChange={set('name')}
                     />
-                    <PasswordInput
+                    <PasswordField
                       label={texts.password}
                       description={texts.passwordHint}
                       required
@@ -115,7 +116,14 @@ export function Screen() {
                   </Stack>
                 </form>
               )}
-              {!opened && error !== undefined && <Alert color="red">{signIn.linkFailed}</Alert>}
+              {!opened && error !== undefined && (
+                <>
+                  <Alert color="red">{signIn.linkFailed}</Alert>
+                  <Button variant="default" size="sm" onClick={() => navigate({ to: '/sign-in' })}>
+                    {signIn.title}
+                  </Button>
+                </>
+              )}
             </>
           )}
         </Stack>

@@ -12,7 +12,7 @@ import { Attention } from './attention.tsx';
 
 // The top of the page does not wait for the charts.
 const loadPanels = () => import('../charts/panel.tsx');
-const ChartPanel = lazy(async () => ({ default: (await loadPanels()).ChartPanel }));
+const OutstandingPanel = lazy(async () => ({ default: (await loadPanels()).OutstandingPanel }));
 const FloatsPanel = lazy(async () => ({ default: (await loadPanels()).FloatsPanel }));
 
 export function Screen() {
@@ -26,14 +26,7 @@ export function Screen() {
         <div className="two">
           {offers('books.report') && (
             <Suspense fallback={<Busy />}>
-              <ChartPanel
-                title={texts.chart.outstanding}
-                name="outstanding"
-                read={readOutstanding}
-                kind="area"
-                x="day"
-                series={['owed', 'outstanding']}
-              />
+              <OutstandingPanel />
             </Suspense>
           )}
           <Attention />

@@ -1,8 +1,8 @@
-import { Center, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Center, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { send } from '../api.ts';
+import { ApiProblem, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import type { Filters } from '../ui/filters.tsx';
@@ -32,6 +32,7 @@ export function Screen() {
       .then(enter, setError);
   }, []);
   if (isLinked && error === undefined) return <Busy />;
+  const isUsed = error instanceof ApiProblem && error.status === 401;
   return (
     <Center mih="100vh" p="md" component="main" className="outside">
       <title>{`${texts.signIn.title} · Scrip`}</title>
@@ -46,7 +47,8 @@ export function Screen() {
               {door === 'operator' ? texts.signIn.console : texts.signIn.portal}
             </Text>
           </div>
-          {error !== undefined && <Problem error={error} />}
+          {isUsed && <Alert color="red">{texts.signIn.linkFailed}</Alert>}
+          {error !== undefined && !isUsed && <Problem error={error} />}
           <SignInForm onDone={enter} />
         </Stack>
       </Paper>

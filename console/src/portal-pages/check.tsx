@@ -1,10 +1,11 @@
-import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { type FormEvent, useRef, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
+import { PasswordField } from '../ui/password.tsx';
 import { Fields } from '../ui/value.tsx';
 
 /**
@@ -54,7 +55,7 @@ export function Screen() {
                 value={values.code}
                 onChange={(event) => setValues({ ...values, code: event.currentTarget.value })}
               />
-              <PasswordInput
+              <PasswordField
                 label={texts.pin}
                 required
                 withAsterisk={false}

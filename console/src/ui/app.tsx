@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
-import { createContext, type ReactNode, use } from 'react';
-import { type ApiProblem, type Door, get } from '../api.ts';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, use, useEffect } from 'react';
+import { type ApiProblem, type Door, get, isThere } from '../api.ts';
 import { type Operation, useOperations } from '../operations.ts';
 
 export type Session = {
@@ -31,6 +31,24 @@ type App = {
 
 const Context = createContext<App | undefined>(undefined);
 
+/** The query that asks whether the service is there. It rests while the tab is hidden. */
+export const THERE = ['there'];
+const ASK_MS = 5_000;
+
+/** Whether the service is away. When it is back, the page reads again what it shows. */
+function useAway(): boolean {
+  const client = useQueryClient();
+  const { data: isAway } = useQuery({
+    queryKey: THERE,
+    queryFn: async () => !(await isThere()),
+    // The page itself has just come from the service.
+    initialData: false,
+    refetchInterval: ASK_MS,
+  });
+  useEffect(() => (isAway ? () => void client.invalidateQueries() : undefined), [isAway, client]);
+  return isAway;
+}
+
 export function AppProvider({ door, children }: { readonly door: Door; readonly children: ReactNode }) {
   const { data: session, error } = useQuery<Session, ApiProblem>({
     queryKey: ['session'],
@@ -38,13 +56,13 @@ export function AppProvider({ door, children }: { readonly door: Door; readonly 
     retry: false,
     refetchInterval: 60_000,
   });
+  const isAway = useAway();
   const operations = useOperations(door);
   const offers = (name: string) => {
     const { roles = [], proposers = [] } = operations?.get(name) ?? {};
     return [...roles, ...proposers].some((role) => session?.user.roles.includes(role) ?? false);
   };
   const isSignedOut = error?.status === 401;
-  const isAway = error !== null && (error.status === 0 || error.status >= 500);
   return <Context value={{ door, session, isSignedOut, isAway, operations, offers }}>{children}</Context>;
 }
 

@@ -53,7 +53,7 @@ const ID_SHOWN = 12;
 
 /**
  * `merchant 5` → Merchant Kyoto Tea House.
- * @param within a change of it, which may hold a name: the number of a settlement
+ * @param within a change of it, which may contain a name: the number of a settlement
  */
 export function Subject({ of, within }: { of: string; within?: unknown }) {
   const { noun } = useWords();

@@ -44,7 +44,8 @@ export function useFormat() {
     const digits = text.split('.')[1]?.length ?? 0;
     return write(Number(text), { minimumFractionDigits: digits, maximumFractionDigits: digits });
   };
-  const short = (value: number) => write(value, { notation: 'compact', maximumFractionDigits: 1 });
+  const short = (value: number) =>
+    write(value, { notation: 'compact', maximumFractionDigits: 1, useGrouping: 'always' });
   return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, short, locale };
 }
 

@@ -1,5 +1,5 @@
 import { Modal } from '@mantine/core';
-import { Navigate, useRouterState } from '@tanstack/react-router';
+import { useRouter } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
@@ -15,14 +15,20 @@ const SignInForm = lazy(async () => ({ default: (await loadForm()).SignInForm })
 export function Gate({ children }: { readonly children: ReactNode }) {
   const texts = useTexts().signIn;
   const { session, isSignedOut, operations } = useApp();
-  const href = useRouterState({ select: ({ location }) => location.href });
+  const router = useRouter();
+  const mustSignIn = isSignedOut && !session;
   const isInside = session !== undefined && operations !== undefined;
   // A form that is open when the session ends must not have to load a file.
   useEffect(() => {
     if (isInside) loadForm().catch(() => undefined);
   }, [isInside]);
-  if (isSignedOut && !session)
-    return <Navigate to="/sign-in" search={(href === '/' ? {} : { next: href }) as never} />;
+  // Once: while the sign-in loads, this is drawn again, with the address of the sign-in.
+  useEffect(() => {
+    if (!mustSignIn) return;
+    const { href } = router.state.location;
+    const search = (href === '/' ? {} : { next: href }) as never;
+    void router.navigate({ to: '/sign-in', search, replace: true });
+  }, [mustSignIn, router]);
   if (!session || !operations) return <Busy />;
   return (
     <>

@@ -118,7 +118,7 @@ const keyOf = (item: Item, index: number) =>
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
 const TIGHT =
-  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
+  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^kind|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
 
 export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ApiProblem, type Fault } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
+import { isDay, useFormat } from './format.ts';
 import { useWords } from './words.ts';
 
 type HeadProps = {
@@ -127,6 +128,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   const {
     texts: { problem: texts, declined },
     problems,
+    faults,
   } = useLanguage();
   const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
@@ -137,17 +139,21 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   const text = isAway ? texts.noAnswer : roles ? texts.forbidden(roles.map(word).join(', ')) : undefined;
   const { message } = error as Error;
   const meaning = text ?? problems[problem?.code ?? ''];
+  // Faults with facts say all that the message says.
+  const isTold = problem?.fields.some(({ rule, facts }) => facts && faults[rule]) ?? false;
   return (
     <Alert color="red" variant="light" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
         {/* Without a meaning, the message only repeats the faults of the fields. */}
-        {(meaning !== undefined || !problem?.fields.length) && <Text size="sm">{meaning ?? message}</Text>}
+        {!isTold && (meaning !== undefined || !problem?.fields.length) && (
+          <Text size="sm">{meaning ?? message}</Text>
+        )}
         {problem?.fields.map((fault) => (
           <Text size="sm" key={fault.field}>
             <b>{label(fault.field)}</b> <FaultText of={fault} />
           </Text>
         ))}
-        {meaning !== undefined && text === undefined && (
+        {!isTold && meaning !== undefined && text === undefined && (
           <Text size="xs" lang="en">
             {message}
           </Text>
@@ -168,9 +174,17 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
 }
 
 /** The error of a field, in the language of the page if its rule is specific enough. */
-export function FaultText({ of: { rule, message } }: { of: Fault }) {
+export function FaultText({ of: { rule, message, facts = {} } }: { of: Fault }) {
   const { faults } = useLanguage();
-  return faults[rule] ?? <span lang="en">{message}</span>;
+  const format = useFormat();
+  const words = faults[rule];
+  if (words === undefined) return <span lang="en">{message}</span>;
+  if (typeof words === 'string') return words;
+  const written = Object.entries(facts).map(([name, fact]) => [
+    name,
+    isDay(fact) ? format.day(fact) : typeof fact === 'number' ? format.number(fact) : String(fact),
+  ]);
+  return words(Object.fromEntries(written));
 }
 
 export function Empty({ text, action }: { text: string; action?: ReactNode }) {

@@ -1,10 +1,11 @@
-import { Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Problem } from './parts.tsx';
 import { canUsePasskeys, signInByPasskey } from './passkey.ts';
+import { PasswordField } from './password.tsx';
 
 type Answer = { readonly next?: 'second-factor'; readonly factors?: readonly string[] };
 type Step = 'password' | 'totp' | 'recovery';
@@ -62,7 +63,7 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
               value={values.email}
               onChange={set('email')}
             />
-            <PasswordInput
+            <PasswordField
               label={texts.password}
               required
               autoComplete="current-password"

@@ -5,7 +5,7 @@ import { Problem } from '../../operator/problem.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession } from '../../people/sessions.ts';
 import { JSON_TYPE } from '../answer.ts';
-import { originOf, readCookie, requireSameOrigin, setCookie } from './person.ts';
+import { isBackground, originOf, readCookie, requireSameOrigin, setCookie } from './person.ts';
 import { sendProblem } from './problems.ts';
 
 /** Longer than any token of ours. */
@@ -62,7 +62,7 @@ async function identifyPerson(
   publicUrl: string | undefined,
 ): Promise<Principal | undefined> {
   requireSameOrigin(request, publicUrl);
-  const session = await findSession(service, cookie, door);
+  const session = await findSession(service, cookie, door, isBackground(request));
   return (
     session && {
       kind: 'user',

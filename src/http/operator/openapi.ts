@@ -26,7 +26,14 @@ const ProblemSchema = Type.Object({
   detail: Type.Optional(Type.String({ description: 'What is wrong and what to do, for people.' })),
   requestId: Type.String({ description: 'Give it to support.' }),
   errors: Type.Optional(
-    Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() })),
+    Type.Array(
+      Type.Object({
+        field: Type.String(),
+        rule: Type.String(),
+        message: Type.String(),
+        facts: Type.Optional(Type.Object({}, { description: 'What the message says, as values.' })),
+      }),
+    ),
   ),
 });
 

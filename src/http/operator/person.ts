@@ -60,6 +60,9 @@ export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: st
 /** A header that no form can send. A script of another site would need a permission, which is never given. */
 const OWN_HEADER = 'x-scrip-request';
 
+/** Whether a page made a request by itself: nobody has touched it for a while. */
+export const isBackground = ({ headers }: FastifyRequest) => headers[OWN_HEADER] === 'background';
+
 const SAFE = new Set(['GET', 'HEAD']);
 
 /**
@@ -125,7 +128,7 @@ export const originOfPage = ({ headers }: FastifyRequest) => String(headers.orig
 /** Returns the session of a request, and its token. @throws Problem `unauthorized` */
 export async function requireSession({ service, door }: Serving, request: FastifyRequest) {
   const token = readCookie(request, 'session', door);
-  const session = token === undefined ? undefined : await findSession(service, token, door);
+  const session = token && (await findSession(service, token, door, isBackground(request)));
   if (!token || !session) throw new Problem('unauthorized', 'sign in first: the session has ended');
   return { session, token };
 }

@@ -202,7 +202,7 @@ function inputOf(operation: AnyOperation, request: FastifyRequest, hasBody: bool
     : queryOf(operation, request.query as Record<string, string | string[]>);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
   const twice = parametersOf(operation.path).find((name) => Object.hasOwn(given, name));
-  if (twice) throw invalid(twice, 'unknown-field', 'stands in the path: leave it out here');
+  if (twice) throw invalid(twice, 'unknown-field', 'is in the path already: leave it out here');
   return { ...given, ...parameters };
 }
 
@@ -221,7 +221,7 @@ function queryOf({ input }: AnyOperation, query: Record<string, string | string[
     Object.entries(query).map(([name, value]) => {
       const type = typeOf(input, name);
       if (type === 'array') return [name, [value].flat()];
-      if (Array.isArray(value)) throw invalid(name, 'unique', 'stands in the query twice');
+      if (Array.isArray(value)) throw invalid(name, 'unique', 'is given twice in the query');
       if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d{1,6})?$/.test(value))
         return [name, Number(value)];
       if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
