@@ -4,7 +4,9 @@ import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till, UNKNOWN, withWrongPin } from './till.ts';
+import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
@@ -17,8 +19,8 @@ const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: 
 
 for (const dialect of DIALECTS) {
   describe(`an activation by ${dialect.name}`, () => {
-    test('gives a voucher without a value 5000, and debits the float', async (t) => {
-      const till = await Till.open(t, { float: 5_000_00n });
+    test('gives a voucher without a value 5000, and debits the float', async () => {
+      const till = await openTill({ float: 5_000_00n });
       const [voucher, other] = await till.vouchers(2, null);
       assert.ok(voucher && other);
       const { data } = await till.done(dialect.activate(voucher, 'activation'));
@@ -33,8 +35,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is declined a second time, and replayed under its reference through either prefix', async (t) => {
-      const till = await Till.open(t);
+    test('is declined a second time, and replayed under its reference through either prefix', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(null);
       const first = await till.done(dialect.activate(voucher, 'activation'));
       for (const other of DIALECTS) {
@@ -109,8 +111,8 @@ describe('an activation by code and PIN', () => {
     await issuer.reconciles();
   });
 
-  test('requires the right PIN, also under a used reference', async (t) => {
-    const till = await Till.open(t);
+  test('requires the right PIN, also under a used reference', async () => {
+    const till = await openTill();
     const voucher = await till.voucher(null);
     await till.refused(A, '55', A.activate(withWrongPin(voucher), 'x'));
     await till.done(A.activate(voucher, 'x'));
@@ -121,16 +123,16 @@ describe('an activation by code and PIN', () => {
 });
 
 describe('an activation by serial number', () => {
-  test('accepts only vouchers that the caller generated', async (t) => {
-    const till = await Till.open(t);
+  test('accepts only vouchers that the caller generated', async () => {
+    const till = await openTill();
     const other = await Till.at(till.testService);
     const voucher = await till.voucher(null);
     await other.refused(B, '14', B.activate(voucher, 'x'));
     await till.done(B.activate(voucher, 'x'));
   });
 
-  test('accepts a value if the batch has none', async (t) => {
-    const till = await Till.open(t);
+  test('accepts a value if the batch has none', async () => {
+    const till = await openTill();
     const [one, two] = await till.vouchers(2, null);
     assert.ok(one && two);
     assert.equal((await till.done(activateAt(one, 12.5, 'x'))).data.amount, 12.5);

@@ -44,12 +44,12 @@ test('backup verify starts a copy of the backup, and reconciles its books', asyn
   }
 });
 
-test('a backup holds the key ring only with --with-keys, and a restore puts it back', async () => {
+test('a backup contains the key ring only with --with-keys, and a restore puts it back', async () => {
   const keys = await readFile(installation.at('data', 'keys'), 'utf8');
   const without = await readdir(installation.at('backups'), { recursive: true });
   for (const name of without.filter((each) => each.endsWith('/keys'))) assert.fail(name);
   await installation.fails(
-    /the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file/,
+    /the key ring is missing, and the backup contains none: set SCRIP_KEYS, or put the key file/,
     ['restore', installation.at('backups')],
     { SCRIP_DATA_DIR: installation.at('elsewhere') },
   );

@@ -25,7 +25,7 @@ test('folders of another installation are refused for backups, the archive and a
   await one.json('backup', 'create', one.at('backups'), '--with-keys');
   await one.stop();
   const other = installation;
-  await other.fails(/holds backups of another installation: use another folder/, [
+  await other.fails(/contains backups of another installation: use another folder/, [
     'backup',
     one.at('backups'),
   ]);
@@ -48,7 +48,7 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
   const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);
   await installation.stop();
-  await installation.fails(/holds a database, which may be newer than the backup of .*--replace/, [
+  await installation.fails(/contains a database, which may be newer than the backup of .*--replace/, [
     'restore',
     backups,
   ]);

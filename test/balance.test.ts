@@ -4,14 +4,16 @@ import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import { blockVoucher, replaceVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till, UNKNOWN, withWrongPin } from './till.ts';
+import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a balance by ${dialect.name}`, () => {
-    test('returns the amount left and the history, oldest first', async (t) => {
-      const till = await Till.open(t);
+    test('returns the amount left and the history, oldest first', async () => {
+      const till = await openTill();
       const other = await Till.at(till.testService);
       const batch = await till.done(dialect.generate('batch', 1, 25));
       const [voucher] = batch.data.vouchers;
@@ -62,8 +64,8 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('shows the redemption in force after an update, and no reversal', async (t) => {
-      const till = await Till.open(t);
+    test('shows the redemption in force after an update, and no reversal', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'one'));
       await till.done(dialect.redeem(voucher, 10, 'two'));
@@ -99,8 +101,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await amounts(voucher), [25, 0]);
     });
 
-    test('is declined without the right PIN', async (t) => {
-      const till = await Till.open(t);
+    test('is declined without the right PIN', async () => {
+      const till = await openTill();
       const opaque = await Till.at(till.testService, { opaque: true });
       const voucher = await till.voucher();
       await till.refused(dialect, '14', dialect.balance(UNKNOWN));
@@ -111,8 +113,8 @@ for (const dialect of DIALECTS) {
 }
 
 describe('the value of a voucher', () => {
-  test('is returned by variant A only: the amount at activation', async (t) => {
-    const till = await Till.open(t);
+  test('is returned by variant A only: the amount at activation', async () => {
+    const till = await openTill();
     const [voucher, inactive] = [await till.voucher(25), await till.voucher(null)];
     const [a, b] = DIALECTS;
     assert.ok(a && b);

@@ -5,11 +5,12 @@ import { cancelBatch } from '../src/batches/cancel.ts';
 import { sweep, TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { startWorker } from '../src/jobs/worker.ts';
+import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
-const [A] = DIALECTS as [Dialect, Dialect];
+const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /** Polls a batch until it ends: usually for a second, and for a minute if it never ends. */
 const LOOKS_MAX = 3_000;
@@ -88,6 +89,25 @@ describe('canceling a batch', () => {
     await working([till], () => TASKS['void-batch'](service, 1, () => false));
     await till.reconciles();
     assert.equal((await till.done(A.download('batch'))).data.status, 'CANCELED');
+  });
+
+  test('returns the cost of vouchers that were not active yet', async (t) => {
+    const { testService } = await Till.open(t);
+    const { service } = testService;
+    const terms = { ...productDefaults('USD', 2), code: 'LATER', name: 'Later' };
+    await createProduct(asOperator(service), { ...terms, activation: 'on-activation' });
+    const till = await Till.at(testService, { product: 'LATER', float: 50_00n });
+    const { data } = await till.done(B.generate('batch', 5_000, 0.01));
+    await TASKS['fill-batch'](service, 1, () => true);
+    assert.equal((await cancelBatch(asOperator(service), data.transactionId))?.status, 'CANCELED');
+    await TASKS['void-batch'](service, 1, () => false);
+    const [row] = await service.db.query<{ open: bigint; closed: bigint }>({
+      text: 'select count(*) filter (where closed is null) as open, count(closed) as closed from vouchers',
+      values: [],
+    });
+    assert.ok(row && row.open === 0n && row.closed > 0n);
+    await till.done(B.generate('next', 1, 50));
+    await till.reconciles();
   });
 
   test('is completed by another worker after the first one died', async (t) => {

@@ -88,7 +88,7 @@ export function misplacedBytes({ code, pin }: Voucher, secret: string): string[]
   ];
 }
 
-/** Searches the files of a folder. @returns the findings, the files, and whether one holds the control */
+/** Searches the files of a folder. @returns the findings, the files, and whether one contains the control */
 export async function findInFiles(
   folder: string,
   wanted: (path: string) => boolean,

@@ -11,6 +11,8 @@ import { asOperator, type ListeningService } from './harness.ts';
 /** Opens the console in a Chromium, and records its errors. */
 
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+/** The platform that the packed browser is a program for. */
+const PACKED_FOR = 'linux x64';
 
 /** The policy of the page forbids what tests inject as a script; an evaluation is not one. */
 const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
@@ -19,36 +21,56 @@ const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
 const UNPACKING_MS = 60_000;
 const PAUSE_MS = 200;
 
-export async function launchChromium(): Promise<Browser> {
-  const executablePath = SYSTEM.find((path) => existsSync(path)) ?? (await packed.executablePath());
+/** The file of the browser; undefined if none is installed for this platform. */
+async function findChromium(): Promise<string | undefined> {
+  const found = SYSTEM.find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  return `${process.platform} ${process.arch}` === PACKED_FOR ? packed.executablePath() : undefined;
+}
+
+function cannotStart(executablePath: string, error: unknown): Error {
+  const message = String(error);
+  const [library] = /\S+: cannot open shared object file/.exec(message) ?? [];
+  const advice = library
+    ? 'Install its libraries, as root: npx playwright-core install-deps chromium'
+    : `Install a Chromium at ${SYSTEM[0]}, such as with: apt-get install chromium`;
+  const [reason] = message.split('\n');
+  return new Error(`the browser ${executablePath} cannot start: ${library ?? reason}\n${advice}`);
+}
+
+/** @throws with what to install, if the browser cannot start */
+export async function launchChromium(path?: string): Promise<Browser> {
+  const executablePath = path ?? (await findChromium()) ?? assert.fail(noBrowser());
   const launch = () =>
     chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
   // The first of several processes unpacks the browser. Until then, the system refuses to run the file.
-  for (const until = Date.now() + UNPACKING_MS; Date.now() < until; await setTimeout(PAUSE_MS)) {
+  for (const until = Date.now() + UNPACKING_MS; ; await setTimeout(PAUSE_MS)) {
     try {
       return await launch();
     } catch (error) {
-      if (!String(error).includes('ETXTBSY')) throw error;
+      if (!String(error).includes('ETXTBSY') || Date.now() > until) throw cannotStart(executablePath, error);
     }
   }
-  return launch();
+}
+
+function noBrowser(): string {
+  return `no browser is installed for ${process.platform} ${process.arch}: put a Chromium at ${SYSTEM[0]}`;
 }
 
 let started: Browser | undefined;
 
 /**
  * Starts the browser of a test file, which ends with the file. It is called outside of the tests.
- * @returns the reason why no browser can be started here, or false
+ * A browser that is installed but cannot start fails the file.
+ * @returns the reason why the tests are skipped, if no browser is installed for this platform, or false
  */
-export async function whyNoBrowser(): Promise<string | false> {
-  try {
-    const browser = await launchChromium();
-    after(() => browser.close());
-    started = browser;
-    return false;
-  } catch (error) {
-    return `no Chromium can be started here: ${(error as Error).message.split('\n')[0]}`;
-  }
+export async function whyNoBrowser(find = findChromium): Promise<string | false> {
+  const path = await find();
+  if (path === undefined) return noBrowser();
+  const browser = await launchChromium(path);
+  after(() => browser.close());
+  started = browser;
+  return false;
 }
 
 export type OpenPage = {

@@ -176,7 +176,7 @@ describe('the conformance kit', () => {
           `a service that ${name}: ${JSON.stringify(resultsOf(report, 'failed'))}`,
         );
         for (const [masked, code] of codes) assert.ok(!JSON.stringify(report).includes(code), masked);
-        assert.ok(!/has no PIN \d{4}/.test(JSON.stringify(report)), 'the report holds a PIN');
+        assert.ok(!/has no PIN \d{4}/.test(JSON.stringify(report)), 'the report contains a PIN');
       }
     });
   });

@@ -29,7 +29,7 @@ export async function check(
 ) {
   const { keyId, secret } = till.merchant;
   const report = await runConformance({ baseUrl, keyId, secret, variants, product: 'DEFAULT', only: [] });
-  assert.ok(!JSON.stringify(report).includes(secret), 'the report holds the secret');
+  assert.ok(!JSON.stringify(report).includes(secret), 'the report contains the secret');
   return report;
 }
 

@@ -32,7 +32,7 @@ test('the files of a deployment name only settings and commands that exist', asy
   }
 });
 
-test('no file of a deployment holds a password or a key', async () => {
+test('no file of a deployment contains a password or a key', async () => {
   for (const [file, text] of await readAll()) {
     assert.doesNotMatch(text, /postgres:\/\/[a-z_]+:[^$…@]+@/, file);
     assert.doesNotMatch(text, /\bPASSWORD[:=] *['"]?[A-Za-z0-9]/, file);

@@ -10,6 +10,7 @@ export type PlanNode = {
   'Index Name'?: string;
   'Index Cond'?: string;
   'Join Filter'?: string;
+  Filter?: string;
   'Actual Rows'?: number;
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;

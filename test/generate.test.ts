@@ -6,7 +6,9 @@ import { createProduct, productDefaults, putOnSale } from '../src/merchants/prod
 import { MINOR_MAX } from '../src/money.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till } from './till.ts';
+import { Till, tillsOfOneService } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 /** The greatest amount with two decimals: MINOR_MAX minor units. */
@@ -28,8 +30,8 @@ const generateA = (reference: string, more: Record<string, unknown>): ApiRequest
 
 for (const dialect of DIALECTS) {
   describe(`generation by ${dialect.name}`, () => {
-    test('returns up to ten vouchers at once, active and paid for', async (t) => {
-      const till = await Till.open(t, { float: 250_00n });
+    test('returns up to ten vouchers at once, active and paid for', async () => {
+      const till = await openTill({ float: 250_00n });
       const { data } = await till.done(dialect.generate('batch', 10, 25));
       assert.deepEqual([data.status, data.value, data.reference], ['COMPLETED', 25, 'batch']);
       const vouchers = data.vouchers as Voucher[];
@@ -48,8 +50,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is replayed through either prefix, and declines another request under its reference', async (t) => {
-      const till = await Till.open(t);
+    test('is replayed through either prefix, and declines another request under its reference', async () => {
+      const till = await openTill();
       const first = await till.done(dialect.generate('batch', 2, 25));
       for (const other of DIALECTS) {
         const again = await till.done(other.generate('batch', 2, 25));
@@ -61,8 +63,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('declines a quantity, value or reference out of bounds', async (t) => {
-      const till = await Till.open(t, { float: 1_000_000_000_00n });
+    test('declines a quantity, value or reference out of bounds', async () => {
+      const till = await openTill({ float: 1_000_000_000_00n });
       for (const quantity of [0, -1, 1.5, 100_001, 1e15])
         await till.refused(dialect, '16', dialect.generate('x', quantity, 1));
       for (const value of [0, -1, 0.001, 1e300])
@@ -100,8 +102,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('returns a batch that other merchants cannot download', async (t) => {
-      const till = await Till.open(t);
+    test('returns a batch that other merchants cannot download', async () => {
+      const till = await openTill();
       const other = await Till.at(till.testService);
       await till.done(dialect.generate('batch', 1, 25));
       const { body } = await other.refused(dialect, '60', dialect.download('batch'));
@@ -273,8 +275,8 @@ describe('the retry of a successful generation', () => {
 });
 
 describe('vouchers without a value', () => {
-  test('cost nothing until they are activated', async (t) => {
-    const till = await Till.open(t, { float: 0n });
+  test('cost nothing until they are activated', async () => {
+    const till = await openTill({ float: 0n });
     const [voucher] = await till.vouchers(10, null);
     assert.ok(voucher);
     assert.equal(await till.balanceOf(voucher), 0);

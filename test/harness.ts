@@ -101,6 +101,8 @@ export async function produceAll(service: Service, batchId: number): Promise<voi
 }
 
 const FLOAT_MINOR = 10_000_000n;
+/** The log of every service: each logger would write to its destination ten times a second. */
+const log = createLogger('silent');
 
 function required(name: string): string {
   return (
@@ -189,7 +191,7 @@ export async function startTestService(
     readDb: db,
     buckets,
     keys: ring,
-    log: createLogger('silent'),
+    log,
     clock: clock.now,
   });
 
@@ -213,7 +215,7 @@ export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
   const keys = readKeyRing(newKeyRing(), 'the test');
   const clock = () => new Date();
-  return createService({ db, readDb: db, buckets: bucketsOf([0]), keys, log: createLogger('silent'), clock });
+  return createService({ db, readDb: db, buckets: bucketsOf([0]), keys, log, clock });
 }
 
 /** The same service on other connections to its database. */

@@ -67,7 +67,7 @@ for (const dialect of [A, B]) {
         const answer = await call('POST', `${prefix}/redeem`, `${text.slice(0, -1)},${more}}`);
         assert.equal(answer.status, 400, more);
         const errors = [
-          { field: 'body', rule: 'unique-keys', message: 'must not hold a key twice in one object' },
+          { field: 'body', rule: 'unique-keys', message: 'must not contain a key twice in one object' },
         ];
         assert.deepEqual(answer.body, { statusCode: '30', message: 'Invalid request', data: null, errors });
       }

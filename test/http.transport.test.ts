@@ -270,7 +270,7 @@ describe('the server', () => {
       assert.deepEqual(answer.body, unsupported('Host', 'required', 'is required in HTTP/1.1'));
       const two = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nHOST: y\r\nConnection: close\r\n\r\n`);
       assert.equal(two.status, 400, path);
-      assert.deepEqual(two.body, unsupported('Host', 'unique', 'must stand once'));
+      assert.deepEqual(two.body, unsupported('Host', 'unique', 'must appear once'));
     }
   });
 

@@ -204,7 +204,7 @@ test('an interrupted rotation is resumed, and no other one begins before its end
   assert.deepEqual(await beginRotation(operator, undefined), { keyId, resumed: true });
   assert.deepEqual(await finishRotation(operator, goOn, goOn), [ids[1]]);
   assert.deepEqual(await finishRotation(operator, goOn, goOn), []);
-  await assert.rejects(beginRotation(operator, undefined), /holds no key that was not used yet/);
+  await assert.rejects(beginRotation(operator, undefined), /contains no key that was not used yet/);
 });
 
 test('a resumed rotation begins where the earlier run stopped', async (t) => {

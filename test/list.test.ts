@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DIALECTS, type Dialect, update } from './dialects.ts';
-import { Till } from './till.ts';
+import { Till, tillsOfOneService } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
 type Listed = Record<string, unknown>;
@@ -19,8 +21,8 @@ async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
 
 for (const dialect of DIALECTS) {
   describe(`the list of ${dialect.name}`, () => {
-    test('shows the fifty most recent transactions, the newest first', async (t) => {
-      const till = await Till.open(t);
+    test('shows the fifty most recent transactions, the newest first', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(100);
       for (let index = 0; index < 55; index++) await till.done(dialect.redeem(voucher, 1, `sale-${index}`));
       const { data } = await till.done(dialect.list());
@@ -30,8 +32,8 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('shows no transaction of other merchants, and is empty before the first one', async (t) => {
-      const till = await Till.open(t);
+    test('shows no transaction of other merchants, and is empty before the first one', async () => {
+      const till = await openTill();
       const other = await Till.at(till.testService);
       const voucher = await till.voucher();
       await till.done(dialect.redeem(voucher, 1, 'sale'));
@@ -40,8 +42,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(pick((await other.done(dialect.list())).data, 'reference'), [['theirs']]);
     });
 
-    test('shows activations by generation under the reference of the batch', async (t) => {
-      const till = await Till.open(t);
+    test('shows activations by generation under the reference of the batch', async () => {
+      const till = await openTill();
       await till.done(dialect.generate('batch', 2, 25));
       const { data } = await till.done(dialect.list());
       assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference'), [
@@ -50,8 +52,8 @@ for (const dialect of DIALECTS) {
       ]);
     });
 
-    test('shows an update of a redemption completely or not at all', async (t) => {
-      const till = await Till.open(t);
+    test('shows an update of a redemption completely or not at all', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(100);
       const references = Array.from({ length: 16 }, (_, index) => `sale-${index}`);
       for (const reference of references) await till.done(dialect.redeem(voucher, 2, reference));
@@ -79,8 +81,8 @@ for (const dialect of DIALECTS) {
       await Promise.all([updates, ...lists]);
     });
 
-    test('masks every code', async (t) => {
-      const till = await Till.open(t);
+    test('masks every code', async () => {
+      const till = await openTill();
       await makeHistory(till, dialect);
       for (const { voucherCode } of (await till.done(dialect.list())).data)
         assert.match(voucherCode, /^\d{4}\*{4}\d{4}$/);
@@ -88,8 +90,8 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('variant A lists transactions of every kind, with refundStatus and note', async (t) => {
-  const till = await Till.open(t);
+test('variant A lists transactions of every kind, with refundStatus and note', async () => {
+  const till = await openTill();
   await makeHistory(till, A);
   const { data } = await till.done(A.list());
   assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference', 'refundStatus').sort(), [
@@ -106,8 +108,8 @@ test('variant A lists transactions of every kind, with refundStatus and note', a
     assert.equal(note === null, ['activation', 'kept'].includes(reference));
 });
 
-test('variant B lists activations and the redemptions in force', async (t) => {
-  const till = await Till.open(t);
+test('variant B lists activations and the redemptions in force', async () => {
+  const till = await openTill();
   await makeHistory(till, B);
   const { data } = await till.done(B.list());
   assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference'), [

@@ -100,6 +100,13 @@ describe('the operator API', () => {
       assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
       assert.equal(body.requestId, headers.get('x-request-id'));
     }
+    const messageOf = async (reason: string) =>
+      (await api.post(`/merchants/${id}/suspend`, { reason })).body.errors[0].message;
+    assert.equal(await messageOf(''), 'must not be empty');
+    const oneLine = 'must be one line without control, direction or zero-width characters';
+    assert.equal(await messageOf('a\u202eb'), oneLine);
+    const { body } = await api.get('/merchants/x');
+    assert.equal(body.errors[0].message, 'has the wrong form: it is written like 1');
     const missing = await api.get('/merchants/999999');
     assert.deepEqual([missing.status, missing.body.code], [404, 'not-found']);
     const unknown = await api.get('/nothing');

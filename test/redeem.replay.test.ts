@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type ApiRequest, DIALECTS, type Dialect } from './dialects.ts';
-import { Till, withWrongPin } from './till.ts';
+import { Till, tillsOfOneService, withWrongPin } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
@@ -17,8 +19,8 @@ const otherPrefix = (
 
 for (const dialect of DIALECTS) {
   describe(`a repeated redemption by ${dialect.name}`, () => {
-    test('gets the answer of the first one, through every prefix, and takes no money', async (t) => {
-      const till = await Till.open(t);
+    test('gets the answer of the first one, through every prefix, and takes no money', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
       assert.equal(first.headers.has('idempotent-replayed'), false);
@@ -35,8 +37,8 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 15);
     });
 
-    test('is a replay if its amount is spelled differently', async (t) => {
-      const till = await Till.open(t);
+    test('is a replay if its amount is spelled differently', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
       const { authorization } = till.merchant;
@@ -56,8 +58,8 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('is refused with another amount or voucher', async (t) => {
-      const till = await Till.open(t);
+    test('is refused with another amount or voucher', async () => {
+      const till = await openTill();
       const [voucher, other] = await till.vouchers(2);
       assert.ok(voucher && other);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
@@ -66,8 +68,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([await till.balanceOf(voucher), await till.balanceOf(other)], [15, 25]);
     });
 
-    test('is a replay even after the voucher has been spent', async (t) => {
-      const till = await Till.open(t);
+    test('is a replay even after the voucher has been spent', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 25, 'sale'));
       const again = await till.done(dialect.redeem(voucher, 25, 'sale'));
@@ -87,8 +89,8 @@ for (const dialect of DIALECTS) {
       assert.equal((await till.done(dialect.redeem(voucher, 10, 'sale'))).replayed, true);
     });
 
-    test('is a new redemption under the reference of another merchant or of another operation', async (t) => {
-      const till = await Till.open(t);
+    test('is a new redemption under the reference of another merchant or of another operation', async () => {
+      const till = await openTill();
       const other = await Till.at(till.testService);
       const voucher = await till.voucher(25);
       const inactive = await till.voucher(null);
@@ -103,8 +105,8 @@ for (const dialect of DIALECTS) {
 }
 
 describe('a redemption without a reference', () => {
-  test('is a new redemption each time', async (t) => {
-    const till = await Till.open(t);
+  test('is a new redemption each time', async () => {
+    const till = await openTill();
     const { code, pin } = await till.voucher(25);
     const request: ApiRequest = {
       method: 'POST',

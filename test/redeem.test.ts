@@ -4,14 +4,16 @@ import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till, UNKNOWN, withWrongPin } from './till.ts';
+import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a redemption by ${dialect.name}`, () => {
-    test('takes parts of the balance, down to zero', async (t) => {
-      const till = await Till.open(t);
+    test('takes parts of the balance, down to zero', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       for (const [index, [amount, left]] of [
         [10.1, 14.9],
@@ -30,8 +32,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('takes the whole amount or nothing', async (t) => {
-      const till = await Till.open(t);
+    test('takes the whole amount or nothing', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       await till.refused(dialect, '51', dialect.redeem(voucher, 25.01, 'sale'));
       assert.equal(await till.balanceOf(voucher), 25);
@@ -39,8 +41,8 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.redeem(voucher, 25, 'sale'));
     });
 
-    test('is refused for an invalid amount', async (t) => {
-      const till = await Till.open(t);
+    test('is refused for an invalid amount', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       for (const amount of [0, -1, 0.001, 10.005, 1e15]) {
         await till.refused(dialect, '13', dialect.redeem(voucher, amount, 'sale'));
@@ -48,8 +50,8 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 25);
     });
 
-    test('answers an unknown code and a wrong PIN differently, unless the merchant is opaque', async (t) => {
-      const till = await Till.open(t);
+    test('answers an unknown code and a wrong PIN differently, unless the merchant is opaque', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'sale'));
       await till.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 1, 'sale'));

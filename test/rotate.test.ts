@@ -82,7 +82,7 @@ test('an unused key is listed only if the key ring holds it', async () => {
 test('a rotation needs a key that was never used', async () => {
   await assert.rejects(
     beginRotation(asOperator(one.service), undefined),
-    /holds no key that was not used yet: make one/,
+    /contains no key that was not used yet: make one/,
   );
   assert.deepEqual(await ring(), ['new unused held 0 0', 'old in use held 3 0']);
   assert.deepEqual(await audited(), []);

@@ -22,13 +22,14 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findCitus } from './citus/cluster.ts';
+import { type Counts, lastLines } from './last-lines.ts';
 import { atEnd, leavingNothing, temporaryFolder } from './leave-nothing.ts';
 import { useMemory } from './memory.ts';
 import { findPgBouncer } from './pgbouncer/bouncer.ts';
 import { type Place, withTestServer } from './server.ts';
 
-/** Processes at a time: more would only make each of them slower on a small machine. */
-const CONCURRENCY = 3;
+/** Processes at a time: two for each core of a small machine, since some tests wait for timeouts. */
+const CONCURRENCY = 4;
 /** Enough that a process spends little of its time on loading, and few enough to share the work. */
 const FILES_OF_A_PROCESS = 8;
 /** Every process of tests and every command compiles the same source. */
@@ -53,15 +54,18 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
   pgbouncer: (name) => ON_PGBOUNCER.test(name),
 };
 
+/** The files that take more than ten seconds (`--times`). */
+const LONG =
+  /^(books\.(demo|property|tampering|ugly)|db\.away|docs\.webhooks|http\.(fuzz|overload)|import\.vouchers|keys\.rotate|model|operator\.table|people\.attacks|pin\.guard|reconcile\.differences|release|sdk\.cli|secrets\.whole|webhooks\.delivery)\.test/;
+
 const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
 
-/** Finds the files to run, by name; the end-to-end tests first, since they take longest. */
+/** Finds the files to run, by name; those that take longest first, so that no core is idle at the end. */
 async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
   const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts') && isWanted(name)).sort();
-  return names
-    .sort((one, other) => Number(isEndToEnd(other)) - Number(isEndToEnd(one)))
-    .map((name) => join(folder, name));
+  const rank = (name: string) => Number(isEndToEnd(name)) * 2 + Number(LONG.test(name));
+  return names.sort((one, other) => rank(other) - rank(one)).map((name) => join(folder, name));
 }
 
 /**
@@ -93,7 +97,6 @@ function isPlace(name: string): name is Place {
   return Object.hasOwn(RUNS, name);
 }
 
-type Counts = { passed: number; failed: number };
 /** How long each file took. */
 type Times = { readonly name: string; readonly seconds: number }[];
 
@@ -165,17 +168,21 @@ async function runFiles(files: string[], watch: boolean, times: Times): Promise<
   const modules = watch ? files : await divide(files);
   const stream = runTests({ files: modules, watch, ...options });
   let counts: Counts | undefined;
+  const reasons: string[] = [];
   const progress = new ProgressLine(modules.length);
   stream.on('test:complete', ({ name, nesting, details }) => {
     if (nesting === 0 && name.endsWith('.test.ts'))
       times.push({ name, seconds: details.duration_ms / 1_000 });
+  });
+  stream.on('test:pass', ({ skip }) => {
+    if (skip !== undefined) reasons.push(String(skip));
   });
   stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
     // Each process has a summary of its own; the one without a file is of all of them.
     if (file !== undefined) return progress.add(success);
     const failed = tests - passed - skipped - todo;
     // A hook that fails after the last test is not a failed test, but a failure.
-    counts = { passed, failed: success ? failed : Math.max(failed, 1) };
+    counts = { passed, failed: success ? failed : Math.max(failed, 1), skipped: reasons };
   });
   for await (const text of Readable.from(withoutNoise(stream)).compose(spec)) progress.print(String(text));
   if (!counts) throw new Error('the tests ended without a summary');
@@ -218,7 +225,7 @@ async function main(): Promise<void> {
   };
   const files = await findFiles((name) => RUNS[place](name) && isSelected(name));
   if (files.length === 0) throw new Error('no test file has such a name');
-  let counts: Counts = { passed: 0, failed: 0 };
+  let counts: Counts = { passed: 0, failed: 0, skipped: [] };
   const times: Times = [];
   process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
   await useMemory();
@@ -230,9 +237,7 @@ async function main(): Promise<void> {
     for (const { name, seconds } of times)
       process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${name}\n`);
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
-  process.stdout.write(
-    `${process.stderr.isTTY ? '\n' : ''}${counts.passed} passed, ${counts.failed} failed\n`,
-  );
+  process.stdout.write(`${process.stderr.isTTY ? '\n' : ''}${lastLines(counts)}`);
 }
 
 await leavingNothing(main);

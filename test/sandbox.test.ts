@@ -127,7 +127,7 @@ test('a sandbox refuses a database that is not a sandbox', async (t) => {
   // A real database in the folder of the sandbox.
   await mkdir(real.at('data-sandbox'));
   await real.run(['migrate'], { SCRIP_DATA_DIR: real.at('data-sandbox') });
-  await real.fails(/holds a database that is not a sandbox: remove it/, ['serve', '--sandbox']);
+  await real.fails(/contains a database that is not a sandbox: remove it/, ['serve', '--sandbox']);
   await rm(real.at('data-sandbox'), { recursive: true });
   const config = sandboxConfig(readConfig({ SCRIP_DATA_DIR: folder, SCRIP_KEYS: '' }));
   assert.deepEqual([config.dataDir, config.keys], [`${folder}-sandbox`, undefined]);

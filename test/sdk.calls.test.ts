@@ -118,7 +118,7 @@ describe('the client', () => {
     assert.deepEqual(await a.redemptionUpdate('x'), plain);
     assert.equal(await till.balanceOf(voucher), 17.5);
 
-    // A second update is refused, even an equal one. The error holds the first update.
+    // A second update is refused, even an equal one. The error contains the first update.
     const refused = await failure(a.updateRedemption({ reference: 'x', amountUsed: 7.5 }));
     assert.deepEqual(
       [refused.code, refused.isRetryable, refused.update],

@@ -114,7 +114,7 @@ describe('the command line of the merchant', () => {
       ],
       [/--product needs --variant a/, ['generate', '--quantity', '2', '--variant', 'b', '--product', 'X']],
       [/--expiry must be a day/, ['generate', '--quantity', '2', '--variant', 'b', '--expiry', '2099-04-31']],
-      [/a code of 16 digits holds the PIN/, ['balance', `${code}1234`]],
+      [/a code of 16 digits contains the PIN/, ['balance', `${code}1234`]],
       [/there is no option --pin/, ['balance', code, '--pin', '1234']],
       [/one argument too many/, ['balance', code, '1234']],
       [/--amount is missing/, ['redeem', code]],

@@ -24,7 +24,7 @@ before(async () => {
 after(() => installed.remove());
 
 describe('the package', () => {
-  it('holds the built files, and nothing else', () => {
+  it('contains the built files, and nothing else', () => {
     const { paths } = installed;
     const built = ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'bin/scrip-client.mjs'];
     for (const path of ['LICENSE', 'README.md', 'package.json', ...built])

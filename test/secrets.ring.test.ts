@@ -109,10 +109,10 @@ describe('a key ring', () => {
 
   test('is refused if it is invalid, with a message that contains none of it', () => {
     assert.equal(refuseKeyRing(`${NEW},${OLD}`), undefined);
-    assert.equal(refuseKeyRing(''), 'holds no key');
+    assert.equal(refuseKeyRing(''), 'contains no key');
     assert.match(refuseKeyRing('nonsense') ?? '', /^is not a key ring/);
-    fails('', /^SCRIP_KEYS holds no key$/);
-    fails(' , \n', /^SCRIP_KEYS holds no key$/);
+    fails('', /^SCRIP_KEYS contains no key$/);
+    fails(' , \n', /^SCRIP_KEYS contains no key$/);
     fails(`${OLD},${OLD.slice(0, 4)}${keyOf(3)}`, /^SCRIP_KEYS names a key twice$/);
     fails(`${NEW},another:${NEW.slice(NEW.indexOf(':') + 1)}`, /^SCRIP_KEYS holds one key under two names$/);
     const key = keyOf(1);

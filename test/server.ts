@@ -25,15 +25,23 @@ type Server = {
 /** Few, so that a copy is made quickly; more than the workers, so that each has several. */
 const TEST_BUCKETS = 4;
 
+/** Few: a server goes through all of its buffers whenever a database is created or dropped. */
+const BUFFERS = '64MB';
+
 /** Opens the server of the tests, as an account that may create databases. */
 async function openServer(): Promise<Server> {
   const given = process.env['SCRIP_DATABASE_URL'];
   if (given) return { ...onOneServer(given), close: async () => {} };
   const folder = await temporaryFolder('scrip-test-');
-  const embedded = await opened(
-    () => openEmbedded(folder, createLogger('warn')),
-    ({ release }) => release(),
-  );
+  const open = () =>
+    opened(
+      () => openEmbedded(folder, createLogger('warn')),
+      ({ release }) => release(),
+    );
+  const first = await open();
+  await execute(first.ownerUrl, `alter system set shared_buffers = '${BUFFERS}'`);
+  await first.release();
+  const embedded = await open();
   return {
     ...onOneServer(embedded.ownerUrl),
     async close() {

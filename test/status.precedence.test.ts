@@ -6,7 +6,9 @@ import { createProduct, productDefaults, putOnSale } from '../src/merchants/prod
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till, UNKNOWN, withWrongPin } from './till.ts';
+import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
@@ -17,8 +19,8 @@ const [A, B] = DIALECTS as [Dialect, Dialect];
  */
 for (const dialect of DIALECTS) {
   describe(`the refusals of ${dialect.name}`, () => {
-    test('for invalid values precede those for missing permissions', async (t) => {
-      const till = await Till.open(t, {
+    test('for invalid values precede those for missing permissions', async () => {
+      const till = await openTill({
         forbid: ['generate', 'redeem', 'activate', 'balance'],
         permit: [],
         float: 0n,
@@ -41,8 +43,8 @@ for (const dialect of DIALECTS) {
       await till.refused(A, '03', update('x', 1));
     });
 
-    test('for a malformed request precede those for invalid values', async (t) => {
-      const till = await Till.open(t, { forbid: ['redeem', 'generate'] });
+    test('for a malformed request precede those for invalid values', async () => {
+      const till = await openTill({ forbid: ['redeem', 'generate'] });
       const redeem = dialect.redeem(UNKNOWN, -1, 'NEW-x');
       await till.refused(dialect, '30', { ...redeem, body: { ...(redeem.body as object), amount: '1' } });
       const generate = dialect.generate('NEW-x', 0, -1);
@@ -72,8 +74,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([unknown.statusCode, unknown.status], ['98', 404]);
     });
 
-    test('of a generation come in the order 94, 61, 16 (above the limit), 50', async (t) => {
-      const till = await Till.open(t, { float: 25_00n });
+    test('of a generation come in the order 94, 61, 16 (above the limit), 50', async () => {
+      const till = await openTill({ float: 25_00n });
       await till.done(dialect.generate('x', 1, 25));
       await till.refused(dialect, '94', dialect.generate('x', 100_001, 1e6));
       await till.refused(dialect, '94', dialect.generate('x', 1, 26));

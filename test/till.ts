@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { after, before, type TestContext } from 'node:test';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import type { ApiRequest, Dialect, Voucher } from './dialects.ts';
-import { type ListeningService, type TestService, testService } from './harness.ts';
+import { type ListeningService, startListening, type TestService, testService } from './harness.ts';
 
 type Wanted = NonNullable<Parameters<TestService['createMerchant']>[0]>;
 type Merchant = Awaited<ReturnType<TestService['createMerchant']>>;
@@ -82,6 +82,19 @@ export class Till {
       [],
     );
   }
+}
+
+/**
+ * Starts a service for those tests of a file that neither move its clock nor change its products.
+ * @returns a function that opens a till there, of a merchant of its own
+ */
+export function tillsOfOneService(): (wanted?: Wanted) => Promise<Till> {
+  let listening: ListeningService | undefined;
+  before(async () => {
+    listening = await startListening();
+  });
+  after(() => listening?.stop());
+  return (wanted) => Till.at(listening ?? assert.fail('the service has not started'), wanted);
 }
 
 /** The PIN next to the right one. */

@@ -3,15 +3,17 @@ import { describe, test } from 'node:test';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { Till } from './till.ts';
+import { Till, tillsOfOneService } from './till.ts';
+
+const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
 for (const dialect of DIALECTS) {
   describe(`the update of a redemption by ${dialect.name}`, () => {
-    test('cancels, reverses and books again, and the details show the same', async (t) => {
-      const till = await Till.open(t);
+    test('cancels, reverses and books again, and the details show the same', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       const original = await till.done(dialect.redeem(voucher, 10, 'sale'));
       const { data } = await till.done(update('sale', 24.5));
@@ -38,8 +40,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('reverses fully with amount 0 or no amount, and leaves no transaction in force', async (t) => {
-      const till = await Till.open(t);
+    test('reverses fully with amount 0 or no amount, and leaves no transaction in force', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       for (const [reference, amountUsed] of [
         ['zero', 0],
@@ -58,8 +60,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is booked once: another one, equal or not, is refused with the data of the first', async (t) => {
-      const till = await Till.open(t);
+    test('is booked once: another one, equal or not, is refused with the data of the first', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
       const first = await till.done(update('sale', 7));
@@ -70,8 +72,8 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 18);
     });
 
-    test('takes no more than the balance allows', async (t) => {
-      const till = await Till.open(t);
+    test('takes no more than the balance allows', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
       await till.done(dialect.redeem(voucher, 10, 'other'));
@@ -82,8 +84,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('leaves a repeated redemption a replay', async (t) => {
-      const till = await Till.open(t);
+    test('leaves a repeated redemption a replay', async () => {
+      const till = await openTill();
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
       await till.done(update('sale', 7));
@@ -117,8 +119,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('returns money to the last replacement, whose history adds up to its balance', async (t) => {
-      const till = await Till.open(t);
+    test('returns money to the last replacement, whose history adds up to its balance', async () => {
+      const till = await openTill();
       const { service } = till.testService;
       const { data } = await till.done(dialect.generate('batch', 1, 25));
       const [old] = data.vouchers as [Voucher];
@@ -155,8 +157,8 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is permitted only to the merchant that redeemed, and only for a redemption', async (t) => {
-      const till = await Till.open(t);
+    test('is permitted only to the merchant that redeemed, and only for a redemption', async () => {
+      const till = await openTill();
       const other = await Till.at(till.testService);
       const inactive = await till.voucher(null);
       await till.done(dialect.redeem(await till.voucher(25), 10, 'sale'));
@@ -172,8 +174,8 @@ for (const dialect of DIALECTS) {
 }
 
 describe('an update', () => {
-  test('accepts the transactionId in place of a reference', async (t) => {
-    const till = await Till.open(t);
+  test('accepts the transactionId in place of a reference', async () => {
+    const till = await openTill();
     const { code, pin } = await till.voucher(25);
     const request: ApiRequest = {
       method: 'POST',
@@ -194,8 +196,8 @@ describe('an update', () => {
     }
   });
 
-  test('refuses an invalid amount and a reserved reference', async (t) => {
-    const till = await Till.open(t);
+  test('refuses an invalid amount and a reserved reference', async () => {
+    const till = await openTill();
     await till.done(B.redeem(await till.voucher(25), 10, 'sale'));
     for (const amountUsed of [-0.01, 1.001, 1e300]) await till.refused(A, '13', update('sale', amountUsed));
     await till.refused(A, '18', update('NEW-sale', 1));
@@ -211,8 +213,8 @@ describe('an update', () => {
     await till.refused(A, '60', updateDetails('sale'));
   });
 
-  test('needs a permission of its own', async (t) => {
-    const till = await Till.open(t, { permit: [] });
+  test('needs a permission of its own', async () => {
+    const till = await openTill({ permit: [] });
     const voucher = await till.voucher(25);
     await till.done(A.redeem(voucher, 10, 'sale'));
     const refused = await till.refused(A, '03', update('sale', 5));
