@@ -82,7 +82,7 @@ async function checkTarget(storage: Storage, identifier: string): Promise<Backup
     throw new EmbeddedError(`the folder ${other.path} is a backup: name the one above`);
   if (others.some(({ manifest }) => manifest.systemIdentifier !== identifier))
     throw new EmbeddedError(
-      `the folder ${storage.name} holds backups of another installation: use another folder`,
+      `the folder ${storage.name} contains backups of another installation: use another folder`,
     );
   return others;
 }

@@ -69,7 +69,7 @@ export class RemoteTail implements TailTarget {
       const sent = Readable.from(this.#archive.read(`${name}${PACKED}`)).compose(createGunzip());
       if ((await digestOfAll(sent)) === (await digestOfAll(createReadStream(source)))) return;
       throw new EmbeddedError(
-        `${this.#archive.name} holds another segment ${name}: archive to an empty place, and make a backup`,
+        `${this.#archive.name} contains another segment ${name}: archive to an empty place, and make a backup`,
       );
     }
     await this.#archive.write(`${name}${PACKED}`, packed());

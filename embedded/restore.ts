@@ -186,7 +186,7 @@ async function requireUnused(place: Folder): Promise<void> {
 
 async function holdsData({ root }: Folder, { manifest }: Backup): Promise<EmbeddedError> {
   return new EmbeddedError(
-    `the data folder ${root} holds a database, which may be newer than the backup of ${manifest.endedAt}: ` +
+    `the data folder ${root} contains a database, which may be newer than the backup of ${manifest.endedAt}: ` +
       'use another folder, or add --replace, which keeps the present database beside it',
   );
 }

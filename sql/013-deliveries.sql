@@ -21,6 +21,8 @@ create function claim_deliveries(
 language plpgsql
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+-- The index of what is due has the order of both queries. A sort would read all that is pending.
+set enable_sort = off set enable_incremental_sort = off
 as $$
 #variable_conflict use_column
 declare

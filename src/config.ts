@@ -111,7 +111,7 @@ export const SETTINGS = {
     name: 'SCRIP_KEYS_FILE',
     fallback: undefined,
     description:
-      'A file that holds the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is ' +
+      'A file that contains the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is ' +
       'never ' +
       'created or written.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),

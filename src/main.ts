@@ -117,11 +117,13 @@ async function describe(error: unknown): Promise<{ code: string; message: string
     return { code: 'not-started', message: error.message, status: STATUS.notStarted };
   if (error instanceof Problem) return describeProblem(error);
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
-  const { isUnavailable } = await import('./db/errors.ts');
+  const { isUnavailable, sqlState } = await import('./db/errors.ts');
   if (isUnavailable(error)) {
+    // With a state, the database did answer: a statement took too long, or it has no connection left.
+    const what = sqlState(error) === undefined ? 'cannot be reached' : 'cannot do this now';
     return {
       code: 'unavailable',
-      message: `the database cannot be reached: ${(error as Error).message}`,
+      message: `the database ${what}: ${(error as Error).message}`,
       status: STATUS.unavailable,
     };
   }

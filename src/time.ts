@@ -1,8 +1,8 @@
-/** Formats times, for answers and the log. Date took a twentieth of a balance enquiry for it. */
+/** Formats times, for answers and the log, since Date took a twentieth of a balance enquiry for it. */
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
+export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const MINUTE_MS = 60_000;
 
 const TWO = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 const THREE = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'));

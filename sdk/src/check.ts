@@ -2,7 +2,7 @@ import type { StatusCode } from './codes.ts';
 import type { VoucherInput } from './types.ts';
 
 /**
- * Checks of arguments: a request that the service would refuse is not sent. No error holds a value.
+ * Checks of arguments: a request that the service would refuse is not sent. No error contains a value.
  */
 
 /** Becomes a ScripError with the reference of the call. */

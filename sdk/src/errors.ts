@@ -40,7 +40,7 @@ export type ScripErrorDetails = {
 const TYPED = new Set(['code', 'voucherCode', 'pin']);
 
 /**
- * A call that did not succeed. Neither its text nor anything that can be printed of it holds a code, a
+ * A call that did not succeed. Neither its text nor anything that can be printed of it contains a code, a
  * PIN or a secret.
  * Decide by `code` (a name) or `statusCode`; `message` is for developers, `userMessage()` for the
  * customer at the till.

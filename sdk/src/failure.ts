@@ -89,7 +89,7 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The code of an error of fetch. Neither the error nor its text is passed on: either may hold the request.
+ * The code of an error of fetch. Neither the error nor its text is passed on: either may contain the request.
  */
 function networkCodeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; depth < 3 && typeof error === 'object' && error !== null; depth++) {
@@ -137,7 +137,7 @@ export function redact(about: About, text: string): string {
     .slice(0, TEXT_MAX);
 }
 
-/** An id, which may hold numbers: only confidential texts, and digits in the form of a code, are masked. */
+/** An id may contain digits: only confidential texts, and digits in the form of a code, are masked. */
 export function redactId({ confidential }: About, text: string): string {
   // The longest first: a code of 16 digits begins with one of 12.
   const known = confidential

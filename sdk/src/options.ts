@@ -36,7 +36,7 @@ const ATTEMPT_TIMEOUT_MS = 10_000;
 const ATTEMPTS_MAX = 10;
 const RETRY_DELAY_MS = 250;
 
-/** No error holds a value: it may be the secret, or an address with a secret in it. */
+/** No error contains a value: it may be the secret, or an address with a secret in it. */
 function requireText(value: unknown, name: string, pattern: RegExp): string {
   if (typeof value !== 'string' || !pattern.test(value))
     throw new TypeError(`Scrip: ${name} is missing or has the wrong form`);

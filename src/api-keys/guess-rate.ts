@@ -1,5 +1,6 @@
 import type { Context, Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import { dayOf, isBlocked } from './cache.ts';
 
 /**
@@ -17,7 +18,6 @@ const CONCURRENT_MAX = 1_024;
 const GUESS = 50;
 /** The number of remembered keys. Above it, idle ones are removed and begin again. */
 const LIMITERS_MAX = 10_000;
-const DAY_MS = 86_400_000;
 
 class Limiter {
   underWay = 0;

@@ -9,6 +9,7 @@ import { newId } from '../ledger/id.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './fill.ts';
 import {
@@ -46,7 +47,6 @@ type Product = {
 
 /** Up to this quantity, the answer includes the vouchers. Larger batches are produced in the background. */
 const IMMEDIATE_MAX = 10;
-const DAY_MS = 86_400_000;
 /** The end of the fingerprint of an order without a product. */
 const BY_DEFAULT = ' by default';
 /**

@@ -6,6 +6,7 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { isReference } from '../ledger/claims.ts';
 import type { Product } from '../merchants/products.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
+import { DAY_MS } from '../time.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
 import { findCodeKeys } from './queries.ts';
 
@@ -103,19 +104,19 @@ function readCard(
   onCode: (code: string) => void,
 ): { code: string; pin: string | null } | undefined {
   const split = codes === 'split' ? /^(\d{12})(\d{4})$/.exec(given ?? '') : undefined;
-  if (split === null) return void note.code('has not 16 digits, the code and then the PIN');
-  if (split && givenPin !== undefined) return void note.pin('the PIN stands in the code already');
+  if (split === null) return void note.code('does not have 16 digits, the code and then the PIN');
+  if (split && givenPin !== undefined) return void note.pin('the code contains the PIN already');
   const prefix = codes.startsWith('prefix:') ? codes.slice('prefix:'.length) : '';
   const code = split ? split[1] : prefix && given?.length !== 12 ? `${prefix}${given ?? ''}` : given;
   if (!code) return void note.code('is missing');
   if (!/^\d{12}$/.test(code))
     return void note.code(
-      `has not 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or holds something else' : ''}`,
+      `does not have 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or holds something else' : ''}`,
     );
   if (code.startsWith('0')) return void note.code('begins with 0');
   onCode(code);
   const pin = split ? split[2] : givenPin;
-  if (pin !== undefined && !/^\d{4}$/.test(pin)) return void note.pin('has not 4 digits');
+  if (pin !== undefined && !/^\d{4}$/.test(pin)) return void note.pin('does not have 4 digits');
   if (pin === undefined && missingPin === 'refuse')
     return void note.pin('is missing: --missing-pin says what such vouchers get');
   return { code, pin: pin ?? (missingPin === 'draw' ? null : missingPin) };
@@ -127,7 +128,7 @@ function readBalance(text: string | undefined, { currency, decimals, maxValueMin
   if (text === undefined) return void note('is missing');
   if (text.includes(','))
     return void note(
-      'holds a comma: amounts are written with a decimal point and nothing else, such as 1234.50',
+      'contains a comma: amounts are written with a decimal point and nothing else, such as 1234.50',
     );
   const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   if (!decimal) return void note('is not an amount in plain digits, such as 1234.50');
@@ -140,8 +141,6 @@ function readBalance(text: string | undefined, { currency, decimals, maxValueMin
     );
   return minor;
 }
-
-const DAY_MS = 86_400_000;
 
 function readExpiry(
   text: string | undefined,

@@ -150,7 +150,7 @@ function readHeader(record: readonly string[]): ImportField[] {
     );
   });
   const twice = columns.find((field, index) => columns.indexOf(field) < index);
-  if (twice) throw new UnreadableFile(1, `the column ${twice} stands twice`);
+  if (twice) throw new UnreadableFile(1, `the column ${twice} appears twice`);
   const missing = REQUIRED.find((field) => !columns.includes(field));
   if (missing) throw new UnreadableFile(1, `the column ${missing} is missing`);
   return columns;

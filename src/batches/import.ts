@@ -139,7 +139,7 @@ async function check(
   const chunkDigests: string[] = [];
   const onCode = (code: string, line: number) => {
     const first = lines.get(Number(code));
-    if (first !== undefined) refuse({ line, field: 'code', message: `stands in line ${first} as well` });
+    if (first !== undefined) refuse({ line, field: 'code', message: `is also in line ${first}` });
     else if (lines.size === VOUCHERS_MAX)
       throw new UnreadableFile(line, `a file holds at most ${VOUCHERS_MAX} vouchers: split it`);
     else lines.set(Number(code), line);
@@ -157,7 +157,7 @@ async function check(
   }
   if (wanted.paidFrom === 'float') await checkFloats(service, wanted.merchantId, due, refuse);
   if (lines.size === 0 && errorCount === 0)
-    refuse({ line: 1, field: 'row', message: 'the file holds no voucher' });
+    refuse({ line: 1, field: 'row', message: 'the file contains no voucher' });
   errors.sort((one, other) => one.line - other.line);
   const totals = [...sums.values()].map(({ product, vouchers, minor }) => {
     const { code, currency, decimals } = product;

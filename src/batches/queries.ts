@@ -247,6 +247,7 @@ where v.batch_id = ${batchId} and v.serial_number between ${first} and ${last} a
  * Inserts an order of sealed sheets.
  * @param order.card the voucher whose replacement is ordered, and the earlier exports of the replacement;
  *   null: the whole batch
+ * @param order.language of what the cards say
  * @param order.salt of their passphrase
  */
 export function insertSheets(order: {
@@ -255,30 +256,31 @@ export function insertSheets(order: {
   readonly orderedBy: number;
   readonly name: string;
   readonly reason: string | null;
+  readonly language: string;
   readonly salt: Buffer;
   readonly now: Date;
   readonly expiresAt: Date;
 }): Sql {
-  const { batchId, card, orderedBy, name, reason, salt, now, expiresAt } = order;
+  const { batchId, card, orderedBy, name, reason, language, salt, now, expiresAt } = order;
   return sql`
 insert into batch_sheets
-  (batch_id, replaced, exports_before, ordered_by, name, reason, salt, ordered_at, expires_at)
+  (batch_id, replaced, exports_before, ordered_by, name, reason, language, salt, ordered_at, expires_at)
 values (${batchId}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name},
-  ${reason}, ${salt}, ${now}, ${expiresAt})
+  ${reason}, ${language}, ${salt}, ${now}, ${expiresAt})
 returning id`;
 }
 
 /** Lists the newest sheets of a batch, or of the replacement of one of its vouchers. */
 export function listSheets(batchId: number, replaced: bigint | null, limit: number): Sql {
   return sql`
-select id, ordered_by, name, reason, ordered_at, expires_at from batch_sheets
+select id, ordered_by, name, reason, language, ordered_at, expires_at from batch_sheets
 where batch_id = ${batchId} and replaced is not distinct from ${replaced}::bigint
 order by id desc limit ${limit}`;
 }
 
 export function findSheets(id: number): Sql {
   return sql`
-select s.id, s.replaced, s.exports_before, s.ordered_by, s.name, s.reason, s.salt, s.ordered_at, s.expires_at,
-  b.transaction_id
+select s.id, s.replaced, s.exports_before, s.ordered_by, s.name, s.reason, s.language, s.salt, s.ordered_at,
+  s.expires_at, b.transaction_id
 from batch_sheets s join batches b on b.id = s.batch_id where s.id = ${id}`;
 }

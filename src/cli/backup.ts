@@ -35,7 +35,7 @@ export function registerBackup(program: Command): void {
   backup
     .command('create', { isDefault: true })
     .description('back up the database while it is in use; `scrip backup DIR` does the same')
-    .argument('<dir>', 'the folder that holds the backups, or s3://bucket/prefix')
+    .argument('<dir>', 'the folder with the backups, or s3://bucket/prefix')
     .option('--with-keys', 'put the key ring into the backup: with it, anybody can spend every voucher')
     .option('--keep <n>', 'remove older backups until this many are left')
     .option('--json', 'print JSON')
@@ -45,13 +45,13 @@ export function registerBackup(program: Command): void {
     .description(
       'check the newest backup: its checksums, a start of a copy, and its books; exit status 1 if they differ',
     )
-    .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
+    .argument('<dir>', 'the folder with the backups, or one of them; or s3://bucket/prefix')
     .option('--json', 'print JSON')
     .action(check);
   backup
     .command('list')
     .description('list the backups of a folder')
-    .argument('<dir>', 'the folder that holds the backups, or s3://bucket/prefix')
+    .argument('<dir>', 'the folder with the backups, or s3://bucket/prefix')
     .option('--json', 'print JSON')
     .action(list);
 }
@@ -159,7 +159,7 @@ export function registerRestore(program: Command): void {
     .description(
       'restore a backup, with the log that was archived since, into the data folder; stop Scrip first',
     )
-    .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
+    .argument('<dir>', 'the folder with the backups, or one of them; or s3://bucket/prefix')
     .option('--to <time>', 'leave out transactions committed after this time (default: restore everything)')
     .option('--timeline <n>', 'follow this timeline of the archived log (default: the newest)')
     .option('--replace', 'replace the database in the data folder, which is kept next to the new one')
@@ -228,7 +228,7 @@ async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   const fromBackup = backup && (await readBackedUpKeys(backup));
   if (backup && fromBackup === undefined)
     fail(
-      `the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file back at ${keyFile(config).path}`,
+      `the key ring is missing, and the backup contains none: set SCRIP_KEYS, or put the key file back at ${keyFile(config).path}`,
     );
   return { given: { ...config, keys: fromBackup, keysFile: undefined }, fromBackup };
 }

@@ -47,7 +47,7 @@ export function addBooksReport(books: Command): void {
 async function report(name: string, options: Options): Promise<void> {
   const from = parseDay(options.from, '--from');
   const to = parseDay(options.to, '--to');
-  if (to <= from) wrongUsage('--to is the day behind the last one: it comes after --from');
+  if (to <= from) wrongUsage('--to must be later than --from: it is the day after the last one');
   if (options.csv && options.json) wrongUsage('--csv and --json: choose one');
   const merchantId = options.merchant === undefined ? undefined : parseId(options.merchant);
   const isStreamed = STREAMED.includes(name) || name === 'r8';

@@ -87,7 +87,8 @@ function parseInterval({ from, to }: { from?: string; to?: string }) {
     ...(from !== undefined && { from: parseDay(from, '--from') }),
     ...(to !== undefined && { to: parseDay(to, '--to') }),
   };
-  if (from && to && to <= from) wrongUsage('--to is the day behind the last one: it comes after --from');
+  if (from && to && to <= from)
+    wrongUsage('--to must be later than --from: it is the day after the last one');
   return interval;
 }
 
@@ -222,7 +223,7 @@ function addBooksExport(books: Command): void {
 async function exportBooks(options: ExportOptions): Promise<void> {
   const format = oneOf(options.format, '--format', EXPORT_FORMATS);
   const [from, to] = [parseDay(options.from, '--from'), parseDay(options.to, '--to')];
-  if (to <= from) wrongUsage('--to is the day behind the last one: it comes after --from');
+  if (to <= from) wrongUsage('--to must be later than --from: it is the day after the last one');
   if (options.json && !options.out) wrongUsage('--json needs --out FILE');
   if (options.merchant !== undefined && format !== 'camt053') wrongUsage('--merchant needs --format camt053');
   const input = {

@@ -16,14 +16,13 @@ import { Refusal } from '../refusal.ts';
 import { approve, pay } from '../settlement/approve.ts';
 import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS, makeTerms } from '../settlement/terms.ts';
+import { DAY_MS, HOUR_MS } from '../time.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { createPartitions } from '../webhooks/queries.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';
 
 /** The length of the history in days. */
 export const DAYS = 90;
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 /** The grace of a close, plus some minutes. */
 const CLOSE_AFTER_MS = 20 * 60_000;
 /** The interval between orders in days. */

@@ -56,7 +56,7 @@ export async function writeWhole(
 function explain(error: NodeJS.ErrnoException, path: string): Error {
   const reasons: Record<string, string> = {
     ENOENT: 'its folder does not exist',
-    ENOTDIR: 'its folder is no folder',
+    ENOTDIR: 'its parent is not a folder',
     EACCES: 'its folder may not be written',
     EPERM: 'its folder may not be written',
     EROFS: 'its folder may not be written',

@@ -142,7 +142,7 @@ function sealedFile(config: Config): KeyFile {
   if (config.kms === undefined) fail('SCRIP_KMS is not set: it names the key that seals the key file');
   if (config.keys !== undefined)
     fail(
-      'SCRIP_KEYS holds the key ring: put it into a file, name that in SCRIP_KEYS_FILE, and unset SCRIP_KEYS',
+      'SCRIP_KEYS contains the key ring: put it into a file, name that in SCRIP_KEYS_FILE, and unset SCRIP_KEYS',
     );
   return keyFile(config);
 }

@@ -31,10 +31,11 @@ export function parseSerial(text: string): bigint {
   return wrongUsage(`${quoted(text)} is not a serial number: it has 1 to 15 digits`);
 }
 
-/** Parses the transaction id of a batch. */
+/** Parses a transaction id. */
 export function parseTransactionId(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
-  return wrongUsage(`${quoted(text)} is not a transaction id: \`scrip batch list\` shows those of batches`);
+  const lists = '`scrip transaction list` and `scrip batch list` show them';
+  return wrongUsage(`${quoted(text)} is not a transaction id: ${lists}`);
 }
 
 /** Parses the id of an event, as shown in lists and in the header webhook-id. */

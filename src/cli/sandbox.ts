@@ -15,6 +15,7 @@ import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '..
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
+import { HOUR_MS } from '../time.ts';
 import { balance } from '../vouchers/balance.ts';
 import { blockVoucher, replaceVoucher } from '../vouchers/operate.ts';
 import { setExpiry } from '../vouchers/queries.ts';
@@ -31,7 +32,6 @@ const VALUE = 100;
 /** Enough for a redemption of an amount that has an effect. */
 const LARGE_VALUE = 10_000;
 const WRONG_PINS = 5;
-const HOUR_MS = 3_600_000;
 
 /**
  * Returns the settings of a sandbox. It uses only its own database and key ring, and may send webhooks to a
@@ -67,7 +67,7 @@ export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<
   if (isSandbox) return;
   if ((await findEmbedded(dataDir)) !== undefined)
     throw new StartError(
-      `the data folder ${dataDir} holds a database that is not a sandbox: remove it, or set SCRIP_DATA_DIR`,
+      `the data folder ${dataDir} contains a database that is not a sandbox: remove it, or set SCRIP_DATA_DIR`,
     );
   // Before the database exists: if the first start is killed, the folder is still marked as a sandbox.
   await makeDataFolder(dataDir);

@@ -138,8 +138,8 @@ async function find(options: FindOptions): Promise<void> {
 function readCode(): string {
   const code = readFileSync(0, 'utf8').trim();
   if (/^\d{16}$/.test(code))
-    wrongUsage('standard input holds a code with its PIN: give the 12 digits of the code alone');
-  if (!/^\d{12}$/.test(code)) wrongUsage('standard input must hold a code of 12 digits');
+    wrongUsage('standard input contains a code with its PIN: give the 12 digits of the code alone');
+  if (!/^\d{12}$/.test(code)) wrongUsage('standard input must contain a code of 12 digits');
   return code;
 }
 

@@ -25,16 +25,10 @@ import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { type Sandbox, serveSandbox } from './sandbox.ts';
+import { VALIDATION } from './validation.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
-import {
-  BODY_LIMIT_BYTES,
-  checkHost,
-  parseDateTime,
-  prefersHtml,
-  refuseUnrouted,
-  TransportRefusal,
-} from './wire.ts';
+import { BODY_LIMIT_BYTES, checkHost, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -122,20 +116,7 @@ export function buildServer(
       connectionsCheckingInterval: REQUEST_CHECK_MS,
     },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
-    ajv: {
-      customOptions: {
-        allErrors: true,
-        coerceTypes: false,
-        useDefaults: false,
-        removeAdditional: false,
-        allowUnionTypes: true,
-        // 1e999 is a number. The core refuses it as an amount.
-        strictNumbers: false,
-      },
-      onCreate(ajv) {
-        ajv.addFormat('date-time', (text: string) => parseDateTime(text) !== undefined);
-      },
-    },
+    ...VALIDATION,
     frameworkErrors: (error, request, reply) => answerUndecoded(service, error, request, reply),
     clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
   });

@@ -46,7 +46,7 @@ export function checkHost({ httpVersion, headers, rawHeaders }: IncomingMessage)
     const name = rawHeaders[at];
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
   }
-  return hosts > 1 ? refuseField('98', 400, 'Host', 'unique', 'must stand once') : undefined;
+  return hosts > 1 ? refuseField('98', 400, 'Host', 'unique', 'must appear once') : undefined;
 }
 
 /** HTTP 413. */
@@ -150,7 +150,7 @@ export function parseJson(body: Uint8Array | undefined): unknown {
     throw notJson();
   }
   if (hasKeyTwice(text)) {
-    throw refuseField('30', 400, 'body', 'unique-keys', 'must not hold a key twice in one object');
+    throw refuseField('30', 400, 'body', 'unique-keys', 'must not contain a key twice in one object');
   }
   return value;
 }

@@ -80,7 +80,7 @@ function parseKeys(text: string): Ring | string {
     else keys.push(ringKey(id, master));
   }
   const oldest = keys.at(-1);
-  if (!oldest) return 'holds no key';
+  if (!oldest) return 'contains no key';
   if (new Set(keys.map(({ id }) => id)).size < keys.length) return 'names a key twice';
   // With the same key twice, an operator would believe that the old key is no longer needed.
   const distinct = new Set(keys.map(({ check }) => Buffer.from(check).toString('hex')));

@@ -2,6 +2,7 @@ import { isSharded, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
+import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
 import { EVER, EXAMPLES, type Since } from './reconcile.check.ts';
 import {
@@ -106,8 +107,6 @@ function check(
     return { ok: done.every(({ ok }) => ok), since: since.day, checks: done, totals };
   }, 'repeatable read');
 }
-
-const HOUR_MS = 3_600_000;
 
 async function lastClosing(tx: Queries): Promise<Since> {
   const [last] = await tx.query<{ day: string; ends_at: Date }>(findLastClosing());

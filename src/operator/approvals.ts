@@ -4,6 +4,7 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
+import { HOUR_MS } from '../time.ts';
 import {
   canonical,
   type Effect,
@@ -33,7 +34,6 @@ import { readSettings } from './settings.ts';
  * the one that the maker saw, the checker has to confirm the new one.
  */
 
-const HOUR_MS = 3_600_000;
 const OPEN_MS = 72 * HOUR_MS;
 /**
  * The delay before an operator with one person may approve its own proposal. It can be withdrawn meanwhile.

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/audit.ts';
 import { Word } from '../schema.ts';
+import { DAY_MS } from '../time.ts';
 import {
   End,
   Input,
@@ -121,7 +122,6 @@ const head = reading({
 
 const SHOWN_DAYS = 7;
 const SHOWN_MAX = 200;
-const DAY_MS = 86_400_000;
 
 const Broken = Type.Object({
   sequence: Sequence,

@@ -35,7 +35,7 @@ export const TransactionId = Type.String({
  * Excludes invisible characters and those that change the direction of text: control, format and separator
  * characters.
  */
-const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
+export const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
 
 /** A line of text for people. */
 export function Line(maxLength: number, description: string, example: string) {

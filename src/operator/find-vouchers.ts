@@ -4,6 +4,7 @@ import { findProgress } from '../batches/batch.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
+import { MINUTE_MS } from '../time.ts';
 import {
   type FoundVoucher,
   findByCode,
@@ -40,7 +41,6 @@ import { VOUCHER_STATES } from './vouchers.ts';
  * more.
  */
 const LOOK_UPS_MAX = 30;
-const MINUTE_MS = 60_000;
 
 const Found = Type.Object({
   serialNumber: SerialNumber,
@@ -99,7 +99,7 @@ const list = reading({
   name: 'voucher.list',
   summary: 'List vouchers in the order of their serial numbers',
   description:
-    'With a state, a page may hold fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
+    'With a state, a page may contain fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
     'number of vouchers.',
   method: 'GET',
   path: '/vouchers',

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { readNetwork } from '../network.ts';
 import { Nullable, Word } from '../schema.ts';
+import { DAY_MS } from '../time.ts';
 import {
   End,
   Id,
@@ -34,7 +35,6 @@ import {
 import { invalid, notFound, Problem } from './problem.ts';
 import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
 
-const DAY_MS = 86_400_000;
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
 const EXPIRY_DAYS_MAX = 366;

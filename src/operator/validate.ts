@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { FieldError } from '../refusal.ts';
+import { VISIBLE } from './fields.ts';
 import { Problem } from './problem.ts';
 
 /** Validators, compiled once for each schema. */
@@ -21,7 +22,7 @@ export function checkInput<Input extends TObject>(schema: Input, input: unknown)
   if (validator.Check(input)) return input as Static<Input>;
   const errors = new Map<string, FieldError>();
   for (const { keyword, instancePath, params } of validator.Errors(input)) {
-    for (const error of toFieldErrors(keyword, instancePath, params as Record<string, unknown>))
+    for (const error of toFieldErrors(schema, keyword, instancePath, params as Record<string, unknown>))
       errors.set(`${error.field} ${error.rule}`, error);
   }
   const found = [...errors.values()];
@@ -32,7 +33,12 @@ export function checkInput<Input extends TObject>(schema: Input, input: unknown)
 /** Names of letters alone. They cannot be a code, a PIN or a secret. */
 const PLAIN_NAME = /^[A-Za-z][A-Za-z_-]{0,29}$/;
 
-function toFieldErrors(keyword: string, instancePath: string, params: Record<string, unknown>): FieldError[] {
+function toFieldErrors(
+  schema: TObject,
+  keyword: string,
+  instancePath: string,
+  params: Record<string, unknown>,
+): FieldError[] {
   if (keyword === 'boolean') return [];
   if (keyword === 'required') {
     return (params['requiredProperties'] as string[]).map((field) => ({
@@ -51,7 +57,15 @@ function toFieldErrors(keyword: string, instancePath: string, params: Record<str
     }));
   }
   const [field = ''] = instancePath.slice(1).split('/');
-  return [{ field: field || 'body', rule: keyword, message: messageOf(keyword, params) }];
+  const message = keyword === 'pattern' ? formOf(schema.properties[field]) : messageOf(keyword, params);
+  return [{ field: field || 'body', rule: keyword, message }];
+}
+
+/** Says what form a field has, by its example. */
+function formOf(field: TSchema | undefined): string {
+  const { pattern, examples = [] } = (field ?? {}) as { pattern?: string; examples?: readonly unknown[] };
+  if (pattern === VISIBLE) return 'must be one line without control, direction or zero-width characters';
+  return examples.length > 0 ? `has the wrong form: it is written like ${examples[0]}` : 'has the wrong form';
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -75,8 +89,9 @@ function messageOf(keyword: string, params: Record<string, unknown>): string {
     case 'enum':
       return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'minLength':
+      return limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`;
     case 'maxLength':
-      return `must have at ${keyword === 'minLength' ? 'least' : 'most'} ${limit} characters`;
+      return `must have at most ${limit} characters`;
     case 'minItems':
     case 'maxItems':
       return `must have at ${keyword === 'minItems' ? 'least' : 'most'} ${limit} items`;
@@ -87,10 +102,8 @@ function messageOf(keyword: string, params: Record<string, unknown>): string {
       return `must be at most ${limit}`;
     case 'format':
       return 'must be an ISO 8601 date or date-time, such as 2030-01-31T23:59:59Z';
-    case 'pattern':
-      return 'has the wrong form';
     case 'uniqueItems':
-      return 'must not hold an item twice';
+      return 'must not contain an item twice';
     default:
       return 'is invalid';
   }

@@ -118,7 +118,7 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: KeyFile | undefin
   if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile)))
     return find() as NonNullable<typeof found>;
   throw new RingRefused(
-    'SCRIP_KEYS holds no key that was not used yet: make one (`scrip keyring make`), put it in front in every process, and run this again',
+    'SCRIP_KEYS contains no key that was not used yet: make one (`scrip keyring make`), put it in front in every process, and run this again',
   );
 }
 

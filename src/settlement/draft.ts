@@ -3,6 +3,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import {
   findBalance,
   findInterval,
@@ -17,8 +18,6 @@ import {
 import { getSettlement, type Settlement } from './settlements.ts';
 import { deleteLines, insertLine, type LineRow, listLines } from './terms.queries.ts';
 import { type Terms, termsOn } from './terms.ts';
-
-const DAY_MS = 86_400_000;
 
 type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
 

@@ -46,7 +46,7 @@ export function readAccounts(csv: string): Map<number, PayeeAccount> {
     const { merchantId = '', name = '', iban: spaced = '', bic = '' } = record;
     const iban = spaced.replaceAll(' ', '').toUpperCase();
     if (!/^[1-9]\d{0,9}$/.test(merchantId)) throw wrong(info.lines, 'merchantId is not the id of a merchant');
-    if (accounts.has(Number(merchantId))) throw wrong(info.lines, 'the merchant stands twice');
+    if (accounts.has(Number(merchantId))) throw wrong(info.lines, 'the merchant is named twice');
     if (name === '') throw wrong(info.lines, 'name is missing');
     if (!isIban(iban))
       throw wrong(info.lines, 'iban is not an IBAN: its check digits are wrong, or its form');

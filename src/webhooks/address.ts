@@ -98,8 +98,8 @@ export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     throw new ForbiddenAddress('webhooks go to https addresses only');
-  if (url.username || url.password) throw new ForbiddenAddress('the URL holds a user name or password');
-  if (url.hash) throw new ForbiddenAddress('the URL holds a fragment, which no server would see');
+  if (url.username || url.password) throw new ForbiddenAddress('the URL contains a user name or password');
+  if (url.hash) throw new ForbiddenAddress('the URL contains a fragment, which no server would see');
   if (allowPrivate) return url;
   const port = url.port === '' ? HTTPS_PORT : Number(url.port);
   if (port !== HTTPS_PORT && port < FIRST_FREE_PORT)

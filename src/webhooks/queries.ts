@@ -247,9 +247,9 @@ select e.merchant_id, e.url, e.full_vouchers, e.secret,
 from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }
 
-/** Creates the partitions from one month to another (sql/004-partitions.sql). */
-export function createPartitions(first: Date, last: Date): Sql {
-  return sql`select create_partitions(${first}, ${last}) as made`;
+/** Creates the partitions from a month to the last one as seen today (sql/004-partitions.sql). */
+export function createPartitions(first: Date, today: Date): Sql {
+  return sql`select create_partitions(${first}, ${today}) as made`;
 }
 
 export function dropOldDeliveries(before: Date): Sql {

@@ -2,6 +2,7 @@ import { isSharded, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { resolveOldHolds } from '../ledger/holds.ts';
+import { DAY_MS } from '../time.ts';
 import type { Delivery } from './outbox.ts';
 import {
   createPartitions,
@@ -128,11 +129,8 @@ export async function recordAll(service: Service, made: readonly Made[]): Promis
   await judgeEndpoints(service, made);
 }
 
-const DAY_MS = 86_400_000;
 /** The days for which an attempt is kept. */
 const KEEP_DAYS = 90;
-/** The days for which partitions are created ahead. A service that is off for less time misses none. */
-const AHEAD_DAYS = 365;
 /** The number of deliveries that one statement ends. */
 const PART = 5_000;
 
@@ -141,9 +139,10 @@ const PART = 5_000;
  */
 export async function maintain(service: Service): Promise<void> {
   const { db, log, clock } = service;
-  const now = clock().getTime();
-  await db.query(createPartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));
-  const dropped = await db.query<{ month: string }>(dropOldDeliveries(new Date(now - KEEP_DAYS * DAY_MS)));
+  const now = clock();
+  await db.query(createPartitions(now, now));
+  const keptFrom = new Date(now.getTime() - KEEP_DAYS * DAY_MS);
+  const dropped = await db.query<{ month: string }>(dropOldDeliveries(keptFrom));
   if (dropped.length > 0)
     log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
   await endAbandoned(service);

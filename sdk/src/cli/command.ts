@@ -63,7 +63,7 @@ const HELP: Options = { help: { summary: 'print this help' } };
 
 /**
  * Reads the arguments of a command.
- * @throws UsageError, whose text holds no value: a mistyped argument may be a PIN
+ * @throws UsageError, whose text contains no value: a mistyped argument may be a PIN
  */
 export function readLine(command: Command, argv: readonly string[]): Line {
   const options = { ...command.options, ...HELP };

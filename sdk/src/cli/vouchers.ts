@@ -47,13 +47,13 @@ export const ACTIVATE: Command = {
   run: activate,
 };
 
-/** The voucher of a command line. A code of 16 digits is refused as an argument, since it holds the PIN. */
+/** The voucher of a command line. A code of 16 digits is refused as an argument: it contains the PIN. */
 async function voucherOf(line: Line): Promise<{ code: string; pin?: string }> {
   const [argument] = line.args;
   const given = argument?.replace(/[\s-]/g, '');
   if (given !== undefined && /^\d{16}$/.test(given)) {
     wrongUsage(
-      'a code of 16 digits holds the PIN, and arguments can be seen by others: give the first 12 digits',
+      'a code of 16 digits contains the PIN, and arguments can be seen by others: give the first 12 digits',
     );
   }
   if (given !== undefined && !/^\d{12}$/.test(given)) wrongUsage('CODE must be 12 digits');

@@ -153,7 +153,7 @@ const updateRedemptionOnce = endpoint({
   description:
     'Changes the amount of a redemption of yours, or reverses it fully: once. The original is canceled, a ' +
     'reversal gives its amount back, and a new redemption takes the new amount, all of it in one step or ' +
-    'not at all. Without `amountUsed` the body may hold no field but `reference` (`30` otherwise): a ' +
+    'not at all. Without `amountUsed` the body may contain no field but `reference` (`30` otherwise): a ' +
     'misspelled field must not reverse a payment. Needs the permission `update-redemption`.',
   method: 'POST',
   path: '/redemptions/update',
