@@ -86,7 +86,9 @@ begin
   end if;
   if d.kind = 'FLOAT' then
     if not debit_float(p_debit, p_amount, p_event, p_now) then return '50'; end if;
-  elsif p_kind in ('PAYOUT', 'ESCHEAT') or p_kind = 'OWN_TRANSFER' and d.kind <> 'FUNDING' then
+  -- A payout is a fact: the bank has paid the approved amount, even if the merchant has reversed redemptions
+  -- since. The settlement account is then negative, until the next redemptions.
+  elsif p_kind = 'ESCHEAT' or p_kind = 'OWN_TRANSFER' and d.kind <> 'FUNDING' then
     if account_balance(p_debit) < p_amount then return '51'; end if;
   end if;
   if c.kind = 'FLOAT' then

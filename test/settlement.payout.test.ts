@@ -7,6 +7,8 @@ import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { cashOut } from '../src/books/vouchers.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
+import { toText } from '../src/money.ts';
+import { updateRedemption } from '../src/redemptions/update.ts';
 import { approve, giveBack, pay } from '../src/settlement/approve.ts';
 import { drawStatement } from '../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
@@ -114,6 +116,27 @@ test('a payout is booked once, returned once, and can then be paid again', async
     checks.filter(({ ok }) => !ok),
     [],
   );
+});
+
+test('a payout is booked even if later reversals leave less on the settlement account', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { operator } = ledger;
+  await settledDay(scene);
+  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  await approve(operator, draft.id);
+  await ledger.at('2026-03-02T11:00:00Z');
+  const asking = { ...shop, now: ledger.started.service.clock() };
+  await updateRedemption(asking, { reference: 'sale 2', amountUsed: 0 });
+  const bank = { bankReference: 'B-1', valueDate: '2026-03-02' };
+  await pay(operator, { settlementId: draft.id, reference: 'payout 1', ...bank });
+  await ledger.at('2026-03-03T00:20:00Z');
+  await close(ledger);
+  const [next] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  // 40.10 less the commission on it, 1.00 and 0.20, are carried over to the next redemptions.
+  assert.deepEqual(next && [toText(next.closing), toText(next.payable)], ['-38.90', '0.00']);
+  assert.equal((await reconcile(ledger.started.service)).ok, true);
 });
 
 test('each step of a settlement is announced as the OpenAPI documents describe it', async (t) => {
