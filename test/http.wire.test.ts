@@ -52,6 +52,7 @@ describe('the body of a request', () => {
     '{"__proto__":1,"__proto__":2}',
     '{"1":1,"2":2,"1":3}',
     '{"a":1,"\\"":{"a":1,"a":1}}',
+    '{"x":"",":\\u0061":1,":a":2}',
   ]) {
     test(`is refused with 30 and HTTP 400 when it has a duplicate key: ${text}`, () => {
       assert.throws(

@@ -127,8 +127,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 const PERHAPS_INEXACT = /[^"\d.][\d.]{16}|[eE][+-]?\d{3}/;
 
-/** A key of a JSON text: a string before a colon. */
-const KEY = /"[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)/g;
+/** A string of a JSON text, with the colon after it if it is a key. */
+const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g;
 
 /**
  * Parses the body of a request.
@@ -164,7 +164,9 @@ export function parseJson(body: Uint8Array | undefined): unknown {
  */
 function spellKeysPlainly(text: string): string {
   if (!text.includes('\\')) return text;
-  return text.replace(KEY, (key) => (key.includes('\\') ? JSON.stringify(JSON.parse(key)) : key));
+  return text.replace(STRING, (whole, string: string, colon?: string) =>
+    colon && string.includes('\\') ? JSON.stringify(JSON.parse(string)) + colon : whole,
+  );
 }
 
 /** Whether an object contains a key twice. The text must be JSON in which equal keys are spelled equally. */
