@@ -253,25 +253,28 @@ describe('the retry of a successful generation', () => {
     await till.refused(A, '15', A.generate('y', 5, 25));
   });
 
-  test("is a replay after the merchant's default product changed and the float is empty", async (t) => {
-    const till = await Till.open(t, { float: 25_00n });
-    const { service, clock } = till.testService;
-    const terms = { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' };
-    const product = await createProduct(asOperator(service), terms);
-    const first = await till.done(generateB('x', { value: 25 }));
-    await changeMerchant(asOperator(service), till.merchant.id, {
-      name: null,
-      opaque: null,
-      productId: product?.id as number,
+  for (const [currency, decimals, codes] of [
+    ['USD', 2, ['94', '50']],
+    ['JPY', 0, ['13', '13']], // it cannot represent the value of the first request
+  ] as const) {
+    test(`is a replay after the default product changed to one in ${currency}, without a float`, async (t) => {
+      const till = await Till.open(t, { float: 2_50n });
+      const { service, clock } = till.testService;
+      const terms = { ...productDefaults(currency, decimals), code: 'OTHER', name: 'Other' };
+      const product = await createProduct(asOperator(service), terms);
+      const first = await till.done(generateB('x', { value: 2.5 }));
+      const change = { name: null, opaque: null, productId: product?.id as number };
+      await changeMerchant(asOperator(service), till.merchant.id, change);
+      clock.advance(1_000);
+      const again = await till.done(generateB('x', { value: 2.5 }));
+      assert.deepEqual([again.replayed, again.data], [true, first.data]);
+      // Variant A names the product of the first request. The new default product makes it another request.
+      assert.equal((await till.done(generateA('x', { amount: 2.5 }))).replayed, true);
+      await till.refused(A, codes[0], generateA('x', { amount: 2.5, productCode: 'OTHER' }));
+      await till.refused(B, '94', generateB('x', { value: 2.5, quantity: 2 }));
+      await till.refused(B, codes[1], generateB('y', { value: 2.5 }));
     });
-    clock.advance(1_000);
-    const again = await till.done(generateB('x', { value: 25 }));
-    assert.deepEqual([again.replayed, again.data], [true, first.data]);
-    // Variant A names the product of the first request. The new default product makes it another request.
-    assert.equal((await till.done(generateA('x', { amount: 25 }))).replayed, true);
-    await till.refused(A, '94', generateA('x', { amount: 25, productCode: 'OTHER' }));
-    await till.refused(B, '50', generateB('y', { value: 25 }));
-  });
+  }
 });
 
 describe('vouchers without a value', () => {

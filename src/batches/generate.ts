@@ -13,6 +13,7 @@ import { DAY_MS } from '../time.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './fill.ts';
 import {
+  findBatchByReference,
   findBatchByTransactionId,
   findProduct,
   insertBatch,
@@ -73,7 +74,8 @@ export async function generate(
   const { service, now } = context;
   const product = await productOf(context, request.productCode);
   // A value that the product's currency cannot represent is declined first.
-  if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
+  if (product && valueUnits !== null && !(await isExact(context, request, valueUnits, product)))
+    throw new Refusal('13');
   await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
   return retrying(() =>
@@ -100,6 +102,23 @@ async function productOf(
   if (code?.includes('\0')) return undefined;
   const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId));
   return product;
+}
+
+/**
+ * Whether the currency of an order can represent its value. It is that of the product. Under a used reference
+ * without a product, it may also be that of the batch: the merchant's default product may have changed since.
+ */
+async function isExact(
+  { service, merchant }: Context,
+  { reference, productCode }: Generate,
+  valueUnits: bigint,
+  product: Product,
+): Promise<boolean> {
+  const fits = ({ decimals }: { decimals: number }) => valueUnits % unitOf(decimals) === 0n;
+  if (fits(product)) return true;
+  if (productCode !== undefined) return false;
+  const [batch] = await service.db.query<BatchRow>(findBatchByReference(merchant.id, reference));
+  return batch !== undefined && fits(batch);
 }
 
 /**
