@@ -34,7 +34,7 @@ const PATH_REFERENCE = { minLength: 1, maxLength: 100, pattern: `^${NO_CONTROLS}
 const REFERENCE = { ...PATH_REFERENCE, pattern: `^(?!CANCEL-|NEW-)${NO_CONTROLS}` };
 const CODE = { pattern: '^[0-9]{12}$', minLength: 12, maxLength: 12 };
 const PIN = { pattern: '^[0-9]{4}$', minLength: 4, maxLength: 4 };
-const AMOUNT = { exclusiveMinimum: 0, maximum: 90_071_992_547_409 };
+const AMOUNT = { exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 };
 const QUANTITY = { type: 'integer', format: 'int32', minimum: 1, maximum: 5_000_000 };
 const VOUCHER_CODE = { pattern: '^([0-9]{12}|[0-9]{16})$', minLength: 12, maxLength: 16 };
 

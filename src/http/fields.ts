@@ -13,8 +13,8 @@ function withLimits<Schema extends TSchema>(schema: Schema, limits: object): Sch
   return Object.assign(schema, { [LIMITS]: limits });
 }
 
-/** The largest amount in whole major units in a call for a voucher, in any currency. */
-const AMOUNT_MAX = 90_071_992_547_409;
+/** The largest amount that is read, in major units of any currency: fifteen digits (src/money.ts). */
+const AMOUNT_MAX = 9_999_999_999_999.99;
 /** The highest quantity limit that a product can have. */
 const QUANTITY_MAX = 5_000_000;
 const REFERENCE_LENGTH = { minLength: 1, maxLength: 100 };
