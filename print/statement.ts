@@ -19,7 +19,9 @@ const MARGIN = 50;
 const PAGE = { width: 595.28, height: 841.89 } as const;
 const SIZE = 9;
 const LINE = 14;
-const FIRST_SHARE = 0.4;
+/** The least share of the first column, and the space before each other column. */
+const FIRST_SHARE = 0.2;
+const GAP = 8;
 
 /** Draws a statement on A4 pages, as many as it takes. */
 export async function drawStatement({
@@ -49,8 +51,9 @@ export async function drawStatement({
       .font(FONTS.text)
       .text(printableText(value));
   doc.moveDown(1);
-  drawRow(doc, { cells: columns, isStrong: true });
-  for (const row of rows) drawRow(doc, row);
+  const table = [{ cells: columns, isStrong: true }, ...rows];
+  const form = layOut(doc, table);
+  for (const row of table) drawRow(doc, form, row);
   doc.moveDown(1.5);
   doc.x = MARGIN;
   for (const note of notes)
@@ -64,17 +67,49 @@ export async function drawStatement({
   return Buffer.concat(parts);
 }
 
-function drawRow(doc: PDFKit.PDFDocument, { cells, isStrong = false }: StatementRow): void {
+type Form = { readonly size: number; readonly widths: readonly number[] };
+
+/** Returns the widths of the columns, and the size of the text at which no amount is cut. */
+function layOut(doc: PDFKit.PDFDocument, table: readonly StatementRow[]): Form {
+  const width = PAGE.width - 2 * MARGIN;
+  const count = table[0]?.cells.length ?? 0;
+  const others = Array.from({ length: count - 1 }, (_, at) =>
+    Math.max(...table.map(({ cells, isStrong }) => GAP + widthOf(doc, cells[at + 1] ?? '', isStrong))),
+  );
+  const taken = sumOf(others);
+  const scale = Math.min(1, (width * (1 - FIRST_SHARE)) / taken);
+  return { size: SIZE * scale, widths: [width - taken * scale, ...others.map((each) => each * scale)] };
+}
+
+function widthOf(doc: PDFKit.PDFDocument, cell: string, isStrong = false): number {
+  return doc
+    .font(isStrong ? FONTS.strong : FONTS.text)
+    .fontSize(SIZE)
+    .widthOfString(printableText(cell));
+}
+
+function drawRow(
+  doc: PDFKit.PDFDocument,
+  { size, widths }: Form,
+  { cells, isStrong = false }: StatementRow,
+): void {
   if (doc.y + LINE > PAGE.height - MARGIN) doc.addPage();
   const { y } = doc;
-  const width = PAGE.width - 2 * MARGIN;
-  const first = width * FIRST_SHARE;
-  const other = (width - first) / Math.max(1, cells.length - 1);
-  doc.font(isStrong ? FONTS.strong : FONTS.text).fontSize(SIZE);
+  doc.font(isStrong ? FONTS.strong : FONTS.text).fontSize(size);
+  let x = MARGIN;
   for (const [index, cell] of cells.entries()) {
-    const x = index === 0 ? MARGIN : MARGIN + first + (index - 1) * other;
-    const box = { width: index === 0 ? first : other, align: index === 0 ? 'left' : 'right' } as const;
-    doc.text(printableText(cell), x, y, { ...box, height: LINE, lineBreak: false, ellipsis: true });
+    const width = widths[index] ?? 0;
+    const isFirst = index === 0;
+    // The label of a total takes the empty cells after it, too.
+    const empty = cells.slice(1).findIndex((each) => each !== '');
+    const own = isFirst ? sumOf(widths.slice(0, 1 + empty)) : width;
+    const box = { width: own, align: isFirst ? 'left' : 'right' } as const;
+    doc.text(printableText(cell), x, y, { ...box, height: LINE, lineBreak: false, ellipsis: isFirst });
+    x += width;
   }
   doc.y = y + LINE;
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }

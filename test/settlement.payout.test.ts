@@ -14,6 +14,7 @@ import { drawStatement } from '../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
 import { makePayoutFile, readAccounts } from '../src/settlement/payout-file.ts';
 import { documentsOf, linesOf } from '../src/settlement/settlements.ts';
+import { readSheet } from './print.ts';
 import { close, openScene, settledDay, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
 
@@ -137,6 +138,31 @@ test('a payout is booked even if later reversals leave less on the settlement ac
   // 40.10 less the commission on it, 1.00 and 0.20, are carried over to the next redemptions.
   assert.deepEqual(next && [toText(next.closing), toText(next.payable)], ['-38.90', '0.00']);
   assert.equal((await reconcile(ledger.started.service)).ok, true);
+});
+
+test('the statement cuts neither headings nor large amounts', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  await settledDay(scene);
+  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  const { settlement } = await approve(ledger.operator, draft.id);
+  const { number, approvedAt, contentHash } = settlement;
+  assert.ok(number && approvedAt && contentHash);
+  const kinds = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'EARLIER_REVERSAL', 'FEE', 'FEE_VAT', 'CASH_OUT'];
+  const lines = kinds.map((kind, at) => {
+    const minor = -123_456_789_012_345n - BigInt(at);
+    const amount = { minor, decimals: 2 };
+    return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
+  });
+  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines);
+  const [page] = await readSheet(pdf);
+  const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
+  const amounts = lines.map(({ amount }) => toText(amount));
+  const counts = lines.slice(0, 3).map(({ rows }) => `(${rows})`);
+  const label = 'Of it to be paid under earlier settlements';
+  for (const text of [...words, ...amounts, ...counts, label])
+    assert.ok(page?.text.includes(text), `${text} in ${page?.text}`);
 });
 
 test('each step of a settlement is announced as the OpenAPI documents describe it', async (t) => {
