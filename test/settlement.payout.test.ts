@@ -15,7 +15,7 @@ import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
 import { makePayoutFile, readAccounts } from '../src/settlement/payout-file.ts';
 import { documentsOf, linesOf } from '../src/settlement/settlements.ts';
 import { readSheet } from './print.ts';
-import { close, openScene, settledDay, tradedDay } from './settlements.ts';
+import { close, openScene, settledDay, terms, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
@@ -200,7 +200,7 @@ test('each step of a settlement is announced as the OpenAPI documents describe i
   }
 });
 
-test('a payout file fits its schema, and pays only the account of the terms', async (t) => {
+test('a payout file fits its schema, and pays only the account of the present terms', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
@@ -221,6 +221,13 @@ test('a payout file fits its schema, and pays only the account of the terms', as
   const other = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,GB29NWBK60161331926819,\n`);
   await assert.rejects(
     makePayoutFile(operator, [settlement], { format: 'csv', accounts: other, payer }),
+    /other characters/,
+  );
+  // The merchant has another account now, perhaps because the old one returned a payment.
+  await terms(operator, shop.merchant.id, { validFrom: '2026-03-02', payeeLast4: '6819' });
+  await makePayoutFile(operator, [settlement], { format: 'csv', accounts: other, payer });
+  await assert.rejects(
+    makePayoutFile(operator, [settlement], { format: 'csv', accounts, payer }),
     /other characters/,
   );
   assert.throws(

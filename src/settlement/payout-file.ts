@@ -1,15 +1,17 @@
 import { parse } from 'csv-parse/sync';
 import { audit } from '../audit/audit.ts';
+import { listDays } from '../books/days.ts';
 import { type Cell, csvText, cut, element, opening, text, type Xml } from '../books/formats.ts';
 import type { Operator } from '../context.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
 import type { Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
 /**
  * Payout files for the operator's bank: pain.001.001.09 or CSV. The account numbers come from a file of the
- * operator and are not stored. The last four characters must match the merchant's terms.
+ * operator and are not stored. The last four characters must match the merchant's present terms.
  */
 
 export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
@@ -75,6 +77,10 @@ export async function makePayoutFile(
   }: { format: 'pain001' | 'csv'; accounts: ReadonlyMap<number, PayeeAccount>; payer: Payer },
 ): Promise<string> {
   const { service } = operator;
+  const now = service.clock();
+  // A payment goes to the account of the present terms: that of the period may be closed.
+  const yesterday = new Date(now.getTime() - DAY_MS).toISOString().slice(0, 10);
+  const today = (await listDays(service, { from: yesterday })).at(-1)?.day;
   const paid: Paid[] = [];
   for (const settlement of settlements) {
     const { id, merchantId, state, payable, lastDay } = settlement;
@@ -84,7 +90,7 @@ export async function makePayoutFile(
     if (payable.minor === 0n) throw wrong('is carried over: nothing is to be paid');
     const account = accounts.get(merchantId);
     if (!account) throw wrong(`belongs to merchant ${merchantId}, which the accounts do not name`);
-    const terms = await termsOn(service.db, merchantId, lastDay);
+    const terms = await termsOn(service.db, merchantId, today ?? lastDay);
     if (terms?.payeeLast4 && !account.iban.endsWith(terms.payeeLast4))
       throw wrong(
         `belongs to merchant ${merchantId}, whose account ends with other characters than its terms say`,
@@ -92,7 +98,6 @@ export async function makePayoutFile(
     paid.push({ settlement, account });
   }
   if (paid.length === 0) throw new Refusal('30', { message: 'no settlement is to be paid' });
-  const now = service.clock();
   const numbers = paid.map(({ settlement }) => settlement.number);
   await service.db.transaction((tx) =>
     audit(tx, operator, { action: 'settlement.file', subject: 'settlements', after: { format, numbers } }),
