@@ -112,9 +112,13 @@ function required(name: string): string {
 }
 
 function databaseUrl(name: string): string {
-  const url = new URL(required('SCRIP_TEST_URL'));
-  url.pathname = `/${name}`;
-  return url.href;
+  return new URL(`/${name}`, required('SCRIP_TEST_URL')).href;
+}
+
+/** The address at which a service uses a database: through a pooler that the tests themselves cannot use. */
+function serviceUrl(url: string): string {
+  const pooled = process.env['SCRIP_TEST_SERVICE_URL'];
+  return pooled === undefined ? url : new URL(new URL(url).pathname, pooled).href;
 }
 
 /**
@@ -183,7 +187,7 @@ export async function startTestService(
   const url = on?.url ?? (database as TestDatabase).url;
   const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
-  const db = await withWorkers(openDatabase(url, 'scrip-test', { isPatient }), 'scrip-test');
+  const db = await withWorkers(openDatabase(serviceUrl(url), 'scrip-test', { isPatient }), 'scrip-test');
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
   const buckets = await readBuckets(db);
   const service = createService({

@@ -12,7 +12,8 @@
  *
  * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
  * with the tests of Citus itself. `--on pgbouncer` runs those of what needs a session or a transaction,
- * behind PgBouncer in session mode. `--times` lists how long each file took.
+ * behind PgBouncer in session mode, and `--on pgbouncer-transaction` in transaction mode. `--times`
+ * lists how long each file took.
  */
 import { readdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -25,7 +26,7 @@ import { findCitus } from './citus/cluster.ts';
 import { type Counts, lastLines } from './last-lines.ts';
 import { atEnd, leavingNothing, temporaryFolder } from './leave-nothing.ts';
 import { useMemory } from './memory.ts';
-import { findPgBouncer } from './pgbouncer/bouncer.ts';
+import { findPgBouncer, findTransactionPooler } from './pgbouncer/bouncer.ts';
 import { type Place, withTestServer } from './server.ts';
 
 /** Processes at a time: two for each core of a small machine, since some tests wait for timeouts. */
@@ -45,6 +46,9 @@ const ON_CITUS =
 /** The files that could differ behind a pooler: prepared statements, session settings, locks, LISTEN. */
 const ON_PGBOUNCER =
   /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|race|replay)|round|update\.test|webhooks\.events)/;
+/** Those of them without background work, which needs sessions. */
+const ON_TRANSACTIONS =
+  /^(activate\.test|balance\.test|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|race|replay)|round|update\.test)/;
 /** The files that need Citus or PgBouncer. */
 const ONLY_THERE = /^(citus|pgbouncer)\./;
 
@@ -52,6 +56,7 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
   postgres: (name) => !ONLY_THERE.test(name),
   citus: (name) => ON_CITUS.test(name),
   pgbouncer: (name) => ON_PGBOUNCER.test(name),
+  'pgbouncer-transaction': (name) => ON_TRANSACTIONS.test(name),
 };
 
 /** The files that take more than ten seconds (`--times`). */
@@ -193,6 +198,7 @@ const FIND: Readonly<Record<Place, () => Promise<unknown>>> = {
   postgres: async () => {},
   citus: findCitus,
   pgbouncer: findPgBouncer,
+  'pgbouncer-transaction': findTransactionPooler,
 };
 
 /** Reports what is not installed. The run has then failed, since nothing was tested. */

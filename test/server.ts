@@ -8,10 +8,10 @@ import { createLogger } from '../src/log.ts';
 import { ensureDefaultProduct } from '../src/merchants/products.ts';
 import { createOnAll, startCitus } from './citus/cluster.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
-import { startPgBouncer } from './pgbouncer/bouncer.ts';
+import { createPooledAccount, startPgBouncer } from './pgbouncer/bouncer.ts';
 
 /** Where a run has its databases: one server, or a coordinator and its workers. */
-export type Place = 'postgres' | 'citus' | 'pgbouncer';
+export type Place = 'postgres' | 'citus' | 'pgbouncer' | 'pgbouncer-transaction';
 
 type Server = {
   readonly url: string;
@@ -68,6 +68,24 @@ async function openPooled(): Promise<Server> {
   return { ...server, url: (await startPgBouncer(server.url)).url };
 }
 
+/**
+ * A server behind PgBouncer in transaction mode. Few sessions serve each database, so that they change hands.
+ * The tests themselves use the server directly.
+ */
+async function openTransactionPooled(): Promise<Server> {
+  const server = await openServer();
+  return {
+    ...server,
+    async createTemplate(name) {
+      await server.createTemplate(name);
+      // The role of the service exists now.
+      const pooledUrl = await createPooledAccount(server.url);
+      const pooling = { mode: 'transaction', keepsStatements: true, size: 3 } as const;
+      process.env['SCRIP_TEST_SERVICE_URL'] = (await startPgBouncer(pooledUrl, pooling)).url;
+    },
+  };
+}
+
 /** A cluster of this run's own, on loopback. */
 async function openCitus(): Promise<Server> {
   const cluster = await startCitus(await temporaryFolder('scrip-citus-'));
@@ -115,6 +133,7 @@ const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {
   postgres: openServer,
   citus: openCitus,
   pgbouncer: openPooled,
+  'pgbouncer-transaction': openTransactionPooled,
 };
 
 /** Fills the template database of all tests: the schema, and the default product. */

@@ -4,6 +4,7 @@ import { sweep, TASKS } from '../batches/tasks.ts';
 import { keepBooks } from '../books/close.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
+import { requireOwnSession } from '../db/pooler.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
@@ -53,7 +54,11 @@ async function work(): Promise<void> {
 }
 
 /** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
-export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
+export async function startBackground(
+  service: Service,
+  { databaseUrl, webhookAllowPrivate }: Config,
+): Promise<Worker> {
+  if (databaseUrl !== undefined) await requireOwnSession(databaseUrl, 'background work needs');
   const worker = await startWorker(service, TASKS, sweep, { 'keep-books': KEEP_BOOKS });
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);

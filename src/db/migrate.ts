@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
+import { requireOwnSession, requireSessions } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
 import { type Sql, splitStatements, sql } from './sql.ts';
-import { requireSession } from './status.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
@@ -57,7 +57,7 @@ async function readMigrations(): Promise<Migration[]> {
  * @returns the names of the migrations applied
  * @param wanted the migrations of a dump, if the schema is made for it; by default all migrations
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
- *   alter it; behind a pooler without sessions
+ *   alter it; behind a pooler that cannot serve it
  */
 export async function migrate(
   url: string,
@@ -67,8 +67,11 @@ export async function migrate(
   const migrations = select(await readMigrations(), wanted);
   const owner = await openOwner(url);
   try {
-    await requireSession(owner, url);
-    if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
+    if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) {
+      await requireSessions(owner, url);
+      return [];
+    }
+    await requireOwnSession(url, 'migrations need');
     // The server ends the migration of a process that was killed, instead of finishing its statement first.
     await owner.query(raw(`set client_connection_check_interval = '1s'`));
     // One process migrates; the others wait here and then find nothing pending. The lock ends with the

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { StartError } from './errors.ts';
 import type { Queries } from './pool.ts';
-import { sql } from './sql.ts';
+import { type Sql, sql } from './sql.ts';
 
 /**
  * The role of the service. It cannot change the schema, and writes vouchers and the journal only through the
@@ -26,19 +26,25 @@ export const SESSION: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sets only settings that differ. It compares the current user, because an account that inherits from the
- * role is still a different user.
+ * Compares the current user, because an account that inherits from the role is still a different user.
  */
-const CONFIGURE = `
-select set_config(s.name, s.value, false) from unnest($1::text[], $2::text[]) as s (name, value)
+const UNSET = `from unnest($1::text[], $2::text[]) as s (name, value)
 where case s.name when 'role' then current_user <> s.value else current_setting(s.name) <> s.value end`;
 
-/** Sets the settings of a session. */
+/** Lists the settings that a session of this account lacks. */
+export function listUnset(): Sql {
+  return { text: `select s.name ${UNSET}`, values: [Object.keys(SESSION), Object.values(SESSION)] };
+}
+
+/** Sets those settings of a session that it lacks. */
 export async function configure(
   client: pg.ClientBase,
   session: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await client.query(CONFIGURE, [Object.keys(session), Object.values(session)]);
+  await client.query(`select set_config(s.name, s.value, false) ${UNSET}`, [
+    Object.keys(session),
+    Object.values(session),
+  ]);
 }
 
 /** Checks that no process of the service uses the database. @throws StartError if one does */

@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDistributed } from './distribute.ts';
 import { StartError } from './errors.ts';
-import { openOwner, type Queries } from './pool.ts';
+import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /** A bucket of a distributed database. Its shards of all tables are on one worker, and move together. */
@@ -85,32 +85,6 @@ export async function checkDurability(db: Queries): Promise<void> {
   throw new StartError(
     `the database has ${off.join(' and ')} = off, so a crash loses payments that were acknowledged: set it to on`,
   );
-}
-
-/**
- * Refuses a pooler that gives a client different sessions of the server over time: the role, prepared
- * statements and locks of Scrip belong to a session.
- * @param first a connection; another one is opened, and holds a transaction meanwhile
- * @throws StartError if the two shared a session
- */
-export async function requireSession(first: Queries, url: string): Promise<void> {
-  const pid = await pidOf(first);
-  const other = await openOwner(url);
-  try {
-    await other.query({ text: 'begin', values: [] });
-    // A pooler that gave this session to the other connection gives the first one a different session.
-    if ((await pidOf(first)) === pid) return;
-  } finally {
-    await other.close();
-  }
-  throw new StartError(
-    'the pooler before the database lends sessions from one client to another: set pool_mode = session (docs/how-to/deploy.md)',
-  );
-}
-
-async function pidOf(connection: Queries): Promise<number | undefined> {
-  const [row] = await connection.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
-  return row?.pid;
 }
 
 /** The record of the last backup in the data folder, for `scrip doctor` and the metrics. */
