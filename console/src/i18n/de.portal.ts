@@ -1,7 +1,7 @@
 import type { Catalogue } from './en.ts';
 
 /** Die Texte des Portals und leerer Listen. */
-export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
+export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'empty' | 'bank'> = {
   portal: {
     check: 'Gutschein prüfen',
     checkLead: 'Falsche PINs zählen hier wie an einer Kasse.',
@@ -28,6 +28,23 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
     differs: 'Abweichende Beträge',
     agree: 'Alles stimmt überein.',
     agreeing: (count: number) => `${count} stimmen überein. Diese weichen ab:`,
+  },
+  float: {
+    lasts: (days: number | null) =>
+      days === null
+        ? 'Zuletzt nicht benutzt'
+        : days === 0
+          ? 'Reicht für weniger als einen Tag'
+          : `Reicht für ${days} ${days === 1 ? 'Tag' : 'Tage'}`,
+    payIn: 'Einzahlen',
+    payInHow:
+      'Überweisen Sie den Betrag auf das Konto, das Ihnen der Betreiber genannt hat. Mit diesem Verwendungszweck wird die Zahlung zugeordnet:',
+    reference: (merchant: string) => `FLOAT ${merchant}`,
+    statement: 'Auszug',
+    month: 'Monat',
+  },
+  keys: {
+    lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern geht, ohne den Laden zu schließen.',
   },
   docs: {
     lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel.',

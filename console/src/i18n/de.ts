@@ -21,6 +21,7 @@ export const de: Catalogue = {
   product: 'Scrip',
   menu: 'Menü',
   close: 'Schließen',
+  dismiss: 'Dialog verlassen',
   skip: 'Zum Inhalt',
   theme: { light: 'Hell', dark: 'Dunkel', auto: 'Wie das System' },
   same: { title: 'Dasselbe als Befehl und als Anfrage', cli: 'Kommandozeile', api: 'API' },
@@ -217,20 +218,6 @@ export const de: Catalogue = {
     allProducts: 'Alle übrigen Produkte',
     statement: 'Auszug des Guthabens',
   },
-  float: {
-    lasts: (days: number | null) =>
-      days === null
-        ? 'Zuletzt nicht benutzt'
-        : days === 0
-          ? 'Reicht für weniger als einen Tag'
-          : `Reicht für ${days} ${days === 1 ? 'Tag' : 'Tage'}`,
-    payIn: 'Einzahlen',
-    payInHow:
-      'Überweisen Sie den Betrag auf das Konto, das Ihnen der Betreiber genannt hat. Mit diesem Verwendungszweck wird die Zahlung zugeordnet:',
-    reference: (merchant: string) => `FLOAT ${merchant}`,
-    statement: 'Auszug',
-    month: 'Monat',
-  },
   settlement: {
     draft: 'Entwurf',
     details: 'Angaben',
@@ -267,9 +254,6 @@ export const de: Catalogue = {
   },
   tokens: {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',
-  },
-  keys: {
-    lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern geht, ohne den Laden zu schließen.',
   },
   system: {
     title: 'System',

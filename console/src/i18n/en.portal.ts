@@ -26,6 +26,21 @@ export const portal = {
     agree: 'Everything agrees.',
     agreeing: (count: number) => `${count} agree. These differ:`,
   },
+  float: {
+    lasts: (days: number | null) =>
+      days === null
+        ? 'Not used lately'
+        : days === 0
+          ? 'Lasts for less than a day'
+          : `Lasts for ${days} ${days === 1 ? 'day' : 'days'}`,
+    payIn: 'Pay in',
+    payInHow:
+      'Transfer the amount to the account that your operator has given you. Put this text into the transfer, so that it is found:',
+    reference: (merchant: string) => `FLOAT ${merchant}`,
+    statement: 'Statement',
+    month: 'Month',
+  },
+  keys: { lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.' },
   docs: {
     lead: 'The first calls, with your own key.',
     order: 'Order two vouchers',

@@ -20,6 +20,7 @@ export const en = {
   product: 'Scrip',
   menu: 'Menu',
   close: 'Close',
+  dismiss: 'Dismiss',
   skip: 'Skip to the content',
   theme: { light: 'Light', dark: 'Dark', auto: 'As the system' },
   same: { title: 'The same as a command and as a request', cli: 'Command line', api: 'API' },
@@ -211,20 +212,6 @@ export const en = {
     allProducts: 'All other products',
     statement: 'Statement of the float',
   },
-  float: {
-    lasts: (days: number | null) =>
-      days === null
-        ? 'Not used lately'
-        : days === 0
-          ? 'Lasts for less than a day'
-          : `Lasts for ${days} ${days === 1 ? 'day' : 'days'}`,
-    payIn: 'Pay in',
-    payInHow:
-      'Transfer the amount to the account that your operator has given you. Put this text into the transfer, so that it is found:',
-    reference: (merchant: string) => `FLOAT ${merchant}`,
-    statement: 'Statement',
-    month: 'Month',
-  },
   settlement: {
     draft: 'Draft',
     details: 'Details',
@@ -260,7 +247,6 @@ export const en = {
     reason: 'Reason:',
   },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
-  keys: { lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.' },
   system: {
     title: 'System',
     jobs: 'Jobs',

@@ -1,4 +1,4 @@
-import { Alert, Button, FileInput, Group, Modal, Select, Stack } from '@mantine/core';
+import { Alert, Button, FileInput, Group, Select, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
 import { type Fault, get, type Page, send } from '../api.ts';
@@ -6,6 +6,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { decode } from '../ui/csv.ts';
+import { Dialog } from '../ui/dialog.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Empty, FaultText, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
@@ -27,9 +28,9 @@ export function BankImport({ isOpen, setOpen }: Props) {
   return (
     <>
       <Button onClick={() => setOpen(true)}>{label}</Button>
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title={label} centered>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={label}>
         {isOpen && <Form close={() => setOpen(false)} />}
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -5,7 +5,7 @@ import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Head, intoView, Panel, Stat } from '../ui/parts.tsx';
+import { Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
@@ -83,7 +83,7 @@ export function Screen() {
         >
           <Tabs.List mb="md">
             {tabs.map(({ key, label }) => (
-              <Tabs.Tab key={key} value={key} ref={key === chosen?.key ? intoView : undefined}>
+              <Tabs.Tab key={key} value={key} ref={key === chosen?.key ? tabIntoView : undefined}>
                 {label}
               </Tabs.Tab>
             ))}
@@ -97,6 +97,12 @@ export function Screen() {
       </Stack>
     </>
   );
+}
+
+/** Scrolls the tabs, but not the page, until a tab is visible. */
+function tabIntoView(tab: HTMLElement | null): void {
+  const list = tab?.parentElement;
+  if (list) list.scrollLeft = tab.offsetLeft + tab.offsetWidth - list.clientWidth;
 }
 
 type Floats = Item & { readonly items: readonly Item[] };

@@ -1,9 +1,10 @@
-import { Alert, Modal, Stack } from '@mantine/core';
+import { Alert, Stack } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Dialog } from '../ui/dialog.tsx';
 import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -116,12 +117,11 @@ export function Screen() {
           </Panel>
         </div>
       </Stack>
-      <Modal
+      <Dialog
         opened={shown !== undefined}
         onClose={() => setShown(undefined)}
         title={texts.webhook.attempts}
         size="lg"
-        centered
       >
         {shown && (
           <List
@@ -130,7 +130,7 @@ export function Screen() {
             brief
           />
         )}
-      </Modal>
+      </Dialog>
     </>
   );
 }

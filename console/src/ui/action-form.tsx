@@ -9,6 +9,7 @@ import { type Operation, perform } from '../operations.ts';
 import type { Act, Input } from './actions.tsx';
 import { type Change, Changes } from './changes.tsx';
 import { save } from './csv.ts';
+import { focusesFirst } from './dialog.tsx';
 import { FieldInput } from './field.tsx';
 import { intoView, Problem } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
@@ -90,7 +91,7 @@ export function ActionForm({ act, operation, close }: Props) {
   const problems = error instanceof ApiProblem ? error.fields : [];
   return (
     <Stack gap="md">
-      <form onSubmit={submit}>
+      <form ref={focusesFirst} onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm">{words.action(name).text || `${operation.summary}.`}</Text>
           {effect && (
@@ -161,7 +162,7 @@ function Proposed({ approval, close }: { approval: Answer; close(): void }) {
         <Button variant="default" size="sm" component={Link} to="/approvals">
           {texts.nav.approvals}
         </Button>
-        <Button size="sm" onClick={close}>
+        <Button size="sm" autoFocus onClick={close}>
           {texts.close}
         </Button>
       </Group>

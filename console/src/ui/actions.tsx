@@ -1,8 +1,9 @@
-import { ActionIcon, Button, Menu, Modal } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { ActionIcon, Button, Menu } from '@mantine/core';
+import { type ReactNode, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { ActionForm } from './action-form.tsx';
 import { useApp } from './app.tsx';
+import { Dialog } from './dialog.tsx';
 import { Icon } from './icons.tsx';
 import { useWords } from './words.ts';
 
@@ -45,6 +46,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const words = useWords();
   const { operations, offers } = useApp();
   const [opened, setOpened] = useState<Act>();
+  const menu = useRef<HTMLButtonElement>(null);
   const offered = acts.filter((act): act is Act => Boolean(act && offers(act.name)));
   const operation = opened && operations?.get(opened.name);
   const close = () => setOpened(undefined);
@@ -70,19 +72,23 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
         <Menu>
           <Menu.Target>
             <ActionIcon
+              ref={menu}
               variant="default"
               aria-label={of ? `${texts.actions}: ${of}` : texts.actions}
-              onClick={(event) => event.stopPropagation()}
             >
               <Icon name="more" />
             </ActionIcon>
           </Menu.Target>
-          <Menu.Dropdown onClick={(event) => event.stopPropagation()}>
+          <Menu.Dropdown>
             {rest.map((act) => (
               <Menu.Item
                 key={labelOf(act)}
                 className={act.isDanger ? 'bad' : undefined}
-                onClick={() => setOpened(act)}
+                onClick={() => {
+                  // To which the dialog gives the focus back.
+                  menu.current?.focus();
+                  setOpened(act);
+                }}
               >
                 {labelOf(act)}
               </Menu.Item>
@@ -90,18 +96,14 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
           </Menu.Dropdown>
         </Menu>
       )}
-      <Modal
+      <Dialog
         opened={opened !== undefined}
         onClose={close}
         title={opened && labelOf(opened)}
         closeOnClickOutside={false}
-        centered
-        // In a dialog within a row of a list, clicks and keys must not reach the row.
-        onClick={(event) => event.stopPropagation()}
-        onKeyDown={(event) => event.stopPropagation()}
       >
         {opened && operation && <ActionForm act={opened} operation={operation} close={close} />}
-      </Modal>
+      </Dialog>
     </>
   );
 }

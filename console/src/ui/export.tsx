@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { get, type Page, type Query } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { saveCsv } from './csv.ts';
+import { Dialog } from './dialog.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
 import { Problem } from './parts.tsx';
@@ -59,7 +60,7 @@ export function Export({ path, query, columns, isPaged }: Props) {
       <Button variant="default" onClick={open}>
         {texts.list.exportCsv}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={texts.list.exportCsv} centered>
+      <Dialog opened={isOpen} onClose={close} title={texts.list.exportCsv}>
         <Stack>
           <Text size="sm">
             {isComplete ? texts.list.exportAll : texts.list.counting}{' '}
@@ -76,7 +77,7 @@ export function Export({ path, query, columns, isPaged }: Props) {
             </Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   );
 }

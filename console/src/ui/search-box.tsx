@@ -21,7 +21,9 @@ export function SearchBox({ groups }: { groups: Places }) {
   const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
   const [text, setText] = useState('');
   const [note, setNote] = useState<string>();
-  const focus = () => input.current?.focus();
+  const focus = () => {
+    if (!document.querySelector('[aria-modal]')) input.current?.focus();
+  };
   useHotkeys([
     ['/', focus],
     ['mod+K', focus],

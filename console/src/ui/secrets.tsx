@@ -17,7 +17,7 @@ export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, u
       <Alert color="orange" variant="light">
         {texts.secret}
       </Alert>
-      {shown.map(([name, value]) => (
+      {shown.map(([name, value], index) => (
         <div key={String(name)}>
           <Text size="sm" className="quiet" mb={4}>
             {label(String(name))}
@@ -28,7 +28,7 @@ export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, u
             </pre>
             <CopyButton value={String(value)}>
               {({ copied, copy }) => (
-                <Button variant="default" size="sm" onClick={copy}>
+                <Button variant="default" size="sm" autoFocus={index === 0} onClick={copy}>
                   {copied ? texts.copied : texts.copy}
                 </Button>
               )}

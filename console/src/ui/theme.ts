@@ -48,6 +48,14 @@ export const theme = createTheme({
     Textarea: INPUT,
     PasswordInput: INPUT,
     Modal: { defaultProps: { size: 480, padding: 'lg', radius: 10 } },
-    Menu: { defaultProps: { position: 'bottom-end', shadow: 'md', radius: 8 } },
+    // The focus goes to the first item of a menu at once.
+    Menu: {
+      defaultProps: {
+        position: 'bottom-end',
+        shadow: 'md',
+        radius: 8,
+        withInitialFocusPlaceholder: false,
+      },
+    },
   },
 });
