@@ -1,58 +1,21 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { importBank, saveMapping, setBankAccount } from '../src/bank/import.ts';
+import { test } from 'node:test';
+import { importBank } from '../src/bank/import.ts';
 import { matchBank, matchByHand, unmatch } from '../src/bank/match.ts';
 import type { EntryRow } from '../src/bank/queries.ts';
-import type { Mapping } from '../src/bank/read.ts';
-import { refundFloat } from '../src/books/floats.ts';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
-import { topUp } from '../src/merchants/floats.ts';
-import { type Ledger, openLedger } from './books.ts';
+import { openBank, put, reconciled } from './bank.ts';
+import type { Ledger } from './books.ts';
 import { make, rowsOf } from './reports.ts';
 
 /** Statements of the operator's bank: imported, matched with the books, and reconciled. */
-
-const MAPPING: Mapping = {
-  date: 'Buchungstag',
-  dateFormat: 'DD.MM.YYYY',
-  amount: 'Betrag',
-  decimal: ',',
-  texts: ['Zweck'],
-  entryReference: null,
-  delimiter: ';',
-  encoding: 'windows-1252',
-};
-
-async function open(t: TestContext): Promise<{ ledger: Ledger; merchantId: number }> {
-  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
-  const { operator } = ledger;
-  const { merchant } = await ledger.merchant(0n);
-  await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2, ownMinor: 50_000n });
-  await saveMapping(operator, 'house', MAPPING);
-  return { ledger, merchantId: merchant.id };
-}
 
 const csv = (rows: readonly string[]) =>
   Buffer.from(`Buchungstag;Zweck;Betrag\n${rows.join('\n')}\n`, 'latin1');
 const fromCsv = ({ operator }: Ledger, rows: readonly string[], dryRun = false) =>
   importBank(operator, { account: 'House', bytes: csv(rows), format: 'csv', mapping: 'house' }, dryRun);
 
-/** The amounts of the reconciliation report, by item. */
-async function reconciled({ started }: Ledger, to = '2026-03-02'): Promise<Record<string, string>> {
-  const kind = findReport('R13');
-  assert.ok(kind);
-  const { tables } = await makeReport(started.service, kind, { from: '2026-03-01', to });
-  const [table] = tables.filter(({ section }) => section === 'reconciliation');
-  return Object.fromEntries(
-    (table?.rows ?? []).map(([item, amount]) => [item, (amount as { amount: string }).amount]),
-  );
-}
-
-const put = (ledger: Ledger, merchantId: number, amountMinor: bigint, reference: string) =>
-  topUp(ledger.operator, { merchantId, currency: 'USD', amountMinor, reference });
-
 test('an entry that names the reference of a movement of the same amount is matched', async (t) => {
-  const { ledger, merchantId } = await open(t);
+  const { ledger, merchantId } = await openBank(t);
   await put(ledger, merchantId, 123_450n, 'INV-1001');
   await put(ledger, merchantId, 20_000n, 'INV-1002');
   const { state, entries } = await fromCsv(ledger, [
@@ -91,7 +54,7 @@ test('an entry that names the reference of a movement of the same amount is matc
 });
 
 test('a reference within another word, or of another amount, is no match', async (t) => {
-  const { ledger, merchantId } = await open(t);
+  const { ledger, merchantId } = await openBank(t);
   await put(ledger, merchantId, 10_000n, 'INV-1');
   await put(ledger, merchantId, 30_000n, 'INV-77');
   await fromCsv(ledger, ['20.02.2026;INV-11;100,00', '20.02.2026;INV-77;300,01']);
@@ -99,7 +62,7 @@ test('a reference within another word, or of another amount, is no match', async
 });
 
 test('a movement of the same amount within three days is suggested, and matched once accepted', async (t) => {
-  const { ledger, merchantId } = await open(t);
+  const { ledger, merchantId } = await openBank(t);
   await put(ledger, merchantId, 10_000n, 'A-0001');
   await put(ledger, merchantId, 77_700n, 'A-0002');
   await put(ledger, merchantId, 77_700n, 'A-0003');
@@ -115,7 +78,7 @@ test('a movement of the same amount within three days is suggested, and matched 
 });
 
 test('several entries or movements are matched by hand if their sums are equal', async (t) => {
-  const { ledger, merchantId } = await open(t);
+  const { ledger, merchantId } = await openBank(t);
   const ids = [];
   for (const [amount, reference] of [
     [10_000n, 'B-1'],
@@ -147,7 +110,7 @@ test('several entries or movements are matched by hand if their sums are equal',
 });
 
 test('two people who match the same movement at once match it once, and nothing is matched twice', async (t) => {
-  const { ledger, merchantId } = await open(t);
+  const { ledger, merchantId } = await openBank(t);
   const { operator } = ledger;
   const { transactionId: one } = await put(ledger, merchantId, 10_000n, 'C-1');
   const { transactionId: other } = await put(ledger, merchantId, 10_000n, 'C-2');
@@ -171,7 +134,7 @@ test('two people who match the same movement at once match it once, and nothing 
 });
 
 test('a statement is imported as a whole or not at all, and only once', async (t) => {
-  const { ledger } = await open(t);
+  const { ledger } = await openBank(t);
   const bad = await fromCsv(ledger, [
     '31.02.2026;a;1,00',
     '01.03.2026;b;1.5',
@@ -227,7 +190,7 @@ test('a statement is imported as a whole or not at all, and only once', async (t
 });
 
 test('a line whose fields have shifted, a column twice, and an entry of the future are refused', async (t) => {
-  const { ledger } = await open(t);
+  const { ledger } = await openBank(t);
   const errorsOf = async (lines: readonly string[]) =>
     (await fromCsv(ledger, lines, true)).errors.map(({ line, field, rule }) => [line, field, rule]);
   assert.deepEqual(await errorsOf(['01.03.2026;a;b;1,00', '01.03.2026;a', '01.03.2026;a;1,00;', ';;']), [
@@ -241,59 +204,4 @@ test('a line whose fields have shifted, a column twice, and an entry of the futu
   const [error] = (await importBank(ledger.operator, file, true)).errors;
   assert.deepEqual([error?.line, error?.field, error?.rule], [1, 'Betrag', 'columnTwice']);
   assert.deepEqual(await errorsOf(['01.03.2199;a;1,00']), [[2, 'date', 'maximum']]);
-});
-
-const CAMT = (closing: string, entries: string) =>
-  Buffer.from(`<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
-<GrpHdr><MsgId>1</MsgId><CreDtTm>2026-03-02T00:00:00Z</CreDtTm></GrpHdr><Stmt><Id>1</Id><Acct><Id><Othr><Id>X</Id></Othr></Id></Acct>
-<Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="USD">0</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-03-01</Dt></Dt></Bal>
-<Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="USD">${closing}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-03-01</Dt></Dt></Bal>
-${entries}</Stmt></BkToCstmrStmt></Document>`);
-
-const entry = (amount: string, side: string, reference: string, text: string, status = 'BOOK') =>
-  `<Ntry><Amt Ccy="USD">${amount}</Amt><CdtDbtInd>${side}</CdtDbtInd><Sts><Cd>${status}</Cd></Sts><BookgDt><Dt>2026-03-01</Dt></BookgDt>
-<AcctSvcrRef>${reference}</AcctSvcrRef><NtryDtls><TxDtls><RmtInf><Ustrd>${text}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>`;
-
-test('camt.053 is read with its closing balance, and an unexplained difference is reported', async (t) => {
-  const { ledger, merchantId } = await open(t);
-  const { operator } = ledger;
-  await put(ledger, merchantId, 30_000n, 'TOP-7');
-  await refundFloat(operator, {
-    merchantId,
-    currency: 'USD',
-    decimals: 2,
-    amountMinor: 1_000n,
-    reference: 'BACK-7',
-  });
-  const entries =
-    entry('300.00', 'CRDT', 'E1', 'for TOP-7') +
-    entry('10.00', 'DBIT', 'E2', 'BACK-7') +
-    entry('9', 'CRDT', 'E3', 'x', 'PDNG');
-  const file = { account: 'House', bytes: CAMT('790.01', entries), format: 'camt053' } as const;
-  const report = await importBank(operator, file, false);
-  assert.deepEqual([report.entries.length, report.closing], [2, { minor: 79_001n, day: '2026-03-01' }]);
-  assert.equal((await matchBank(operator, false)).exact.length, 2);
-  const sums = await reconciled(ledger);
-  assert.deepEqual([sums['expected'], sums['bank'], sums['unexplained']], ['790.00', '790.01', '0.01']);
-});
-
-test('an entry of a statement in another currency, and a file of another kind, are refused', async (t) => {
-  const { ledger } = await open(t);
-  const euro = entry('1.00', 'CRDT', 'E1', 'x').replace('Ccy="USD"', 'Ccy="EUR"');
-  for (const [bytes, field, rule] of [
-    [CAMT('1.00', euro), 'Amt', 'money'],
-    [Buffer.from('not xml'), 'file', 'camt053'],
-    [
-      CAMT('1.00', entry('1.00', 'CRDT', 'E1', 'x') + entry('2.00', 'CRDT', 'E1', 'y')),
-      'reference',
-      'repeated',
-    ],
-  ] as const) {
-    const { state, errors } = await importBank(
-      ledger.operator,
-      { account: 'House', bytes, format: 'camt053' },
-      false,
-    );
-    assert.deepEqual([state, errors[0]?.field, errors[0]?.rule], ['refused', field, rule]);
-  }
 });

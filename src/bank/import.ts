@@ -68,8 +68,11 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
   const future = entries
     .filter(({ day }) => day > last)
     .map(({ line, day }) => wrong(line, 'date', 'maximum', `${day} is in the future`));
+  // On a quiet day, a statement has only its balances.
   const empty =
-    entries.length + errors.length === 0 ? [wrong(1, 'file', 'empty', 'the file contains no entry')] : [];
+    entries.length + errors.length === 0 && !closing
+      ? [wrong(1, 'file', 'empty', 'the file contains no entry')]
+      : [];
   const all = [...errors, ...twice, ...future, ...empty].sort((one, other) => one.line - other.line);
   const { currency, decimals } = account;
   const report = { currency, decimals, entries, errors: all, closing };
