@@ -92,8 +92,8 @@ export const RefusalBody = Type.Object({
   errors: Type.Optional(
     Type.Array(FieldErrorSchema, {
       description:
-        'Every field that is wrong: with `30`, with `13`, `16`, `17`, `18` and `61` for the value that they ' +
-        'refuse, and with `98` for a body that is not taken.',
+        'Every field that is wrong: with `30`, with `13`, `16`, `17`, `18` and `61` for the value that ' +
+        'they refuse, and with `98` for a body that is not taken.',
     }),
   ),
 });
