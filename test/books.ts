@@ -82,7 +82,7 @@ async function contextOf({ service }: Operator, id: number): Promise<Context> {
 }
 
 /** The check that the template of the tests leaves out (test/server.ts). */
-async function checkOfStamps(): Promise<string> {
+export async function checkOfStamps(): Promise<string> {
   const text = await readFile(new URL('../sql/005-rules.sql', import.meta.url), 'utf8');
   const found = /create function check_stamp[\s\S]*?^end \$\$;/m.exec(text)?.[0];
   if (!found) throw new Error('sql/005-rules.sql has no check_stamp');

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
+import { checkOfStamps } from './books.ts';
 import { type ListeningService, testService } from './harness.ts';
 
 /** A number that no other advisory lock has. */
@@ -63,4 +64,17 @@ test('slow statements on the other pool do not make a process unready', async (t
   await whileFull(listening, 10, ask, async () => {
     assert.deepEqual(await readiness(listening), [200, '00', null]);
   });
+});
+
+test('a process is not ready while its clock is so wrong that no booking is accepted', async (t) => {
+  const listening = await testService(t);
+  const owner = await openOwner(listening.url);
+  t.after(() => owner.close());
+  await owner.query({ text: await checkOfStamps(), values: [] });
+  for (const ms of [90_000, -180_000]) {
+    assert.deepEqual(await readiness(listening), [200, '00', null]);
+    listening.clock.advance(ms);
+    assert.deepEqual(await readiness(listening), [503, '91', '1']);
+    listening.clock.advance(-ms);
+  }
 });

@@ -17,10 +17,14 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
 /**
- * An empty statement. It checks that the pool of the tills has a free connection, and that the server
- * answers.
+ * Does nothing. It checks that the pool of the tills has a free connection, and that the server accepts
+ * bookings of this time.
  */
-export const PING: HotStatement = { name: 'ping', text: 'select 1', background: true };
+export const CHECK_STAMP: HotStatement = {
+  name: 'check-stamp',
+  text: 'select check_stamp($1)',
+  background: true,
+};
 
 /**
  * Returns an array parameter of numbers, bigints or uuids. They need no quoting, which makes the driver's own
