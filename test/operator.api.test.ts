@@ -118,6 +118,16 @@ describe('the operator API', () => {
     const { status, body } = await api.get(`/tokens?cursor=${page.body.nextCursor}`);
     assert.deepEqual([status, body.errors[0].field], [400, 'cursor']);
   });
+
+  test('refuses a cursor whose position was edited', async () => {
+    const page = await api.get('/merchants?limit=1');
+    const [digest] = JSON.parse(Buffer.from(page.body.nextCursor, 'base64url').toString());
+    for (const position of ['x', 1e99, 0]) {
+      const edited = Buffer.from(JSON.stringify([digest, position])).toString('base64url');
+      const { status, body } = await api.get(`/merchants?limit=1&cursor=${edited}`);
+      assert.deepEqual([status, body.errors?.[0].field], [400, 'cursor']);
+    }
+  });
 });
 
 describe('a token', () => {

@@ -184,33 +184,27 @@ export type Position = readonly (string | number)[];
 
 const DIGEST_LENGTH = 12;
 
-/** Returns the digest of a list and its filters. A cursor is valid only for the same digest. */
-function digestOf(list: string, filters: object): string {
-  return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(
-    0,
-    DIGEST_LENGTH,
-  );
+/** Returns the digest of a list, its filters and a position. A cursor is valid only for the same digest. */
+function digestOf(list: string, filters: object, position: readonly unknown[]): string {
+  const text = JSON.stringify([list, Object.entries(filters).sort(), position]);
+  return hash('sha256', text, 'base64url').slice(0, DIGEST_LENGTH);
 }
 
 /** Returns a cursor that continues after a position of a list. */
 export function writeCursor(list: string, filters: object, position: Position): string {
-  return Buffer.from(JSON.stringify([digestOf(list, filters), ...position])).toString('base64url');
+  return Buffer.from(JSON.stringify([digestOf(list, filters, position), ...position])).toString('base64url');
 }
 
 /**
  * Reads a cursor.
  * @returns undefined without a cursor, for the first page
- * @throws Problem for an invalid cursor, or one of another list or other filters
+ * @throws Problem for a cursor that was edited, or is one of another list or other filters
  */
 export function readCursor(list: string, filters: object, cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined;
   try {
     const [digest, ...position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (
-      digest === digestOf(list, filters) &&
-      position.every((each) => typeof each === 'string' || typeof each === 'number')
-    )
-      return position as Position;
+    if (digest === digestOf(list, filters, position)) return position as Position;
   } catch {
     // The text is not a cursor.
   }
