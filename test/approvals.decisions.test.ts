@@ -84,6 +84,17 @@ test('a role that can move money is granted by two people', async (t) => {
   assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text);
 });
 
+test('a proposal of a token lapses when the token is revoked', async (t) => {
+  const { ada, bob, merchantId } = await scene(t);
+  const made = await ada.post('/tokens', { roles: ['finance'] });
+  const asToken = { authorization: `Bearer ${made.body.token}`, cookie: undefined };
+  const proposed = await ada.post('/floats/top-up', topUp(merchantId), asToken);
+  assert.equal(proposed.status, 202, proposed.text);
+  assert.equal((await bob.post(`/tokens/${made.body.id}/revoke`, {})).status, 200);
+  const refused = await bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
+  assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text);
+});
+
 async function proposeSettings(browser: Browser): Promise<string> {
   const { status, body, text } = await browser.send('PATCH', '/settings', { approvalMode: 'delay' });
   assert.equal(status, 202, text);

@@ -24,6 +24,7 @@ import {
   findApproval,
   insertApproval,
   lockApproval,
+  lockToken,
   setApprovalOutput,
 } from './queries.ts';
 import { readSettings } from './settings.ts';
@@ -149,6 +150,12 @@ async function checkChecker(
 
 /** Checks that the maker may still propose the operation. @throws Problem `conflict` otherwise */
 async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
+  const { kind, id } = makerOf(row);
+  if (kind === 'token') {
+    const [token] = await db.query<{ revoked_at: Date | null }>(lockToken(Number(id)));
+    if (token?.revoked_at)
+      throw new Problem('conflict', 'the token that proposed this was revoked: reject it');
+  }
   if (row.maker_id === null) return;
   const user = await findUser(db, row.maker_id);
   const roles = user?.roles ?? [];
