@@ -169,6 +169,30 @@ test('a process that cannot start again is tried again until it can, and delays 
   assert.equal(status, 0, serving.log().slice(-500));
 });
 
+test('a process that is killed while the first one has a message for it is replaced', async (t) => {
+  const serving = await serve(t);
+  const { child, env } = serving;
+  const keys = join(env['SCRIP_DATA_DIR'] ?? '', 'keys');
+  const before = await answering(serving);
+  await rename(keys, `${keys}.away`);
+  process.kill(before[0] as number, 'SIGKILL');
+  const next = await until('another process starts', async () =>
+    (await answering(serving)).find((pid) => !before.includes(pid)),
+  );
+  child.kill('SIGSTOP');
+  // It takes its leave of the first process, and waits for the answer.
+  await until('it cannot start', () => serving.log().includes('the key ring of this database is missing'));
+  process.kill(next, 'SIGKILL');
+  await until('it has died', async () => !(await answering(serving)).includes(next));
+  await rename(`${keys}.away`, keys);
+  child.kill('SIGCONT');
+  await until('it is replaced', async () => {
+    assert.equal(child.exitCode, null, serving.log().slice(-500));
+    const now = await answering(serving);
+    return now.length === 2 && !now.includes(next);
+  });
+});
+
 test('the other processes end when the first process is killed', async (t) => {
   const serving = await serve(t);
   const others = await answering(serving);

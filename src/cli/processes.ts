@@ -89,7 +89,11 @@ export type Processes = {
 export async function startProcesses({ db, log }: Service, count: number, stop: Stop): Promise<Processes> {
   // The password is not in an argument. The processes read the key ring and all other settings from the same
   // environment.
-  const fork = () => cluster.fork({ SCRIP_DATABASE_URL: db.url });
+  const fork = () =>
+    cluster.fork({ SCRIP_DATABASE_URL: db.url }).on('error', (error) => {
+      // Without a listener, a message to a process that has just died would end the first process.
+      log.debug({ error: error.message }, 'a message did not reach a process');
+    });
   let stopping = false;
   void stop.asked.then(() => {
     stopping = true;
@@ -127,8 +131,11 @@ function listens(worker: Worker, stop: Stop): Promise<number> {
   });
 }
 
+/** A process that has died is listed until its channel is closed, too. */
 function alive(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return Object.values(cluster.workers ?? {}).filter(
+    (worker): worker is Worker => worker?.isDead() === false,
+  );
 }
 
 function signalAll(): void {
