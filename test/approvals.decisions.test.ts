@@ -15,6 +15,7 @@ test('an approval of a changed effect is refused until the approver confirms the
     by.post(`/vouchers/${serialNumber}/adjust`, { amount, reference: `${amount}`, reason: 'as agreed' });
   const balance = async () => (await bob.get(`/vouchers/${serialNumber}`)).body.balance;
   const { approval } = (await adjust(ada, 20_000)).body;
+  assert.equal(approval.effect[0].before.currency, 'USD', 'an amount has its currency');
   await adjust(bob, 5);
   const changed = await bob.post(`/approvals/${approval.id}/approve`, {});
   assert.deepEqual([changed.status, changed.body.code], [409, 'effect-changed'], changed.text);

@@ -23,9 +23,9 @@ async function lock(tx: Queries, bucket: number, serialNumber: bigint): Promise<
   throw new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
 }
 
-const balances = ({ balance_minor, decimals }: Locked, deltaMinor: bigint) => {
-  const text = (minor: bigint) => toText({ minor, decimals });
-  return { before: { balance: text(balance_minor) }, after: { balance: text(balance_minor + deltaMinor) } };
+const balances = ({ balance_minor, currency, decimals }: Locked, deltaMinor: bigint) => {
+  const at = (minor: bigint) => ({ balance: toText({ minor, decimals }), currency });
+  return { before: at(balance_minor), after: at(balance_minor + deltaMinor) };
 };
 
 /**

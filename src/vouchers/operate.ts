@@ -289,8 +289,8 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
     await postVoucher(tx, { kind: 'CANCELLATION', ...movement });
     const amount = toText({ minor, decimals: balance.decimals });
     return {
-      before: { balance: amount },
-      after: { closed: 'CANCELED', refunded: amount, merchantId, transactionId: id },
+      before: { balance: amount, currency },
+      after: { closed: 'CANCELED', refunded: amount, currency, merchantId, transactionId: id },
     };
   });
 }

@@ -9,7 +9,9 @@ import type { Point } from './read.ts';
 import { strideOf, ticksOf } from './scale.ts';
 
 const HEIGHT = 216;
-const [LEFT, RIGHT, TOP, BOTTOM] = [52, 8, 8, 26];
+const [RIGHT, TOP, BOTTOM] = [8, 8, 26];
+/** About the width of a character on an axis. */
+const LETTER = 7.5;
 const BAR_MAX = 30;
 
 /** The format of values, and of labels on the axis. */
@@ -27,9 +29,11 @@ function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'curr
   const { lasts } = useTexts().chart;
   const value = (amount: number) => {
     if (unit === 'money' && currency) return format.money(amount, currency);
-    return unit === 'days' ? lasts(amount) : `${format.number(amount)}${unit === 'percent' ? ' %' : ''}`;
+    if (unit === 'percent') return format.percent(String(amount));
+    return unit === 'days' ? lasts(amount) : format.number(amount);
   };
-  const tick = (amount: number) => `${format.short(amount)}${unit === 'percent' ? ' %' : ''}`;
+  const tick = (amount: number) =>
+    unit === 'percent' ? format.percent(String(amount)) : format.short(amount);
   const name = (series: string) => (isMonth(series) ? format.month(series) : label(series));
   return { place, mark, value, tick, name };
 }
@@ -47,20 +51,21 @@ function Plot(props: ChartProps) {
   const values = points.flatMap((point) => series.map((name) => readValue(point, name) ?? 0));
   const ticks = ticksOf(values);
   const [least, most] = [ticks[0] ?? 0, ticks.at(-1) ?? 1];
-  const inner = Math.max(1, width - LEFT - RIGHT);
+  const left = LETTER * Math.max(...ticks.map((tick) => labels.tick(tick).length)) + 14;
+  const inner = Math.max(1, width - left - RIGHT);
   const slot = inner / points.length;
   const isBars = kind === 'bars';
   const toX = (index: number) =>
     isBars || points.length === 1
-      ? LEFT + slot * (index + 0.5)
-      : LEFT + (inner * index) / (points.length - 1);
+      ? left + slot * (index + 0.5)
+      : left + (inner * index) / (points.length - 1);
   const toY = (value: number) => TOP + ((most - value) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);
   const names = points.map((point) => labels.place(point[x]));
   const marks = points.map((point) => labels.mark(point[x]));
   const stride = strideOf(marks, inner);
   const shown = at === undefined ? undefined : points[at];
-  const follow = (clientX: number, left: number) => {
-    const place = (clientX - left - LEFT) / (isBars ? slot : inner / Math.max(1, points.length - 1));
+  const follow = (clientX: number, start: number) => {
+    const place = (clientX - start - left) / (isBars ? slot : inner / Math.max(1, points.length - 1));
     setAt(Math.max(0, Math.min(points.length - 1, isBars ? Math.floor(place) : Math.round(place))));
   };
   return (
@@ -73,12 +78,12 @@ function Plot(props: ChartProps) {
         onMouseMove={(event) => follow(event.clientX, event.currentTarget.getBoundingClientRect().left)}
         onMouseLeave={() => setAt(undefined)}
       >
-        <Grid ticks={ticks} width={width} toY={toY} label={labels.tick} />
+        <Grid ticks={ticks} left={left} width={width} toY={toY} label={labels.tick} />
         {marks.map((name, index) =>
           index % stride === 0 ? (
             <text
               key={names[index]}
-              x={Math.min(toX(index), width - LABEL_HALF)}
+              x={Math.min(toX(index), width - (LETTER * name.length) / 2)}
               y={HEIGHT - 6}
               textAnchor="middle"
             >
@@ -108,7 +113,7 @@ function Plot(props: ChartProps) {
         </div>
       )}
       {series.length > 1 && (
-        <figcaption>
+        <figcaption style={{ paddingLeft: left }}>
           {series.map((name, index) => (
             <span key={name} data-series={index % 8}>
               <i /> {labels.name(name)}
@@ -127,16 +132,17 @@ function readValue(point: Point, name: string): number | undefined {
 
 type GridProps = {
   ticks: readonly number[];
+  left: number;
   width: number;
   toY(value: number): number;
   label(value: number): string;
 };
 
-function Grid({ ticks, width, toY, label }: GridProps) {
+function Grid({ ticks, left, width, toY, label }: GridProps) {
   return ticks.map((tick) => (
     <g key={tick}>
-      <line x1={LEFT} x2={width - RIGHT} y1={toY(tick)} y2={toY(tick)} className="grid" />
-      <text x={LEFT - 8} y={toY(tick) + 4} textAnchor="end">
+      <line x1={left} x2={width - RIGHT} y1={toY(tick)} y2={toY(tick)} className="grid" />
+      <text x={left - 8} y={toY(tick) + 4} textAnchor="end">
         {label(tick)}
       </text>
     </g>
@@ -159,9 +165,6 @@ function Values({ of, series, labels }: ValuesProps) {
 const TIP_GAP = 14;
 const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP : x + TIP_GAP);
 
-/** Half the width of the widest label on the axis. */
-const LABEL_HALF = 32;
-
 type Spot = { readonly x: number; readonly y: number; readonly value: number };
 
 function Line({ own, index, base }: { own: readonly Spot[]; index: number; base: number | undefined }) {
@@ -172,7 +175,8 @@ function Line({ own, index, base }: { own: readonly Spot[]; index: number; base:
     <g data-series={index % 8}>
       {base !== undefined && <path d={`${path}L${last.x} ${base}L${first.x} ${base}Z`} className="area" />}
       <path d={path} className="stroke" />
-      {base === undefined && own.map(({ x, y }) => <circle key={x} cx={x} cy={y} r={3} className="fill" />)}
+      {(base === undefined || own.length === 1) &&
+        own.map(({ x, y }) => <circle key={x} cx={x} cy={y} r={3} className="fill" />)}
     </g>
   );
 }

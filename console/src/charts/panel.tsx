@@ -43,10 +43,12 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
     retry: false,
   });
   const byCurrency: Points = Array.isArray(data) ? { '': data } : ((data ?? {}) as Points);
+  const lengthOf = (each: string) => byCurrency[each]?.length ?? 0;
   const currencies = Object.keys(byCurrency)
-    .filter((each) => (byCurrency[each]?.length ?? 0) > 0)
+    .filter((each) => lengthOf(each) > 0)
     .sort();
-  const currency = chosen ?? currencies[0] ?? '';
+  // At first, the currency with the longest history.
+  const currency = chosen ?? currencies.toSorted((one, other) => lengthOf(other) - lengthOf(one))[0] ?? '';
   const points = byCurrency[currency] ?? [];
   const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
   const drawn = series ?? columns.filter((column) => column !== chart.x);

@@ -37,8 +37,11 @@ export const actions: Catalogue['actions'] = {
   ],
   'product.create': ['Produkt anlegen', 'Ein Produkt legt fest, was für bestellte Gutscheine gilt.'],
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],
-  'product.on-sale': ['In den Verkauf', 'Gutscheine dieses Produkts können bestellt werden.'],
-  'product.off-sale': ['Aus dem Verkauf', 'Keine neuen Bestellungen. Vorhandene Gutscheine bleiben gültig.'],
+  'product.on-sale': ['In den Verkauf geben', 'Gutscheine dieses Produkts können bestellt werden.'],
+  'product.off-sale': [
+    'Aus dem Verkauf nehmen',
+    'Keine neuen Bestellungen. Vorhandene Gutscheine bleiben gültig.',
+  ],
   'sheets.order': [
     'Druckbögen bestellen',
     'Bestellt ein PDF mit einer Karte je Gutschein. Jemand anderes stimmt zu und erfährt das Kennwort.',

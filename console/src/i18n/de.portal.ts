@@ -30,6 +30,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     agreeing: (count: number) => `${count} stimmen überein. Diese weichen ab:`,
   },
   float: {
+    none: 'Noch wurde nichts eingezahlt.',
     lasts: (days: number | null) =>
       days === null
         ? 'Zuletzt nicht benutzt'
@@ -44,21 +45,20 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     month: 'Monat',
   },
   keys: {
-    lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern geht, ohne den Laden zu schließen.',
+    lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern können Sie ihn, während der Laden geöffnet ist.',
   },
   docs: {
-    lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel.',
+    lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel. curl fragt nach dessen Geheimnis.',
     order: 'Zwei Gutscheine bestellen',
     balance: 'Guthaben abfragen',
     redeem: 'Einlösen',
     lookup: 'Eine Transaktion nachschlagen',
-    reference: 'Die ganze API',
-    secret: 'curl fragt nach dem Geheimnis des Schlüssels.',
+    reference: 'Die vollständige API-Referenz',
   },
   empty: {
     vouchers: 'Noch keine Gutscheine. Sie kommen mit der ersten Charge.',
     timeline: 'Mit diesem Gutschein ist noch nichts geschehen.',
-    transactions: 'Noch keine Transaktionen. Sie erscheinen hier, sobald eine Kasse arbeitet.',
+    transactions: 'Noch keine Transaktionen. Sie erscheinen hier, sobald eine Kasse verkauft.',
     ofMerchant:
       'Noch keine Aktivierungen oder Einlösungen. Aufladungen und Bestellungen stehen im Auszug des Guthabens.',
     exports: 'Niemand hat die Codes exportiert.',

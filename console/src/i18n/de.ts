@@ -1,7 +1,7 @@
 import { actions, hints } from './de.actions.ts';
 import { batches } from './de.batches.ts';
 import { fields } from './de.fields.ts';
-import { changes, checks, nouns, rules } from './de.nouns.ts';
+import { changes, checks, details, nouns, rules } from './de.nouns.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
 import { words } from './de.words.ts';
@@ -14,6 +14,7 @@ export const de: Catalogue = {
   words,
   nouns,
   changes,
+  details,
   checks,
   rules,
   ...reports,
@@ -105,7 +106,7 @@ export const de: Catalogue = {
     copied: 'Kopiert',
     effect: 'Betroffen',
     stepUp: 'Bestätigen Sie, dass Sie es sind',
-    stepUpHint: 'Dafür braucht es Ihren zweiten Faktor, der höchstens fünf Minuten alt ist.',
+    stepUpHint: 'Dafür ist Ihr zweiter Faktor nötig, nicht älter als fünf Minuten.',
     code: 'Sechs Ziffern',
     passkey: 'Passkey benutzen',
     confirm: 'Bestätigen',
@@ -213,6 +214,7 @@ export const de: Catalogue = {
     details: 'Angaben',
     changes: 'Änderungen',
     invite: 'Ins Portal einladen',
+    draft: 'Abrechnung entwerfen',
     terms: 'Konditionen',
     noTerms: 'Noch keine Konditionen. Ohne sie wird keine Provision berechnet.',
     allProducts: 'Alle übrigen Produkte',

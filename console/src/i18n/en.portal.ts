@@ -2,7 +2,7 @@
 export const portal = {
   portal: {
     check: 'Check a voucher',
-    checkLead: 'The same limit of wrong PINs holds as at a till.',
+    checkLead: 'Wrong PINs count here as they do at a till.',
     checkIt: 'Check',
     code: 'Code (12 digits)',
     pin: 'PIN (4 digits)',
@@ -15,7 +15,7 @@ export const portal = {
     amountColumn: 'Column of the amount',
     compare: 'Compare',
     notCsv: 'This is a workbook, not a CSV file. In your spreadsheet, save it as CSV and choose that file.',
-    oneColumn: 'This file has one column only. Save it as CSV with a reference and an amount.',
+    oneColumn: 'This file has only one column. Save it as CSV with a reference and an amount.',
     notAmount: (line: string, text: string) =>
       `Line ${line}: “${text}” is not an amount. Correct it in the file, or choose another column.`,
     rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'row' : 'rows'} in the file.`,
@@ -27,6 +27,7 @@ export const portal = {
     agreeing: (count: number) => `${count} agree. These differ:`,
   },
   float: {
+    none: 'Nothing has been paid in yet.',
     lasts: (days: number | null) =>
       days === null
         ? 'Not used lately'
@@ -42,18 +43,17 @@ export const portal = {
   },
   keys: { lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.' },
   docs: {
-    lead: 'The first calls, with your own key.',
+    lead: 'Your first calls, with your own key. curl asks for its secret.',
     order: 'Order two vouchers',
     balance: 'Check a balance',
     redeem: 'Redeem',
-    lookup: 'Look a transaction up',
-    reference: 'The whole API',
-    secret: 'curl asks for the secret of the key.',
+    lookup: 'Look up a transaction',
+    reference: 'Full API reference',
   },
   empty: {
     vouchers: 'No vouchers yet. They come with the first batch.',
     timeline: 'Nothing has happened to this voucher yet.',
-    transactions: 'No transactions yet. They appear here as soon as a till works.',
+    transactions: 'No transactions yet. They appear here with the first sale at a till.',
     ofMerchant: 'No activations or redemptions yet. Top-ups and orders are in the statement of the float.',
     exports: 'Nobody has exported the codes.',
     declines: 'Nothing was declined within the last 90 days.',

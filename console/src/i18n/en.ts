@@ -1,7 +1,7 @@
 import { actions, hints } from './en.actions.ts';
 import { batches } from './en.batches.ts';
 import { fields } from './en.fields.ts';
-import { changes, checks, nouns, rules } from './en.nouns.ts';
+import { changes, checks, details, nouns, rules } from './en.nouns.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
 import { words } from './en.words.ts';
@@ -13,6 +13,7 @@ export const en = {
   words,
   nouns,
   changes,
+  details,
   checks,
   rules,
   ...reports,
@@ -22,7 +23,7 @@ export const en = {
   close: 'Close',
   dismiss: 'Dismiss',
   skip: 'Skip to the content',
-  theme: { light: 'Light', dark: 'Dark', auto: 'As the system' },
+  theme: { light: 'Light', dark: 'Dark', auto: 'Match the system' },
   same: { title: 'The same as a command and as a request', cli: 'Command line', api: 'API' },
   nav: {
     groupVouchers: 'Vouchers',
@@ -88,7 +89,7 @@ export const en = {
     exportCsv: 'Export',
     counting: 'Rows read so far:',
     exportAll: 'Rows that match the filters:',
-    exportCapped: 'A file takes no more: narrow the filters.',
+    exportCapped: 'A file holds no more: narrow the filters.',
     download: 'Download CSV',
   },
   action: {
@@ -114,7 +115,7 @@ export const en = {
     retry: 'Try again',
     noAnswer: 'The service did not answer. Your input is kept: try again in a moment.',
     request: 'Request',
-    absent: 'There is no such thing',
+    absent: 'Not found',
     forbidden: (roles: string) => `Your roles do not permit this. It takes one of these: ${roles}.`,
     notFound: 'This page does not exist.',
   },
@@ -126,18 +127,18 @@ export const en = {
   },
   signIn: {
     title: 'Sign in',
-    console: 'Console of the operator',
-    portal: 'Portal for merchants',
-    again: 'Your session has ended. Sign in to go on',
+    console: 'Operator console',
+    portal: 'Merchant portal',
+    again: 'Your session has ended. Sign in to continue',
     email: 'Email',
     password: 'Password',
     next: 'Continue',
-    factor: 'Six digits of your authenticator',
+    factor: 'Six digits from your authenticator',
     recovery: 'Use a recovery code',
     recoveryCode: 'Recovery code',
     useTotp: 'Use the authenticator',
     passkey: 'Use a passkey',
-    linkFailed: 'This link was used already, or has expired. Ask for a new one.',
+    linkFailed: 'This link has been used already, or has expired. Ask for a new one.',
   },
   invitation: {
     title: 'Welcome to Scrip',
@@ -159,9 +160,9 @@ export const en = {
     redeemed: 'Redeemed today',
     expired: 'Expired today',
     attention: 'Needs attention',
-    lowFloats: 'Floats that are low',
+    lowFloats: 'Low floats',
     running: 'Batches in production',
-    webhooks: 'Webhooks that fail',
+    webhooks: 'Failing webhooks',
     approvals: 'Waiting for approval',
     lastClose: 'Last closed day',
     none: 'None',
@@ -207,6 +208,7 @@ export const en = {
     details: 'Details',
     changes: 'Changes',
     invite: 'Invite to the portal',
+    draft: 'Draft a settlement',
     terms: 'Terms',
     noTerms: 'No terms yet. Without terms, no commission is charged.',
     allProducts: 'All other products',
@@ -219,7 +221,7 @@ export const en = {
     period: 'In this period',
     outstanding: 'Due on earlier statements',
     payable: 'Payable',
-    lines: 'How it comes about',
+    lines: 'Breakdown',
     payouts: 'Payouts',
     disputes: 'Disputes',
     document: { pdf: 'Download PDF', csv: 'Download CSV' },

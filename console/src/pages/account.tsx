@@ -53,9 +53,11 @@ function Sessions() {
     <Panel
       title={texts.sessions}
       aside={
-        <Button variant="default" onClick={() => end(send('POST', '/sessions/end-others', { body: {} }))}>
-          {texts.endOthers}
-        </Button>
+        (data?.items.length ?? 0) > 1 && (
+          <Button variant="default" onClick={() => end(send('POST', '/sessions/end-others', { body: {} }))}>
+            {texts.endOthers}
+          </Button>
+        )
       }
     >
       {error ? (

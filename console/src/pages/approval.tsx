@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Change, Changes, Difference } from '../ui/changes.tsx';
+import { type Change, Changes, Difference, fieldsOf } from '../ui/changes.tsx';
 import type { Item } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -61,7 +61,7 @@ export function Screen() {
         }
       >
         <Actions
-          primary
+          primary={!isMine || thing['notBefore'] !== null}
           acts={
             thing.state !== 'PENDING'
               ? []
@@ -93,7 +93,7 @@ export function Screen() {
             )}
           </Panel>
           <Panel title={texts.input} padded>
-            <Difference before={{}} after={input} />
+            <Difference before={{}} after={input} currency={fieldsOf(thing.effect?.[0]?.after)['currency']} />
           </Panel>
         </Stack>
         <Panel title={texts.details} padded>

@@ -36,7 +36,10 @@ export function Screen() {
   const { done, total, failed, result } = thing;
   const checkCell = (column: string, { name: check }: Item) =>
     column === 'name' ? checkName(texts.checks, String(check)) : undefined;
-  const checks = (result?.['checks'] ?? []) as Item[];
+  const checks = ((result?.['checks'] ?? []) as Item[]).map((check) => ({
+    ...check,
+    state: check['ok'] ? 'ok' : 'differs',
+  }));
   return (
     <>
       <Head
@@ -75,7 +78,7 @@ export function Screen() {
         )}
         {checks.length > 0 && (
           <Panel>
-            <Rows items={checks} columns={['name', 'ok', 'checked', 'differing']} cell={checkCell} />
+            <Rows items={checks} columns={['name', 'state', 'checked', 'differing']} cell={checkCell} />
           </Panel>
         )}
         {thing.operation.startsWith('voucher.bulk') && (

@@ -119,7 +119,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
         // The limit applies in every currency.
         if (name === 'leastPayout' && typeof item['leastPayout'] === 'string')
           return currencies.map((each) => format.money(Number(item['leastPayout']), each)).join(', ');
-        return /^(commission|vat)$/.test(name) ? `${format.exactly(String(item[name]))} %` : undefined;
+        return /^(commission|vat)$/.test(name) ? format.percent(String(item[name])) : undefined;
       },
       empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,
       fixed,

@@ -42,7 +42,11 @@ export function Screen() {
             <bdi>{name}</bdi> <State name={isSuspended ? 'suspended' : 'active'} />
           </>
         }
-        note={<Copyable text={id} shown={`${texts.merchant.number} ${id}`} />}
+        note={
+          <>
+            {texts.merchant.number} <Copyable text={id} />
+          </>
+        }
       >
         <Actions
           primary
@@ -54,7 +58,12 @@ export function Screen() {
             { name: 'merchant.forbid', given: { id }, effect: name },
             { name: 'float.warn', given: { merchantId: id }, initial, effect: name },
             { name: 'float.refund', given: { merchantId: id }, initial, effect: name, isDanger: true },
-            { name: 'settlement.draft', given: { merchantId: id }, effect: name },
+            {
+              name: 'settlement.draft',
+              label: texts.merchant.draft,
+              given: { merchantId: id },
+              effect: name,
+            },
             { name: 'settlement.terms', given: { merchantId: id }, effect: name },
             { name: 'webhook.add', given: { merchantId: id } },
             { name: 'user.invite', label: texts.merchant.invite, given: { merchantId: id } },
@@ -114,7 +123,7 @@ function Floats({ merchantId }: { merchantId: string }) {
   return (
     <div className="stats">
       {thing?.items.length === 0 && (
-        <Stat label={texts.nav.floats}>
+        <Stat label={texts.nav.floats} note={texts.float.none}>
           <span className="quiet">–</span>
         </Stat>
       )}

@@ -19,7 +19,7 @@ export function Rules() {
   const { thing: books, instead } = useThing<Books>('/books/rules');
   const { thing: numbers } = useThing<Item & { readonly items: Items }>('/books/accounts');
   if (!books || !numbers) return instead;
-  const percent = (value: unknown) => `${format.exactly(String(value))} %`;
+  const percent = (value: unknown) => format.percent(String(value));
   const cell = (name: string, item: Item): ReactNode => {
     if (name === 'product' && item['product'] === null) return texts.every;
     if (name === 'merchantId' && item['merchantId'] === null) return texts.anyMerchant;

@@ -46,7 +46,7 @@ export function Screen() {
         name={title}
         title={
           <>
-            {title} <State name={state} />
+            {title} {state !== 'DRAFT' && <State name={state} />}
           </>
         }
         note={`${thing.merchant} · ${format.day(thing.firstDay)} – ${format.day(thing.lastDay)}`}

@@ -74,7 +74,7 @@ export function Screen() {
             show={['timestamp', ...(door === 'operator' ? ['merchantId'] : [])]}
             also={['reference', 'serialNumber', 'voucherCode', 'amount']}
           />
-          <Group mt="md">
+          <Group className="links">
             {serial !== null && door === 'operator' && (
               <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">
                 {texts.transactions.openVoucher}

@@ -1,4 +1,4 @@
-import { Anchor, Group, Select, Stack, Text } from '@mantine/core';
+import { Anchor, Group, Select, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
@@ -45,7 +45,7 @@ export function Screen() {
             w={260}
             allowDeselect={false}
           />
-          <Anchor href="/docs/" size="sm">
+          <Anchor href="/docs/" size="sm" lh="36px">
             {texts.docs.reference}
           </Anchor>
         </Group>
@@ -54,9 +54,6 @@ export function Screen() {
             <pre className="code">{curl(keyId, path, body)}</pre>
           </Panel>
         ))}
-        <Text size="sm" className="quiet">
-          {texts.docs.secret}
-        </Text>
       </Stack>
     </>
   );

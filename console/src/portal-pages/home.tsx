@@ -9,12 +9,12 @@ import { Floats, ToBeSettled } from './numbers.tsx';
 /** The float, the amount to be settled, and the latest transactions. */
 export function Screen() {
   const texts = useTexts();
-  const { session, operations, offers } = useApp();
+  const { operations, offers } = useApp();
   // Some roles only check vouchers.
   if (operations && !offers('transaction.list')) return <Check />;
   return (
     <>
-      <Head title={texts.nav.overview} note={session?.user.email} />
+      <Head title={texts.nav.overview} />
       <Stack gap="lg">
         <div className="stats">
           {offers('float.show') && <Floats />}

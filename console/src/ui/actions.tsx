@@ -56,6 +56,20 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const isSplit = offered.length > shown + 1 || shown === 0;
   const buttons = isSplit ? offered.slice(0, shown) : offered;
   const rest = isSplit ? offered.slice(shown) : [];
+  const [harmless, dangerous] = [rest.filter((act) => !act.isDanger), rest.filter((act) => act.isDanger)];
+  const item = (act: Act) => (
+    <Menu.Item
+      key={labelOf(act)}
+      className={act.isDanger ? 'bad' : undefined}
+      onClick={() => {
+        // To which the dialog gives the focus back.
+        menu.current?.focus();
+        setOpened(act);
+      }}
+    >
+      {labelOf(act)}
+    </Menu.Item>
+  );
   return (
     <>
       {buttons.map((act, index) => (
@@ -80,19 +94,9 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
             </ActionIcon>
           </Menu.Target>
           <Menu.Dropdown>
-            {rest.map((act) => (
-              <Menu.Item
-                key={labelOf(act)}
-                className={act.isDanger ? 'bad' : undefined}
-                onClick={() => {
-                  // To which the dialog gives the focus back.
-                  menu.current?.focus();
-                  setOpened(act);
-                }}
-              >
-                {labelOf(act)}
-              </Menu.Item>
-            ))}
+            {harmless.map(item)}
+            {harmless.length > 0 && dangerous.length > 0 && <Menu.Divider />}
+            {dangerous.map(item)}
           </Menu.Dropdown>
         </Menu>
       )}

@@ -20,7 +20,7 @@ const isNothing = (...values: readonly unknown[]) =>
   values.every(
     (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
   );
-const fieldsOf = (value: unknown): Thing =>
+export const fieldsOf = (value: unknown): Thing =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -72,26 +72,28 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
         <bdi>{name}</bdi>
       ) : (
         <span className="mono" title={id}>
-          {id.length > ID_MAX ? `${id.slice(0, ID_MAX)}…` : id}
+          {id.length > ID_MAX ? `${id.slice(0, ID_SHOWN)}…` : id}
         </span>
       )}
     </>
   );
 }
 
-const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below)$/;
+const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below|refunded)$/;
+/** Texts of people, which are no words of the API. */
+const FREE = /^(name|reference|reason|comment|bankReference|answer)$/;
 const PERCENT_PPM = 10_000;
 const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
 
 /** The fields that differ, each as text; amounts in minor units as money, parts per million as percent. */
-function useDifference() {
+function useDifference(others?: unknown) {
   const words = useWords();
   const format = useFormat();
   const { yes, no } = useTexts().list;
   const { nameOf } = useMerchants();
   return (before: unknown, after: unknown) => {
     const [old, now] = [fieldsOf(before), fieldsOf(after)];
-    const currency = now['currency'] ?? old['currency'];
+    const currency = now['currency'] ?? old['currency'] ?? others;
     const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
       (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]) && !isNothing(now[name], old[name]),
     );
@@ -99,11 +101,12 @@ function useDifference() {
       if (value === null || value === undefined || value === '') return '–';
       if (name.endsWith('Minor') && typeof currency === 'string')
         return toMoney(value, currency, format.money);
-      if (name.endsWith('Ppm')) return `${format.exactly(String(Number(value) / PERCENT_PPM))} %`;
+      if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
       if (AMOUNT.test(name) && !Number.isNaN(Number(value)))
         return typeof currency === 'string'
           ? format.money(Number(value), currency)
           : format.exactly(String(value));
+      if (FREE.test(name)) return String(value);
       if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
       if (isTime(value)) return format.time(value);
       if (isDay(value)) return format.day(value);
@@ -124,10 +127,13 @@ function useDifference() {
   };
 }
 
-export function Difference({ before, after }: { before: unknown; after: unknown }) {
+type DifferenceProps = { before: unknown; after: unknown; currency?: unknown };
+
+/** @param currency of amounts, if neither side names it */
+export function Difference({ before, after, currency }: DifferenceProps) {
   return (
     <dl className="change">
-      {useDifference()(before, after).map(({ name, label, old, now }) => (
+      {useDifference(currency)(before, after).map(({ name, label, old, now }) => (
         <div key={name} style={{ display: 'contents' }}>
           <dt>{label}</dt>
           <dd>

@@ -73,10 +73,10 @@ function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
       <TextInput
         size="xs"
         type="date"
-        w={168}
+        w={176}
         aria-label={title}
         leftSection={<span className="quiet">{title}</span>}
-        leftSectionWidth={44}
+        leftSectionWidth={52}
         value={value.slice(0, 10)}
         onChange={(event) => apply(event.currentTarget.value)}
       />

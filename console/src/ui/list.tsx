@@ -118,7 +118,7 @@ const keyOf = (item: Item, index: number) =>
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
 const TIGHT =
-  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^kind|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
+  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^kind|^scope|^dueOn|^from|^hash|^email|^actor|^maker|^checker|^month|Month|^)$/;
 
 export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;
@@ -130,7 +130,7 @@ export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProp
   const narrow = columns.filter((name) => !wide.includes(name));
   const classes = columns.map((name) =>
     [
-      isNumber(name) && 'number',
+      (isNumber(name) || name === '') && 'number',
       wide.includes(name) && 'wide',
       TIGHT.test(name) && 'tight',
       name === narrow[0] && 'from-edge',

@@ -48,6 +48,7 @@ const TONES: Readonly<Record<string, string>> = {
   matched: 'ok',
   'partly matched': 'warn',
   UNEXPLAINED: 'bad',
+  differs: 'bad',
 };
 
 /** Shows a state by its name and a color, never only by the color. */
@@ -110,7 +111,7 @@ function Merchant({ id }: { id: string }) {
   if (!offers('merchant.list')) return name;
   return (
     <Link to={`/merchants/${id}`} className="quiet-link" onClick={(event) => event.stopPropagation()}>
-      <bdi>{name}</bdi>
+      <bdi className="long">{name}</bdi>
     </Link>
   );
 }

@@ -9,12 +9,12 @@ const KINDS: Named = { closing: 'closingBalance' };
 
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
-  const { fields, words, actions, hints, nouns, changes } = useTexts();
+  const { fields, details, words, actions, hints, nouns, changes } = useTexts();
   const noun = (name: string) => (nouns as Named)[name] ?? labelOf(name);
   const known = actions as Readonly<Record<string, readonly string[]>>;
   const verb = (name: string) => known[name]?.[0] ?? (changes as Named)[name];
   return {
-    label: (name: string) => (fields as Named)[name] ?? labelOf(name),
+    label: (name: string) => (fields as Named)[name] ?? (details as Named)[name] ?? labelOf(name),
     word: (value: string) => (words as Named)[value] ?? value,
     /** The name of a kind of booking, or of another word in capitals. */
     kind: (value: string) => (words as Named)[KINDS[value] ?? value] ?? labelOf(value),
