@@ -80,7 +80,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   reserve_price: ['012-vouchers', 'generate', 'rows.written'],
   post: ['012-vouchers', 'generate', 'rows.written', 'batches.failures'],
   book: ['015-booking', 'merchants.floats', 'settlement.payout', 'rows.written', 'books.repeat'],
-  book_voucher: ['015-booking', 'operator.support', 'rows.written', 'books.repeat'],
+  book_voucher: ['015-booking', 'booking.statement', 'operator.support', 'rows.written', 'books.repeat'],
   sweep_vouchers: ['015-booking', 'sweep.statement', 'books.clocks', 'rows.written', 'books.repeat'],
   import_vouchers: ['016-imports', 'import.vouchers'],
 };
