@@ -5,6 +5,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { checkOfStamps } from './books.ts';
 import { type ListeningService, testService } from './harness.ts';
+import { until } from './until.ts';
 
 /** A number that no other advisory lock has. */
 const LOCK = 4_711;
@@ -77,4 +78,25 @@ test('a process is not ready while its clock is so wrong that no booking is acce
     assert.deepEqual(await readiness(listening), [503, '91', '1']);
     listening.clock.advance(-ms);
   }
+});
+
+test('a process is not ready while the database takes no writes', async (t) => {
+  const listening = await testService(t);
+  const owner = await openOwner(listening.url);
+  t.after(() => owner.close());
+  const setReadOnly = (value: 'on' | 'off') =>
+    owner.query({
+      text: `
+        do $$ begin
+          set transaction read write;
+          execute format('alter database %I set default_transaction_read_only = ${value}', current_database());
+          perform pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid();
+        end $$`,
+      values: [],
+    });
+  await setReadOnly('on');
+  await until('the new connections are read-only', async () => (await readiness(listening))[0] === 503);
+  await setReadOnly('off');
+  await until('the new connections write', async () => (await readiness(listening))[0] === 200);
 });

@@ -17,12 +17,12 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
 /**
- * Does nothing. It checks that the pool of the tills has a free connection, and that the server accepts
- * bookings of this time.
+ * Checks that the pool of the tills has a free connection, and that the server accepts bookings of this time.
+ * Returns `writable`: a server that is full, for example, may only be read.
  */
-export const CHECK_STAMP: HotStatement = {
-  name: 'check-stamp',
-  text: 'select check_stamp($1)',
+export const CHECK_BOOKING: HotStatement = {
+  name: 'check-booking',
+  text: "select current_setting('transaction_read_only') = 'off' as writable from check_stamp($1)",
   background: true,
 };
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
-import { CHECK_STAMP } from '../db/sql.ts';
+import { CHECK_BOOKING } from '../db/sql.ts';
 import { JSON_TYPE } from './answer.ts';
 import { bodyText } from './endpoint.ts';
 
@@ -19,8 +19,9 @@ const READY_TIMEOUT_MS = 1_000;
 
 /**
  * Serves /healthz and /readyz. /healthz answers 200 while the process is alive. /readyz answers 200 only
- * while calls of tills can be served: the database answers on their pool and accepts bookings by the clock of
- * this process, and the server is not closing. Both are open to anyone, and reveal nothing else.
+ * while calls of tills can be served: the database answers on their pool, takes writes, and accepts bookings
+ * by the clock of this process, and the server is not closing. Both are open to anyone, and reveal nothing
+ * else.
  */
 export function serveHealth(app: FastifyInstance, service: Service, isDraining: () => boolean): void {
   const answer = (reply: FastifyReply, route: string, isReady: boolean) => {
@@ -37,8 +38,8 @@ export function serveHealth(app: FastifyInstance, service: Service, isDraining: 
 async function canServeTills({ db, clock }: Service): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(resolve, READY_TIMEOUT_MS, false);
-  const asked = db.hot(CHECK_STAMP, [clock()]).then(
-    () => true,
+  const asked = db.hot<{ writable: boolean }>(CHECK_BOOKING, [clock()]).then(
+    ([row]) => row?.writable === true,
     () => false,
   );
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
