@@ -79,6 +79,7 @@ describe('the command line', () => {
     const cases: [RegExp, string[]][] = [
       [/--currency needs --float/, create('--currency', 'EUR')],
       [/nothing to change/, ['merchant', 'set', merchantId]],
+      [/nothing to change: .*--expiry-policy/, ['product', 'set', 'DEFAULT']],
       [/--font needs --format pdf/, ['batch', 'export', batch, '--format', 'csv', '--font', 'x.ttf']],
       [/--force needs a file/, ['batch', 'export', batch, '--format', 'csv', '--force']],
       [/leave out --state/, ['webhook', 'deliveries', '1', '--event', batch, '--state', 'failed']],

@@ -143,7 +143,7 @@ async function set(
     ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
   };
   if (Object.keys(terms).length === 0)
-    wrongUsage('nothing to change: give --name, --min-value, --max-value, --max-quantity or --validity-days');
+    wrongUsage('nothing to change: give --name, --expiry-policy, a limit or --validity-days');
   await performCommand(products.set, { code: parseProduct(text), ...terms }, options, printFields);
 }
 
