@@ -18,8 +18,8 @@ export type Stage = {
   readonly sold: Sold;
   readonly listening: ListeningService;
   readonly owner: Somebody;
-  /** Enrolls a person of the operator, or of the merchant that is settled. */
-  join(role: string, isMerchants?: boolean): Promise<Somebody>;
+  /** Enrolls a person of the operator, or of a merchant: if none is named, the one that is settled. */
+  join(role: string, isMerchants?: boolean, merchantId?: number): Promise<Somebody>;
   /** Sends a request that must succeed. @returns the body of the answer */
   ask(who: Somebody, path: string, body?: object): Promise<Record<string, unknown>>;
 };
@@ -31,11 +31,11 @@ export async function openStage(t: TestContext, { isClosed = true } = {}): Promi
   if (isClosed) await close(scene.ledger);
   const listening = await testService(t, scene.ledger.started);
   let people = 0;
-  const join = async (role: string, isMerchants = false) => {
+  const join = async (role: string, isMerchants = false, merchantId = scene.shop.merchant.id) => {
     const joined = await enrolled(listening, {
       email: `${role}-${++people}@example.com`,
       roles: [role],
-      ...(isMerchants && { merchantId: scene.shop.merchant.id }),
+      ...(isMerchants && { merchantId }),
     });
     // Each code of an authenticator moves the clock on: the database follows.
     await scene.ledger.at(listening.clock.now());

@@ -67,6 +67,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     merchants: 'Noch keine Händler. Legen Sie den ersten an.',
     products: 'Noch keine Produkte.',
     settlements: 'Noch keine Abrechnungen. Ein Entwurf rechnet abgeschlossene Tage ab.',
+    statements: 'Noch keine Abrechnungen. Der Betreiber erstellt eine am Ende jedes Zeitraums.',
     webhooks: 'Noch keine Endpunkte. Ein Endpunkt erhält Ereignisse, sobald sie geschehen.',
     audit: 'Noch keine Änderungen.',
     users: 'Noch keine Benutzer.',

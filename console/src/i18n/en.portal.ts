@@ -61,6 +61,7 @@ export const portal = {
     merchants: 'No merchants yet. Create the first one.',
     products: 'No products yet.',
     settlements: 'No statements yet. A draft settles closed days.',
+    statements: 'No statements yet. Your operator makes one at the end of each period.',
     webhooks: 'No endpoints yet. An endpoint gets events as they happen.',
     audit: 'No changes yet.',
     users: 'No users yet.',

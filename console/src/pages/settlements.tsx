@@ -31,7 +31,12 @@ export function Screen() {
         columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
         wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn']}
         to={({ id }) => `/settlements/${id}`}
-        empty={<Empty text={texts.empty.settlements} action={<Actions primary acts={[draft]} />} />}
+        empty={
+          <Empty
+            text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}
+            action={<Actions primary acts={[draft]} />}
+          />
+        }
       />
     </>
   );

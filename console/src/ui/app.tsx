@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, use, useEffect } from 'react';
+import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
 import { type ApiProblem, type Door, get, isThere } from '../api.ts';
 import { type Operation, useOperations } from '../operations.ts';
 
@@ -49,14 +49,26 @@ function useAway(): boolean {
   return isAway;
 }
 
+/** Another person has signed in, in another tab: nothing of the first one stays in this one. */
+function useSamePerson(id: string | undefined): void {
+  const known = useRef<string>(undefined);
+  useEffect(() => {
+    const isOther = known.current !== undefined && id !== undefined && known.current !== id;
+    if (isOther && !/\/(sign-in|enroll)$/.test(location.pathname)) location.reload();
+    known.current = id ?? known.current;
+  }, [id]);
+}
+
 export function AppProvider({ door, children }: { readonly door: Door; readonly children: ReactNode }) {
   const { data: session, error } = useQuery<Session, ApiProblem>({
     queryKey: ['session'],
     queryFn: () => get<Session>('/session'),
     retry: false,
     refetchInterval: 60_000,
+    refetchOnWindowFocus: 'always',
   });
   const isAway = useAway();
+  useSamePerson(session?.user.id);
   const operations = useOperations(door);
   const offers = (name: string) => {
     const { roles = [], proposers = [] } = operations?.get(name) ?? {};

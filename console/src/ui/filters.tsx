@@ -2,6 +2,7 @@ import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
+import { guess } from '../search.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
@@ -48,7 +49,17 @@ type InputProps = { filter: Filter; value: string; apply(value: string): void };
 function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
   const { label, word } = useWords();
   const { merchants } = useMerchants();
+  const { isSecret } = useTexts().search;
   const [typed, setTyped] = useState(value);
+  const [note, setNote] = useState<string>();
+  // A code with its PIN must not stand in the address.
+  const finish = () => {
+    const text = typed.trim();
+    const isCode = guess(text)?.kind === 'code-with-pin';
+    setNote(isCode ? isSecret : undefined);
+    if (isCode) setTyped('');
+    else if (text !== value) apply(text);
+  };
   const title = label(name);
   const choices =
     name === 'merchantId' && merchants.length > 0
@@ -84,13 +95,14 @@ function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
   return (
     <TextInput
       size="xs"
-      w={160}
+      w={note ? 320 : 160}
       aria-label={title}
       placeholder={title}
+      error={note}
       value={typed}
       onChange={(event) => setTyped(event.currentTarget.value)}
-      onKeyDown={(event) => event.key === 'Enter' && apply(typed.trim())}
-      onBlur={() => typed.trim() !== value && apply(typed.trim())}
+      onKeyDown={(event) => event.key === 'Enter' && finish()}
+      onBlur={() => typed && finish()}
     />
   );
 }

@@ -1,6 +1,6 @@
 import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
@@ -27,6 +27,7 @@ export function Shell({ groups, children }: { readonly groups: Places; readonly 
   const { door } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  useHotkeys([['Escape', close]]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
   useEffect(() => {
     close();
@@ -78,7 +79,8 @@ function Merchant() {
   const user = useApp().session?.user;
   return (
     <span className="merchant">
-      <bdi>{user?.merchantName}</bdi> {user && <small className="quiet">№ {user.merchantId}</small>}
+      <bdi>{user?.merchantName}</bdi>
+      {user && <small className="quiet">№ {user.merchantId}</small>}
     </span>
   );
 }

@@ -60,6 +60,7 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
               required
               autoComplete="username"
               readOnly={email !== ''}
+              autoFocus={email === ''}
               value={values.email}
               onChange={set('email')}
             />
@@ -67,6 +68,7 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
               label={texts.password}
               required
               autoComplete="current-password"
+              data-autofocus
               value={values.password}
               onChange={set('password')}
             />

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
+import { openStage, opens } from './console.scene.ts';
+
+/** Other ways to use the console: on paper, on a narrow screen, and by several people in one browser. */
+
+const skip = await whyNoBrowser();
+
+test('a printed report is complete and dark on white, without the frame', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await opens(openBrowser(t), stage, stage.owner, '/books/reports/outstanding');
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  // The width of A4 without its margins.
+  await page.setViewportSize({ width: 680, height: 960 });
+  await page.getByRole('cell').first().waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Search' }).isVisible(), false);
+  assert.equal(await page.getByRole('button', { name: /Export/ }).isVisible(), false);
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 680, 'nothing is cut off');
+  assert.equal(await page.evaluate("getComputedStyle(document.querySelector('td')).color"), 'rgb(0, 0, 0)');
+});
+
+test('16 digits in a filter are not sent, and stand in no address', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, sent } = await opens(openBrowser(t), stage, stage.owner, '/transactions');
+  const filter = page.getByRole('textbox', { name: 'Serial number' });
+  for (const typed of ['1234567890123456', '1234 5678 9012 3456']) {
+    await filter.fill(typed);
+    await filter.press('Enter');
+    await page.getByText('They were not sent').waitFor();
+    assert.equal(await filter.inputValue(), '');
+  }
+  await filter.fill('1234567890123456');
+  await filter.blur();
+  await page.getByText('They were not sent').waitFor();
+  assert.doesNotMatch([page.url(), ...sent].join('\n').replace(/[+\s-]|%20/g, ''), /1234567890123456/);
+});
+
+test('a tab shows nothing of a person in whose place another one has signed in', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const support = await stage.join('support');
+  const { page } = await opens(openBrowser(t), stage, stage.owner, '/users');
+  await page
+    .getByRole('cell', { name: /owner-/ })
+    .first()
+    .waitFor();
+  const other = await pageOf(openBrowser(t), stage.listening, support.browser);
+  await page.context().clearCookies();
+  await page.context().addCookies(await other.page.context().cookies());
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+  await page.getByText('Your roles do not permit this').waitFor();
+  await page.getByRole('button', { name: 'My account' }).click();
+  await page.getByText(support.person.email).waitFor();
+});
+
+test('the menu of a narrow screen closes with Escape', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await opens(openBrowser(t), stage, stage.owner, '/merchants');
+  await page.setViewportSize({ width: 360, height: 740 });
+  const menu = page.getByRole('button', { name: 'Menu' });
+  await menu.click();
+  const vouchers = page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Vouchers' });
+  await vouchers.waitFor();
+  await page.keyboard.press('Escape');
+  await vouchers.waitFor({ state: 'hidden' });
+});
+
+test('a new merchant reads in its portal what it has not yet, and why', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { id } = await stage.ask(stage.owner, '/merchants', { name: 'متجر جديد' });
+  const fresh = await stage.join('owner', true, Number(id));
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, fresh.browser);
+  await page.goto('/portal/');
+  await ready(page);
+  await page.getByText('Nothing has been paid in yet.').waitFor();
+  await page.goto('/portal/settlements');
+  await page.getByText('Your operator makes one at the end of each period.').waitFor();
+  assert.deepEqual(faults, []);
+});
