@@ -17,6 +17,7 @@ import { onDatabase } from './harness.ts';
 import { brokenIdentities, FIRST_ACCOUNT } from './identities.ts';
 import { close, terms } from './settlements.ts';
 import { TAMPERINGS_OF_BOOKS } from './tamperings.books.ts';
+import { TAMPERINGS_OF_SETTLEMENTS } from './tamperings.settlements.ts';
 
 /** Changes of a superuser in closed days and in the open day after, and the checks that find them. */
 
@@ -127,7 +128,7 @@ test('no check finds anything in untouched books', async () => {
 });
 
 describe('the checks of the books find', () => {
-  for (const [what, statement, named] of TAMPERINGS_OF_BOOKS)
+  for (const [what, statement, named] of [...TAMPERINGS_OF_BOOKS, ...TAMPERINGS_OF_SETTLEMENTS])
     test(what, async () => assert.deepEqual(await tampered(statement, findingsOf), { ...NONE, ...named }));
 });
 

@@ -1,7 +1,7 @@
 /** Changes that a superuser could make to closed days, and the checks that report them. */
 
 type Named = Partial<Record<'identities' | 'verify' | 'checks' | 'full' | 'since', readonly string[]>>;
-type Tampering = readonly [what: string, statement: string, named: Named];
+export type Tampering = readonly [what: string, statement: string, named: Named];
 
 const LAST = "day >= '2026-03-06'";
 const OPEN = "occurred_at >= '2026-03-08'";
@@ -175,47 +175,6 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     `update vouchers set balance_minor = balance_minor + 1
       where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
     { full: ['voucher-balances', 'totals'], since: ['voucher-totals', 'totals'] },
-  ],
-  [
-    'the commission of a day',
-    'update settlement_fees set fee_minor = fee_minor + 1',
-    { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
-  ],
-  [
-    'the terms of commission',
-    'update settlement_terms set commission_ppm = commission_ppm + 10000',
-    { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
-  ],
-  [
-    'a settlement with another number',
-    "update settlements set number = 2, year = 2026 where state <> 'DRAFT'",
-    { full: ['settlements'] },
-  ],
-  [
-    'a settlement of other days',
-    "update settlements set first_day = first_day + 1 where state <> 'DRAFT'",
-    { full: ['settlements'] },
-  ],
-  [
-    'a settlement with another document',
-    "update settlements set csv = csv || 'x' where state <> 'DRAFT'",
-    { full: ['settlements'] },
-  ],
-  [
-    'a line of a settlement',
-    "update settlement_lines set amount_minor = amount_minor + 1 where kind = 'REDEMPTION'",
-    { full: ['settlements'] },
-  ],
-  ['the opening of a settlement', 'update settlements set carried_minor = 1', { full: ['settlements'] }],
-  [
-    'a payout of another amount',
-    'update settlement_payouts set amount_minor = amount_minor + 1',
-    { full: ['payouts'] },
-  ],
-  [
-    'a paid settlement recorded as returned',
-    "update settlements set state = 'RETURNED' where state = 'PAID'",
-    { full: ['payouts'] },
   ],
   [
     'the account from which vouchers expired',

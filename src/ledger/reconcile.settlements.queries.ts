@@ -65,8 +65,8 @@ export const SETTLEMENTS: Checks = {
 
   // Every movement on a settlement account up to the last approved settlement is in exactly one settlement.
   // Settlements follow each other without a gap from the first closed day on. Each is the sum of the
-  // movements of its days, and begins with the balance at the end of the one before. Numbers have no gap, and
-  // documents are unchanged.
+  // movements of its days, and begins with the balance at the end of the one before. Numbers have no gap.
+  // The documents, the amount to pay and the day are those that the audit recorded at the approval.
   settlements: () => sql`
 with approved as (
   select s.*, lag(last_day) over (partition by merchant_id, currency order by first_day) as before_day,
@@ -95,11 +95,20 @@ with approved as (
   union all
   select id, 'number' from approved where number <> place
   union all
-  select a.id, 'number' from approved a
-  left join settlement_numbers n on n.merchant_id = a.merchant_id and n.year = a.year
-  where a.number > coalesce(n.last_number, 0)
+  select a.id, 'number'
+  from (
+    select merchant_id, year, max(number) as number, max(id) as id from approved group by 1, 2
+  ) a
+  full join settlement_numbers n on n.merchant_id = a.merchant_id and n.year = a.year
+  where a.number is distinct from n.last_number
   union all
-  select id, 'content' from approved where content_hash <> sha256(convert_to(csv, 'UTF8'))
+  select a.id, 'content' from approved a
+  left join audit e on e.subject = 'settlement ' || a.id and e.action = 'settlement.approve'
+  where a.content_hash <> sha256(convert_to(a.csv, 'UTF8'))
+    or (e.after::json ->> 'contentHash', e.after::json ->> 'pdfHash', e.after::json ->> 'dueOn',
+        (e.after::json ->> 'payable')::numeric * power(10::numeric, a.decimals))
+      is distinct from (encode(a.content_hash, 'hex'), encode(sha256(a.pdf), 'hex'), a.due_on::text,
+        a.payable_minor::numeric)
   union all
   select coalesce(l.settlement_id, m.settlement_id), 'lines'
   from (select l.* from lines l join approved a on a.id = l.settlement_id) l

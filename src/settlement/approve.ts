@@ -85,7 +85,15 @@ export async function approve(
     });
     // Four eyes compare what there was before: a draft that was made again has to be confirmed.
     const before = { firstDay, lastDay, closing: toText(draft.closing), payable: toText(payable) };
-    const after = { number, payable: toText(payable), currency, contentHash: contentHash.toString('hex') };
+    // `reconcile` compares the settlement with this entry.
+    const after = {
+      number,
+      payable: toText(payable),
+      currency,
+      dueOn: draft.dueOn,
+      contentHash: contentHash.toString('hex'),
+      pdfHash: createHash('sha256').update(pdf).digest('hex'),
+    };
     await audit(tx, operator, { action: 'settlement.approve', subject: `settlement ${id}`, before, after });
     return { settlement, replayed: false };
   });
