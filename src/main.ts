@@ -91,8 +91,8 @@ async function report(error: unknown): Promise<number> {
 }
 
 /**
- * Describes a problem in terms of the command line. Fields of an operation are options of its command:
- * `expiresAt` is refused as `--expires-at`, and an item of `roles` as `--role`, which is repeated.
+ * Describes a problem in terms of the command line. Fields of an operation are options of its command, whose
+ * names may be shorter: `expiresAt` is refused as `--expires`, and an item of `roles` as `--role`.
  */
 function describeProblem({ code, message, errors }: Problem): {
   code: string;
@@ -102,7 +102,10 @@ function describeProblem({ code, message, errors }: Problem): {
   const [first] = errors ?? [];
   if (code !== 'invalid' || !first) return { code, message: readable(message), status: STATUS.failed };
   const name = `--${first.field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  const option = [name.slice(0, -1)].find((each) => process.argv.includes(each)) ?? name;
+  const given = process.argv.map((each) => each.replace(/=.*/s, ''));
+  const [option = name] = given
+    .filter((each) => each.length > '--'.length && name.startsWith(each))
+    .sort((one, other) => other.length - one.length);
   return { code: 'usage', message: readable(`${option} ${first.message}`), status: STATUS.usage };
 }
 

@@ -44,6 +44,12 @@ describe('scrip user', () => {
     assert.deepEqual(users[0].roles, ['cashier', 'viewer']);
   });
 
+  test('names an option by its own name, if that is shorter than the field of the operation', async () => {
+    const token = ['token', 'create', '--role', 'support'];
+    await operator.fails(/^scrip: --expires must be in the future/, ...token, '--expires', '2020-01-01');
+    await operator.fails(/^scrip: --expires must be at most/, ...token, '--expires=2199-01-01');
+  });
+
   test('finds a user by email address or id, and reports an unknown one', async () => {
     const { id } = await operator.json('user', 'invite', 'eve@example.com', '--role', 'support');
     assert.deepEqual((await operator.json('user', 'set-roles', id, '--role', 'finance')).roles, ['finance']);

@@ -79,18 +79,17 @@ async function readCommon(): Promise<ReadonlySet<string>> {
 
 /**
  * Checks a new password.
+ * @param field the field of the request that holds it
  * @throws Problem `invalid` if it is too short, too long, common, or the address of its account
  */
-export async function checkNewPassword(password: string, email: string): Promise<void> {
+export async function checkNewPassword(password: string, email: string, field = 'password'): Promise<void> {
   const length = [...password].length;
-  if (length < LENGTH_MIN)
-    throw invalid('password', 'minLength', `must have at least ${LENGTH_MIN} characters`);
-  if (length > LENGTH_MAX)
-    throw invalid('password', 'maxLength', `must have at most ${LENGTH_MAX} characters`);
+  if (length < LENGTH_MIN) throw invalid(field, 'minLength', `must have at least ${LENGTH_MIN} characters`);
+  if (length > LENGTH_MAX) throw invalid(field, 'maxLength', `must have at most ${LENGTH_MAX} characters`);
   common ??= readCommon();
   const isCommon = (await common).has(password.toLowerCase()) || new Set(password).size === 1;
   if (isCommon || password.toLowerCase() === email)
-    throw invalid('password', 'common', 'is one of those that are tried first: choose another one');
+    throw invalid(field, 'common', 'is one of those that are tried first: choose another one');
 }
 
 /**

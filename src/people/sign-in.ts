@@ -207,7 +207,7 @@ export async function changePassword(
   requireSteppedUp(session);
   const { id, email } = session.user;
   const attempt = { email, address: origin.address };
-  await checkNewPassword(newPassword, email);
+  await checkNewPassword(newPassword, email, 'newPassword');
   await countAttempt(service, attempt);
   const [user] = await service.db.query<UserRow>(findUserById(id));
   if (!(await isPassword(password, user?.password_hash ?? null)))
