@@ -72,20 +72,35 @@ test('a sweep gives the float of each issuer all that expired, with a row for ea
 
 test('a row is dated at the expiry, unless a later row or a sealed slice comes after it', async (t) => {
   t.after(() => bench.served.clock.set(bench.now));
-  const cards = (await bench.cards(one, 4, { value: 25 })) as [Card, Card, Card, Card];
-  const [plain, used, sealed, last] = cards;
+  const cards = (await bench.cards(one, 5, { value: 25 })) as [Card, Card, Card, Card, Card];
+  const [plain, used, meanwhile, sealed, last] = cards;
+  bench.served.clock.set(at(3600));
+  await redeem({ ...one, now: at(3600) }, { ...meanwhile, amount: 1 });
   bench.served.clock.set(at(5400));
   await redeem({ ...one, now: at(5400) }, { ...used, amount: 1 });
-  for (const card of [plain, used]) await bench.expiresIn(card, 3600);
-  assert.equal(await sweep([plain, used], at(7200)), 2);
+  for (const card of [plain, used, meanwhile]) await bench.expiresIn(card, 3600);
+  assert.equal(await sweep([plain, used, meanwhile], at(7200)), 3);
   const dateOf = async (card: Card) => (await expiriesOf(card))[0]?.occurred_at;
-  assert.deepEqual([await dateOf(plain), await dateOf(used)], [at(3600), at(7200)]);
+  assert.deepEqual(
+    [await dateOf(plain), await dateOf(used), await dateOf(meanwhile)],
+    [at(3600), at(7200), at(3600)],
+  );
   await bench.query(`update books set sealed_until = '${at(3600).toISOString()}'`);
   await bench.expiresIn(sealed, 3599);
   await bench.expiresIn(last, 3600);
   assert.equal(await sweep([sealed, last], at(7200)), 2);
   assert.deepEqual([await dateOf(sealed), await dateOf(last)], [at(7200), at(3600)]);
   await bench.query('update books set sealed_until = null');
+});
+
+test('a sweep without an account for what expires is an error, and changes nothing', async () => {
+  const [card, orphan] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+  for (const each of [card, orphan]) await bench.expiresIn(each, 0);
+  const batch = `(select batch_id from vouchers where serial_number = ${orphan.serial})`;
+  await bench.query(`update batches set currency = 'XAU' where id = ${batch}`);
+  await assert.rejects(sweep([card, orphan]), /there is no account for what expires/);
+  await bench.query(`update batches set currency = 'USD' where id = ${batch}`);
+  assert.deepEqual(await bench.ofCards([card, orphan], 'balance_minor'), ['2500', '2500']);
 });
 
 test('a sweep leaves a due date to each voucher that is still to be swept, and to no other', async () => {
