@@ -31,7 +31,7 @@ const PIN = /position < 0/;
 const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: string[]]>> = {
   wrong_pins_after: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
   pin_locked_until: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
-  announce: ['005-rules', 'rows.written', 'webhooks.events'],
+  announce: ['005-rules', 'redeem.statement', 'rows.written', 'webhooks.events'],
   redeem: [
     '006-redeem',
     'redeem.statement',
@@ -79,7 +79,13 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   ],
   reserve_price: ['012-vouchers', 'generate', 'rows.written'],
   post: ['012-vouchers', 'generate', 'rows.written', 'batches.failures'],
-  book: ['015-booking', 'merchants.floats', 'settlement.payout', 'rows.written', 'books.repeat'],
+  book: [
+    '015-booking',
+    'booking.statement.accounts',
+    'merchants.floats',
+    'settlement.payout',
+    'rows.written',
+  ],
   book_voucher: ['015-booking', 'booking.statement', 'operator.support', 'rows.written', 'books.repeat'],
   sweep_vouchers: ['015-booking', 'sweep.statement', 'books.clocks', 'rows.written', 'books.repeat'],
   import_vouchers: ['016-imports', 'import.vouchers'],

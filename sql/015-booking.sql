@@ -63,7 +63,10 @@ begin
   perform from accounts where id in (p_debit, p_credit) order by id for update;
   select * into strict d from accounts where id = p_debit;
   select * into strict c from accounts where id = p_credit;
-  if is_movement(p_kind::text, d.kind::text, c.kind::text) is not true or d.currency <> c.currency then
+  -- Money reaches a float by `post`, which leaves its balance to the caller.
+  if is_movement(p_kind::text, d.kind::text, c.kind::text) is not true or d.currency <> c.currency
+    or c.kind = 'FLOAT'
+  then
     raise exception 'no % goes from % % to % %', p_kind, d.kind, d.currency, c.kind, c.currency;
   end if;
   if nullif(greatest(d.merchant_id, c.merchant_id), 0) is distinct from p_merchant then
@@ -90,11 +93,6 @@ begin
   -- since. The settlement account is then negative, until the next redemptions.
   elsif p_kind = 'ESCHEAT' or p_kind = 'OWN_TRANSFER' and d.kind <> 'FUNDING' then
     if account_balance(p_debit) < p_amount then return '51'; end if;
-  end if;
-  if c.kind = 'FLOAT' then
-    update floats set balance_minor = balance_minor + p_amount
-    where account_id = p_credit and balance_minor + p_amount < 1000000000000000;
-    if not found then return '13'; end if;
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     original_id, reference, occurred_at)

@@ -18,23 +18,14 @@ before(async () => {
   bench = await Bench.open();
   [one, other] = [await bench.merchant(), await bench.merchant()];
   accounts = {
-    FUNDING: await account('FUNDING'),
-    GOODWILL: await account('GOODWILL'),
-    BREAKAGE: await account('BREAKAGE'),
-    SETTLEMENT: await account('SETTLEMENT', one),
-    FLOAT: await account('FLOAT', one),
+    FUNDING: await bench.account('FUNDING'),
+    GOODWILL: await bench.account('GOODWILL'),
+    BREAKAGE: await bench.account('BREAKAGE'),
+    SETTLEMENT: await bench.account('SETTLEMENT', one),
+    FLOAT: await bench.account('FLOAT', one),
   };
 });
 after(() => bench.close());
-
-async function account(kind: string, of?: Context, currency = 'USD'): Promise<bigint> {
-  const [row] = await bench.query<{ id: bigint }>(
-    `insert into accounts (kind, merchant_id, currency, decimals)
-     values ('${kind}', ${of?.merchant.id ?? 0}, '${currency}', 2)
-     on conflict on constraint accounts_one_each do update set kind = excluded.kind returning id`,
-  );
-  return row?.id ?? -1n;
-}
 
 type Booking = {
   readonly kind: string;
@@ -66,13 +57,6 @@ const escheat = (card: Card, more: Partial<Booking> = {}) =>
   book({ kind: 'ESCHEAT', card, with: accounts.FUNDING, ...more });
 const reinstatement = (card: Card, original: string, more: Partial<Booking> = {}) =>
   book({ kind: 'REINSTATEMENT', card, with: accounts.BREAKAGE, to: true, original, ...more });
-
-async function floatOf(by: Context): Promise<bigint> {
-  const [row] = await bench.query<{ balance_minor: bigint }>(
-    `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = 'USD'`,
-  );
-  return row?.balance_minor ?? -1n;
-}
 
 const setFloat = (by: Context, minor: bigint) =>
   bench.query(`update floats set balance_minor = ${minor} where merchant_id = ${by.merchant.id}`);
@@ -116,16 +100,19 @@ test('a movement changes the balance of the voucher, and writes one row', async 
 
 test('a cancellation takes the entire balance, which goes to the float of the issuer', async () => {
   const [card, second, third] = (await bench.cards(one, 3, { value: 25 })) as [Card, Card, Card];
-  const before = await floatOf(one);
+  const before = await bench.floatOf(one);
   assert.equal(await cancellation(card, { amount: 2499n }), '13');
   assert.equal(await cancellation(card), 'ok');
-  assert.equal(await floatOf(one), before + 2500n);
+  assert.equal(await bench.floatOf(one), before + 2500n);
   assert.equal(await bench.ofCard(card, "balance_minor || ' ' || closed"), '0 CANCELED');
-  await assert.rejects(cancellation(second, { with: await account('FLOAT', other) }), /is not of merchant/);
+  await assert.rejects(
+    cancellation(second, { with: await bench.account('FLOAT', other) }),
+    /is not of merchant/,
+  );
   await setFloat(one, LIMIT - 2500n);
   assert.equal(await cancellation(second), '13');
   await setFloat(one, LIMIT - 2501n);
-  assert.deepEqual([await cancellation(second), await floatOf(one)], ['ok', LIMIT - 1n]);
+  assert.deepEqual([await cancellation(second), await bench.floatOf(one)], ['ok', LIMIT - 1n]);
   await setFloat(one, before);
   assert.equal(await bench.ofCard(third, 'balance_minor'), '2500');
 });
@@ -180,7 +167,7 @@ test('a movement between the wrong accounts or currencies is an error', async ()
   const card = await bench.card(one, 25);
   await assert.rejects(adjustment(card, { with: accounts.FUNDING }), /no ADJUSTMENT goes between/);
   await assert.rejects(escheat(card, { to: true }), /no ESCHEAT goes between/);
-  const euros = await account('GOODWILL', undefined, 'EUR');
+  const euros = await bench.account('GOODWILL', undefined, 'EUR');
   await assert.rejects(adjustment(card, { with: euros }), /a voucher in USD and GOODWILL in EUR/);
 });
 
@@ -202,13 +189,13 @@ test('a reinstatement names the expiry of the voucher with its account and amoun
 
 test('a reinstatement from a float needs its money', async () => {
   const card = await bench.card(one, 25);
-  const [before, original] = [await floatOf(one), await expired(card, accounts.FLOAT)];
+  const [before, original] = [await bench.floatOf(one), await expired(card, accounts.FLOAT)];
   const again = () => reinstatement(card, original, { with: accounts.FLOAT });
   await setFloat(one, 99n);
-  assert.deepEqual([await again(), await floatOf(one)], ['50', 99n]);
+  assert.deepEqual([await again(), await bench.floatOf(one)], ['50', 99n]);
   assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   await setFloat(one, 100n);
-  assert.deepEqual([await again(), await floatOf(one)], ['ok', 0n]);
+  assert.deepEqual([await again(), await bench.floatOf(one)], ['ok', 0n]);
   await setFloat(one, before);
 });
 

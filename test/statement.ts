@@ -181,6 +181,24 @@ export class Bench {
     return this.query(`update vouchers set ${what} where serial_number = ${card.serial}`);
   }
 
+  /** The number of an account: of the operator, or of a merchant. */
+  async account(kind: string, of?: Context, currency = 'USD'): Promise<bigint> {
+    const [row] = await this.query<{ id: bigint }>(
+      `insert into accounts (kind, merchant_id, currency, decimals)
+       values ('${kind}', ${of?.merchant.id ?? 0}, '${currency}', 2)
+       on conflict on constraint accounts_one_each do update set kind = excluded.kind returning id`,
+    );
+    return row?.id ?? assert.fail('there is no such account');
+  }
+
+  /** The balance of a merchant's float in dollars, in minor units. */
+  async floatOf({ merchant }: Context): Promise<bigint> {
+    const [row] = await this.query<{ balance_minor: bigint }>(
+      `select balance_minor from floats where merchant_id = ${merchant.id} and currency = 'USD'`,
+    );
+    return row?.balance_minor ?? assert.fail('the merchant has no float');
+  }
+
   /** Creates an endpoint of a merchant. `what` is a list of assignments to its row. */
   async endpoint(context: Context, events: string | null, what?: string): Promise<number> {
     const [row] = await this.query<{ id: number }>(

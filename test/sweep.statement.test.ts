@@ -28,13 +28,6 @@ async function sweep(cards: readonly Card[], now = bench.now): Promise<number> {
   return row?.swept ?? -1;
 }
 
-async function floatOf(by: Context): Promise<bigint> {
-  const [row] = await bench.query<{ balance_minor: bigint }>(
-    `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = 'USD'`,
-  );
-  return row?.balance_minor ?? -1n;
-}
-
 const expiriesOf = (card: Card) =>
   bench.query<{ amount_minor: bigint; occurred_at: Date }>(
     `select debit_account, f.merchant_id as to, j.merchant_id, amount_minor, j.currency, j.occurred_at
@@ -51,9 +44,12 @@ test('a sweep gives the float of each issuer all that expired, with a row for ea
   await bench.setCard(cent, 'balance_minor = 1');
   await bench.setCard(empty, 'balance_minor = 0');
   await bench.expiresIn(later, 0.001);
-  const floats = [await floatOf(one), await floatOf(other)] as [bigint, bigint];
+  const floats = [await bench.floatOf(one), await bench.floatOf(other)] as [bigint, bigint];
   assert.equal(await sweep(all), 3);
-  assert.deepEqual([await floatOf(one), await floatOf(other)], [floats[0] + 2501n, floats[1] + 2500n]);
+  assert.deepEqual(
+    [await bench.floatOf(one), await bench.floatOf(other)],
+    [floats[0] + 2501n, floats[1] + 2500n],
+  );
   for (const [card, by, amount_minor] of [
     [first, one, 2500n],
     [cent, one, 1n],
