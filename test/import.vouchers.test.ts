@@ -223,6 +223,24 @@ test('a code that is a number in NDJSON is refused, since it would lose leading 
   );
 });
 
+test('an NDJSON row with a key twice, or with a number that would be rounded, is refused', async (t) => {
+  const [code = ''] = codesOf(1);
+  const lines = [
+    '"balance":1,"balance":2',
+    '"balance":1,"b\\u0061lance":2',
+    '"balance":1.0000000000000000001',
+  ].map((balance) => `{"code":"${code}","pin":"1234",${balance}}`);
+  const report = await refused(await fileOf(t, 'twice.ndjson', lines.join('\n')), '--expiry', '2035-01-01');
+  assert.deepEqual(
+    report.errors.map(({ line, field }: { line: number; field: string }) => [line, field]),
+    [
+      [1, 'row'],
+      [2, 'row'],
+      [3, 'balance'],
+    ],
+  );
+});
+
 test("--paid-from float charges the issuer's float, and imports nothing when it is too small", async (t) => {
   const poor = await operator.json('merchant', 'create', '--name', 'Poor', '--float', '25');
   const few = await fileOf(t, 'few.csv', csvOf(codesOf(2)));

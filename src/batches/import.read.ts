@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
+import { DuplicateKey, readJson } from '../json.ts';
 
 /**
  * Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the
@@ -199,9 +200,12 @@ function readObject(text: string, line: number, refuse: (error: RowError) => voi
   };
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text.replace(/^\ufeff/, ''));
-  } catch {
-    return wrong('row', 'the line is not a JSON object');
+    parsed = readJson(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    return wrong(
+      'row',
+      error instanceof DuplicateKey ? 'contains a key twice' : 'the line is not a JSON object',
+    );
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     return wrong('row', 'the line is not a JSON object');
