@@ -36,6 +36,20 @@ test('16 digits in a filter are not sent, and stand in no address', { skip }, as
   assert.doesNotMatch([page.url(), ...sent].join('\n').replace(/[+\s-]|%20/g, ''), /1234567890123456/);
 });
 
+test('a full code that is searched stays out of the address and the history', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await opens(openBrowser(t), stage, stage.owner, '/merchants');
+  for (const code of [stage.sold.code, '999999999999']) {
+    await page.getByRole('textbox', { name: 'Search' }).fill(code);
+    await page.keyboard.press('Enter');
+    await page.getByText('the search is recorded').waitFor();
+    const found = page.getByRole('cell', { name: String(stage.sold.serial) });
+    await (code === stage.sold.code ? found : page.getByText('Nothing was found')).waitFor();
+    const kept = await page.evaluate<string>('location.href + JSON.stringify(history.state)');
+    assert.doesNotMatch(kept, new RegExp(code));
+  }
+});
+
 test('a tab shows nothing of a person in whose place another one has signed in', { skip }, async (t) => {
   const stage = await openStage(t);
   const support = await stage.join('support');
@@ -76,4 +90,18 @@ test('a new merchant reads in its portal what it has not yet, and why', { skip }
   await page.goto('/portal/settlements');
   await page.getByText('Your operator makes one at the end of each period.').waitFor();
   assert.deepEqual(faults, []);
+});
+
+test('a field that may be left empty is sent as none', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'one' });
+  const { page } = await opens(openBrowser(t), stage, stage.owner, `/merchants/${merchantId}`);
+  await page.getByRole('main').getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Warn below' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Warn below' });
+  const answer = page.waitForResponse((response) => response.request().method() === 'POST');
+  await dialog.getByRole('button', { name: 'Warn below' }).click();
+  assert.equal((await answer).request().postDataJSON().below, null);
+  await dialog.waitFor({ state: 'hidden' });
 });

@@ -78,8 +78,12 @@ export function perform(
     encodeURIComponent(String(input[name] ?? '')),
   );
   const clean = (value: unknown) => (Array.isArray(value) ? value.filter((each) => each !== '') : value);
-  const inBody = fields.filter(({ in: place, name }) => place === 'body' && input[name] !== undefined);
-  const body = Object.fromEntries(inBody.map(({ name }) => [name, clean(input[name])]));
+  // A field that the service requires may be left empty if it may be null.
+  const inBody = fields.filter(
+    ({ in: place, name, required, nullable }) =>
+      place === 'body' && (input[name] !== undefined || (required && nullable)),
+  );
+  const body = Object.fromEntries(inBody.map(({ name }) => [name, clean(input[name] ?? null)]));
   return send(method === 'GET' ? 'POST' : method, target, { body, idempotencyKey });
 }
 

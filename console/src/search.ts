@@ -4,6 +4,9 @@ export type Guess = {
   readonly text: string;
 };
 
+/** The full code that was searched last: only here, since browsers store addresses and their history. */
+export const searched: { code: string | undefined } = { code: undefined };
+
 /** Guesses the kind by the form of the text. Sixteen digits are a code with its PIN, and are never sent. */
 export function guess(typed: string): Guess | undefined {
   const text = typed.trim();

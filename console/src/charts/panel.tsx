@@ -20,7 +20,7 @@ export type ChartProps = {
 };
 
 const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }));
-const HEIGHT = 240;
+const HEIGHT = 256;
 
 type Props = Omit<ChartProps, 'points' | 'series' | 'currency'> & {
   readonly title: string;

@@ -135,6 +135,8 @@ export const hints: Catalogue['hints'] = {
   'settlement.terms.delayDays': 'Vom Ende des Zeitraums bis zur Auszahlung.',
   'settlement.terms.payee': 'Wie Sie das Bankkonto des Händlers nennen.',
   'settlement.terms.last4': 'Die letzten vier Zeichen der Kontonummer.',
+  'api-key.limit.perSecond': 'Leer: keine Grenze.',
+  'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
   currency: 'Drei Buchstaben. Leer: die Währung des Produkts DEFAULT.',
   reference: 'Ihre eigene. Dieselbe Referenz bucht nichts ein zweites Mal.',

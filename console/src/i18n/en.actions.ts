@@ -108,6 +108,8 @@ export const hints = {
   'settlement.terms.delayDays': 'From the end of the period to the payout.',
   'settlement.terms.payee': 'What you call the bank account of the merchant.',
   'settlement.terms.last4': 'The last four characters of the account number.',
+  'api-key.limit.perSecond': 'Leave empty for no limit.',
+  'api-key.limit.burst': 'Calls at once. Leave empty for as many as per second.',
   below: 'Leave empty for a tenth of the float after its last top-up.',
   currency: 'Three letters. Leave empty for the currency of the product DEFAULT.',
   reference: 'Your own. Repeating the same reference books nothing twice.',

@@ -4,19 +4,19 @@ import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Guess, guess } from '../search.ts';
+import { type Guess, guess, searched } from '../search.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
 /**
- * The result of a search. A full code is never in the address: it comes with the navigation, and is sent in a
- * body.
+ * The result of a search. A full code is never in the address or the history, and is sent in a body.
  */
 export function Screen() {
   const texts = useTexts().search;
   const { text = '', merchantId } = useSearch({ strict: false }) as Filters;
-  const { code } = useLocation().state as { code?: string };
+  const { turn } = useLocation().state as { turn?: string };
+  const code = text === '' ? searched.code : undefined;
   const navigate = useNavigate();
   const found = guess(text);
   const serialNumber = found?.kind === 'serial' ? found.text : undefined;
@@ -35,7 +35,9 @@ export function Screen() {
       body={
         <Stack>
           {wanted.kind === 'reference' && <ChooseMerchant chosen={merchantId} text={text} />}
-          {(wanted.kind !== 'reference' || merchantId) && <Found wanted={wanted} merchantId={merchantId} />}
+          {(wanted.kind !== 'reference' || merchantId) && (
+            <Found wanted={wanted} merchantId={merchantId} turn={turn} />
+          )}
         </Stack>
       }
     />
@@ -76,11 +78,14 @@ function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: st
   );
 }
 
-function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | undefined }) {
+type FoundProps = { wanted: Guess; merchantId: string | undefined; turn: string | undefined };
+
+/** @param turn differs from search to search, also if both are for codes */
+function Found({ wanted, merchantId, turn }: FoundProps) {
   const texts = useTexts();
   const { data, error, isFetching } = useQuery({
     // A code is never cached.
-    queryKey: ['search', wanted.kind, wanted.kind === 'code' ? '' : wanted.text, merchantId],
+    queryKey: ['search', wanted.kind, wanted.kind === 'code' ? turn : wanted.text, merchantId],
     gcTime: 0,
     staleTime: 0,
     retry: false,

@@ -12,13 +12,13 @@ export function Floats() {
   const texts = useTexts();
   const format = useFormat();
   const { thing } = useThing<Floats>('/floats', { refetchMs: () => 30_000 });
-  if (thing?.items.length === 0)
+  if (!thing || thing.items.length === 0)
     return (
-      <Stat label={texts.nav.floats} to="/float" note={texts.float.none}>
-        <span className="quiet">–</span>
+      <Stat label={texts.nav.floats} to="/float" note={thing ? texts.float.none : '…'}>
+        <span className="quiet">{thing ? '–' : '…'}</span>
       </Stat>
     );
-  return thing?.items.map(({ currency, balance, daysLeft }) => (
+  return thing.items.map(({ currency, balance, daysLeft }) => (
     <Stat key={currency} label={texts.nav.floats} to="/float" note={texts.float.lasts(daysLeft)}>
       {format.money(balance, currency)}
     </Stat>

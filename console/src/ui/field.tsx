@@ -31,7 +31,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
     label: label(name),
     description: hint(operation, field) || undefined,
     error: problem && <FaultText of={problem} />,
-    required: field.required,
+    required: field.required && !field.nullable,
   };
   const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each) }));
   if (type === 'array' && options.length > 0)
@@ -53,7 +53,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
       <Select
         {...shared}
         searchable={choices.length > 8}
-        clearable={!field.required}
+        clearable={!shared.required}
         data={choices}
         value={(value as string) ?? null}
         onChange={(chosen) => onChange(chosen ?? undefined)}

@@ -3,7 +3,7 @@ import { useHotkeys } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { guess } from '../search.ts';
+import { guess, searched } from '../search.ts';
 import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
 import { useMerchants } from './merchants.ts';
@@ -52,10 +52,12 @@ export function SearchBox({ groups }: { groups: Places }) {
       combobox.closeDropdown();
       return setNote(texts.isSecret);
     }
+    const isCode = found.kind === 'code';
+    searched.code = isCode ? found.text : undefined;
     void navigate({
       to: '/search',
-      search: { text: found.kind === 'code' ? '' : found.text } as never,
-      state: { code: found.kind === 'code' ? found.text : undefined } as never,
+      search: { text: isCode ? '' : found.text } as never,
+      state: { turn: crypto.randomUUID() } as never,
     });
     leave();
   };
