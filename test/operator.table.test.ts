@@ -107,6 +107,15 @@ describe('the table of operations', () => {
   });
 });
 
+test('the OpenAPI document of the portal has its own cookie, and nothing that another person approves', async () => {
+  const { body: document } = await api.call('GET', '/docs/portal/openapi.json');
+  assert.equal(document.components.securitySchemes.session.name, '__Host-scrip_portal');
+  type Described = { operationId: string; 'x-risk': string; responses: object };
+  for (const methods of Object.values(document.paths as Record<string, Record<string, Described>>))
+    for (const { operationId, 'x-risk': risk, responses } of Object.values(methods))
+      assert.deepEqual([operationId, risk === 'four-eyes', '202' in responses], [operationId, false, false]);
+});
+
 describe('the reference page of the operator API', () => {
   test('names every problem and every role', async () => {
     const page = await readFile(new URL('../docs/reference/operator-api.md', import.meta.url), 'utf8');

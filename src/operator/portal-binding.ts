@@ -54,6 +54,8 @@ export function bound<Fields extends TObject, Output extends TSchema>(
   );
   return {
     ...rest,
+    // A merchant's people do not approve each other's proposals.
+    risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
     path,
     roles,
     command: NO_COMMAND,

@@ -62,9 +62,11 @@ const IDEMPOTENCY_KEY = {
 /** Returns the document as plain JSON. */
 export function describeApi({ title, description, prefix, operations }: DescribedApi): Json {
   const paths: Record<string, Record<string, object>> = {};
+  const isPortal = prefix === '/portal/v1';
   for (const operation of operations) {
     const path = prefix + operation.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation) };
+    const described = describeOperation(operation, !isPortal);
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
   }
   const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
   return JSON.parse(
@@ -81,7 +83,7 @@ export function describeApi({ title, description, prefix, operations }: Describe
           session: {
             type: 'apiKey',
             in: 'cookie',
-            name: '__Host-scrip_console',
+            name: isPortal ? '__Host-scrip_portal' : '__Host-scrip_console',
             description: 'A session of a person.',
           },
         },
@@ -93,7 +95,8 @@ export function describeApi({ title, description, prefix, operations }: Describe
 
 const nounOf = (name: string) => name.split('.')[0] ?? name;
 
-function describeOperation(operation: AnyOperation): object {
+/** @param isProposed whether another person may have to approve it */
+function describeOperation(operation: AnyOperation, isProposed: boolean): object {
   const { name, summary, method, path, input, status = 200, effect, files } = operation;
   const proposers = proposersOf(operation);
   const inPath = parametersOf(path);
@@ -136,7 +139,7 @@ function describeOperation(operation: AnyOperation): object {
     }),
     responses: {
       [status]: { description: 'Done.', content: contentOf(operation) },
-      ...(effect === 'read' || status === 202 ? {} : proposal()),
+      ...(isProposed && effect !== 'read' && status !== 202 && proposal()),
       ...Object.fromEntries(PROBLEM_RESPONSES.map((each) => [each, problem(each)])),
     },
   };
