@@ -36,6 +36,23 @@ test('16 digits in a filter are not sent, and stand in no address', { skip }, as
   assert.doesNotMatch([page.url(), ...sent].join('\n').replace(/[+\s-]|%20/g, ''), /1234567890123456/);
 });
 
+test('what is no serial number is not sent to a preview of many changes', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, sent } = await opens(openBrowser(t), stage, stage.owner, '/vouchers/bulk');
+  const serials = page.getByRole('textbox', { name: 'Serial numbers' });
+  const preview = page.getByRole('button', { name: 'Preview' });
+  await serials.fill(`${stage.sold.serial}\nabc`);
+  await preview.click();
+  await page.getByText('“abc” is not a serial number').waitFor();
+  await serials.fill(`${stage.sold.serial}\n1234567890123456`);
+  await preview.click();
+  await page.getByText('They were not sent').waitFor();
+  assert.doesNotMatch(sent.join('\n'), /1234567890123456|bulk\/preview/);
+  await serials.fill(String(stage.sold.serial));
+  await preview.click();
+  await page.getByText('Of 1 voucher,').waitFor();
+});
+
 test('a full code that is searched stays out of the address and the history', { skip }, async (t) => {
   const stage = await openStage(t);
   const { page } = await opens(openBrowser(t), stage, stage.owner, '/merchants');

@@ -22,17 +22,20 @@ export const batches: Pick<Catalogue, 'batch' | 'bulk'> = {
     until: (time: string) => `zum Herunterladen bis ${time}`,
     cancelAll: 'Alle stornieren',
     blockAll: 'Alle sperren',
-    effect: (quantity: string, money: string) => `${quantity} Gutscheine über zusammen ${money}`,
+    effect: (quantity: string, money: string) =>
+      `${quantity} ${quantity === '1' ? 'Gutschein' : 'Gutscheine'} über zusammen ${money}`,
     progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
     notYet: 'Sie erscheinen hier, sobald alle hergestellt sind.',
     download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
   },
   bulk: {
     hint: 'Bis zu 10.000, eine je Zeile.',
+    notSerial: (text: string) =>
+      `„${text}“ ist keine Seriennummer. Berichtigen Sie die Zeile, und sehen Sie noch einmal nach.`,
     preview: 'Vorschau',
     declined: 'Werden abgelehnt',
     run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'Gutschein' : 'Gutscheine'}`,
     effect: (total: string, changes: string, declined: string) =>
-      `Von ${total} Gutscheinen werden ${changes} geändert und ${declined} abgelehnt.`,
+      `Gutscheine: ${total}. Geändert werden ${changes}, abgelehnt ${declined}.`,
   },
 };

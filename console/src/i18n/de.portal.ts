@@ -18,7 +18,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     compare: 'Vergleichen',
     notCsv:
       'Das ist eine Arbeitsmappe, keine CSV-Datei. Speichern Sie sie im Tabellenprogramm als CSV, und wählen Sie diese Datei.',
-    oneColumn: 'Diese Datei hat nur eine Spalte. Speichern Sie sie als CSV mit Referenz und Betrag.',
+    oneColumn: 'Diese Datei hat weniger als zwei Spalten. Speichern Sie sie als CSV mit Referenz und Betrag.',
     notAmount: (line: string, text: string) =>
       `Zeile ${line}: „${text}“ ist kein Betrag. Berichtigen Sie die Datei, oder wählen Sie eine andere Spalte.`,
     rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'Zeile' : 'Zeilen'} in der Datei.`,
@@ -27,7 +27,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     missingThere: 'Fehlt in Ihrer Datei',
     differs: 'Abweichende Beträge',
     agree: 'Alles stimmt überein.',
-    agreeing: (count: number) => `${count} stimmen überein. Diese weichen ab:`,
+    agreeing: (count: number) => `${count} ${count === 1 ? 'stimmt' : 'stimmen'} überein. Diese weichen ab:`,
   },
   float: {
     none: 'Noch wurde nichts eingezahlt.',
@@ -85,7 +85,8 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',
     noMappings: 'Legen Sie zuerst auf der Seite der Bank die CSV-Spalten fest.',
-    readable: (entries: number) => `${entries} Buchungen. Noch ist nichts eingelesen.`,
+    readable: (entries: number) =>
+      `${entries} ${entries === 1 ? 'Buchung' : 'Buchungen'}. Noch ist nichts eingelesen.`,
     unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',
   },
 };

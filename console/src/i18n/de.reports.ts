@@ -63,7 +63,8 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
     sign: 'Haben minus Soll',
     show: 'Zeigen',
     verify: 'Abgeschlossene Tage prüfen',
-    verified: (days: number) => `${days} abgeschlossene Tage sind unverändert.`,
+    verified: (days: number) =>
+      `${days} ${days === 1 ? 'abgeschlossener Tag ist' : 'abgeschlossene Tage sind'} unverändert.`,
     broken: 'Ein abgeschlossener Tag hat sich geändert:',
     closedDays: (days: number) =>
       days === 0

@@ -15,7 +15,7 @@ export const portal = {
     amountColumn: 'Column of the amount',
     compare: 'Compare',
     notCsv: 'This is a workbook, not a CSV file. In your spreadsheet, save it as CSV and choose that file.',
-    oneColumn: 'This file has only one column. Save it as CSV with a reference and an amount.',
+    oneColumn: 'This file has fewer than two columns. Save it as CSV with a reference and an amount.',
     notAmount: (line: string, text: string) =>
       `Line ${line}: “${text}” is not an amount. Correct it in the file, or choose another column.`,
     rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'row' : 'rows'} in the file.`,
@@ -79,7 +79,8 @@ export const portal = {
     noMovements: 'Nothing has moved on the bank account yet.',
     noAccounts: 'No bank accounts yet. Name the first one.',
     noMappings: 'Set the CSV columns on the page of the bank first.',
-    readable: (entries: number) => `${entries} entries. Nothing is imported yet.`,
+    readable: (entries: number) =>
+      `${entries} ${entries === 1 ? 'entry' : 'entries'}. Nothing is imported yet.`,
     unreadable: 'This file is not imported: its errors stand below.',
   },
 };

@@ -51,7 +51,8 @@ export const reports = {
     sign: 'Credit minus debit',
     show: 'Show',
     verify: 'Verify closed days',
-    verified: (days: number) => `${days} closed days are as they were closed.`,
+    verified: (days: number) =>
+      `${days} closed ${days === 1 ? 'day is as it was' : 'days are as they were'} closed.`,
     broken: 'A closed day has changed:',
     closedDays: (days: number) =>
       days === 0 ? 'No day was due.' : `${days} ${days === 1 ? 'day was' : 'days were'} closed.`,

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { guess } from '../search.ts';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -18,6 +19,9 @@ type Preview = {
   readonly rows: readonly Item[];
 };
 type Wanted = { readonly preview: Preview; readonly given: Item };
+
+/** A text with more digits could be a code with its PIN. */
+const SERIAL = /^[1-9]\d{0,14}$/;
 
 /** Changes many vouchers: first a preview, row by row, then a job. */
 export function Screen() {
@@ -39,10 +43,15 @@ export function Screen() {
 
   const look = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
     setError(undefined);
     setWanted(undefined);
     const serialNumbers = [...new Set(serials.split(/[\s,;]+/).filter(Boolean))];
+    const other = batch ? undefined : serialNumbers.find((each) => !SERIAL.test(each));
+    if (other !== undefined) {
+      const isSecret = guess(other)?.kind === 'code-with-pin';
+      return setError(new Error(isSecret ? texts.search.isSecret : texts.bulk.notSerial(other)));
+    }
+    setBusy(true);
     const given = {
       ...(batch ? { batch, serialNumbers: undefined } : { batch: undefined, serialNumbers }),
       ...(what !== 'cancel' && { action: what, expiry: what === 'extend' ? expiry : undefined }),
