@@ -72,6 +72,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   create_vouchers: ['012-vouchers', 'generate', 'batches.production'],
   void_vouchers: [
     '012-vouchers',
+    'void.statement',
     'batches.failures',
     'batches.background',
     'rows.written',

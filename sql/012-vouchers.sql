@@ -160,12 +160,12 @@ begin
   return made;
 end $$;
 
--- Takes back up to p_count vouchers of a canceled batch in one bucket, after a serial number. Each is closed,
--- and its balance goes back to the reserve. The merchant's float was repaid from the reserve earlier. p_ids:
--- the ids of the journal rows.
+-- Takes back vouchers of a canceled batch in one bucket, after a serial number: as many as there are p_ids,
+-- the ids of the journal rows. Each is closed, and its balance goes back to the reserve. The merchant's float
+-- was repaid from the reserve earlier. Returns the last serial number; null if no voucher is left.
 create function void_vouchers(
   p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[], p_now timestamptz
-) returns table (voided integer, last bigint)
+) returns bigint
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   b batches;
@@ -182,6 +182,7 @@ begin
     where v.bucket = p_bucket and v.batch_id = p_batch and v.serial_number > p_after and v.closed is null
     order by v.serial_number limit cardinality(p_ids) for update
   ) d;
+  if serials is null then return null; end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, batch_id, occurred_at)
   select v.bucket, u.id, 'VOID', v.serial_number, reserve_of(b.id), v.balance_minor, b.currency,
@@ -194,8 +195,8 @@ begin
   update vouchers set closed = 'CANCELED', balance_minor = 0
   where bucket = p_bucket and serial_number = any (serials);
   get diagnostics written = row_count;
-  perform expect_rows('vouchers', written, coalesce(cardinality(serials), 0));
-  return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
+  perform expect_rows('vouchers', written, cardinality(serials));
+  return serials[cardinality(serials)];
 end $$;
 
 -- Seals vouchers of one bucket under another key and replaces all three fields at once. A voucher that was

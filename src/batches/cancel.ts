@@ -83,7 +83,7 @@ async function release(
   await tx.query(insertPosting(posting));
 }
 
-type Voided = { voided: number; last: bigint | null };
+type Voided = { last: bigint | null };
 
 /** Voids the vouchers of a canceled batch as a job, bucket by bucket, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
@@ -98,9 +98,9 @@ async function voidBucket({ db, clock }: Service, bucket: number, batchId: numbe
   for (let after = 0n; ; ) {
     const now = clock();
     const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));
-    const [result] = await retrying(() => db.query<Voided>(voidVouchers(bucket, batchId, after, ids, now)));
-    if (!result || result.voided < CHUNK || result.last === null) return;
-    after = result.last;
+    const [page] = await retrying(() => db.query<Voided>(voidVouchers(bucket, batchId, after, ids, now)));
+    if (page?.last == null) return;
+    after = page.last;
   }
 }
 

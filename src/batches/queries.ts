@@ -108,7 +108,10 @@ where batch_id = ${batchId} and serial_number > ${after} and closed is null
 order by serial_number limit ${count}`;
 }
 
-/** Voids vouchers of a canceled batch in one bucket, after a serial number (sql/012-vouchers.sql). */
+/**
+ * Voids vouchers of a canceled batch in one bucket, after a serial number (sql/012-vouchers.sql): as many as
+ * there are ids. `last` is null if none was left.
+ */
 export function voidVouchers(
   bucket: number,
   batchId: number,
@@ -116,7 +119,7 @@ export function voidVouchers(
   entryIds: string,
   now: Date,
 ): Sql {
-  return sql`select * from void_vouchers(${bucket}, ${batchId}, ${after}, ${entryIds}::uuid[], ${now})`;
+  return sql`select void_vouchers(${bucket}, ${batchId}, ${after}, ${entryIds}::uuid[], ${now}) as last`;
 }
 
 export function setVoided(id: number, now: Date): Sql {
