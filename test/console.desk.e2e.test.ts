@@ -67,7 +67,7 @@ test('two people set the terms of a merchant, which the page shows with their cu
   await checker.page.getByText('Approved', { exact: true }).first().waitFor();
   await goes(page, `/merchants/${merchantId}?tab=terms`);
   const row = page.getByRole('row').filter({ hasText: '1 Apr 2026' });
-  await row.getByText('3.25 %').waitFor();
+  await row.getByText('3.25%').waitFor();
   await row.getByText('USD 25.00').waitFor();
   assert.deepEqual([...faults, ...checker.faults], []);
 });

@@ -102,7 +102,8 @@ function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
       value={typed}
       onChange={(event) => setTyped(event.currentTarget.value)}
       onKeyDown={(event) => event.key === 'Enter' && finish()}
-      onBlur={() => typed && finish()}
+      // The note about a code stays until something else is typed.
+      onBlur={() => (typed || !note) && finish()}
     />
   );
 }

@@ -44,7 +44,7 @@ export function useFormat() {
     const digits = text.split('.')[1]?.length ?? 0;
     return write(Number(text), { minimumFractionDigits: digits, maximumFractionDigits: digits });
   };
-  const percent = (text: string) => `${exactly(text)}\u00a0%`;
+  const percent = (text: string) => exactly(text) + (language === 'de' ? '\u00a0%' : '%');
   const short = (value: number) =>
     write(value, { notation: 'compact', maximumFractionDigits: 1, useGrouping: 'always' });
   return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, percent, short, locale };
