@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { launchChromium, whyNoBrowser } from './chromium.ts';
 import { lastLines } from './last-lines.ts';
 import { temporaryFolder } from './leave-nothing.ts';
 
 /** A program that says why it cannot start, and ends. */
-async function broken(says: string): Promise<string> {
-  const path = join(await temporaryFolder('scrip-browser-'), 'chromium');
+async function broken(t: TestContext, says: string): Promise<string> {
+  const folder = await temporaryFolder('scrip-browser-');
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, 'chromium');
   await writeFile(path, `#!/bin/sh\necho '${says}' >&2\nexit 127\n`);
   await chmod(path, 0o755);
   return path;
 }
 
-test('a browser without its libraries fails with what to install', async () => {
+test('a browser without its libraries fails with what to install', async (t) => {
   const path = await broken(
+    t,
     'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file',
   );
   await assert.rejects(
@@ -27,8 +30,11 @@ Install its libraries, as root: npx playwright-core install-deps chromium`,
   );
 });
 
-test('a browser that ends at once fails with what to install', async () => {
-  await assert.rejects(launchChromium(await broken('broken')), /cannot start: .+\nInstall a Chromium at \//);
+test('a browser that ends at once fails with what to install', async (t) => {
+  await assert.rejects(
+    launchChromium(await broken(t, 'broken')),
+    /cannot start: .+\nInstall a Chromium at \//,
+  );
 });
 
 test('tests are skipped where no browser is installed for the platform', async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,7 +94,10 @@ ${(await findPgBouncer()) < KEEPS_STATEMENTS ? '' : `max_prepared_statements = $
   await Promise.all([chmod(folder, 0o755), chmod(file, 0o644)]);
   const asRoot = process.getuid?.() === 0 ? ['-u', ACCOUNT] : [];
   const child = spawn('pgbouncer', ['-q', ...asRoot, file], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const close = () => end(child);
+  const close = async () => {
+    await end(child);
+    await rm(folder, { recursive: true, force: true });
+  };
   atEnd(close);
   await isListening(child, port);
   server.host = `127.0.0.1:${port}`;
