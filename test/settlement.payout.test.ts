@@ -20,6 +20,14 @@ import { schemaCheck } from './verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
 
+/** Closes a day with redemptions, and drafts the settlement of the shop. */
+async function draftedDay(scene: Awaited<ReturnType<typeof openScene>>) {
+  await settledDay(scene);
+  const merchantId = scene.shop.merchant.id;
+  const [draft] = await draftSettlements(scene.ledger.operator, { merchantId });
+  return draft ?? assert.fail('nothing was drafted');
+}
+
 test('approval fixes the number and the documents of a settlement, byte for byte', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
@@ -79,11 +87,9 @@ test('the transactions of a merchant name the settlement that holds them', async
 
 test('a payout is booked once, returned once, and can then be paid again', async (t) => {
   const scene = await openScene(t);
-  const { ledger, shop } = scene;
+  const { ledger } = scene;
   const { operator } = ledger;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   const wanted = {
     settlementId: draft.id,
     reference: 'payout 1',
@@ -123,9 +129,7 @@ test('a payout is booked even if later reversals leave less on the settlement ac
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   await approve(operator, draft.id);
   await ledger.at('2026-03-02T11:00:00Z');
   const asking = { ...shop, now: ledger.started.service.clock() };
@@ -174,9 +178,7 @@ test('each step of a settlement is announced as the OpenAPI documents describe i
       insert into scrip.webhook_endpoints (merchant_id, url, secret, created_at)
       values (${shop.merchant.id}, 'https://example.com/', '\\x00', now())`,
   );
-  await settledDay(scene);
-  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   await approve(operator, draft.id);
   const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
   await pay(operator, { ...bank, reference: 'p' });
@@ -204,9 +206,7 @@ test('a payout file fits its schema, and pays only the account of the present te
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   const { settlement } = await approve(operator, draft.id);
   const payer = { name: 'Operator & Co <Ltd>', iban: 'GB29NWBK60161331926819', bic: null };
   const accounts = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,${IBAN},COBADEFFXXX\n`);

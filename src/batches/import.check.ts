@@ -111,7 +111,7 @@ function readCard(
   if (!code) return void note.code('is missing');
   if (!/^\d{12}$/.test(code))
     return void note.code(
-      `does not have 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or holds something else' : ''}`,
+      `does not have 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or contains something else' : ''}`,
     );
   if (code.startsWith('0')) return void note.code('begins with 0');
   onCode(code);

@@ -46,7 +46,7 @@ function dueAtOf({ ends_at }: DayRow, { grace_minutes }: Pick<Books, 'grace_minu
   return new Date(ends_at.getTime() + grace_minutes * MINUTE_MS);
 }
 
-/** Returns that a day waits for another transaction, which ends by itself. */
+/** Returns a wait for another transaction, which ends by itself. */
 export function waitingFor(row: DayRow, books: Books, cause: Waiting['cause'], reason: string): Waiting {
   return { day: row.day, cause, reason, endsAt: row.ends_at, dueAt: dueAtOf(row, books), prepared: [] };
 }

@@ -12,6 +12,8 @@ const HEIGHT = 216;
 const [RIGHT, TOP, BOTTOM] = [8, 8, 26];
 /** About the width of a character on an axis. */
 const LETTER = 7.5;
+/** The space beside the labels of the left axis: 8 to the chart, the rest to the edge. */
+const BESIDE = 14;
 const BAR_MAX = 30;
 
 /** The format of values, and of labels on the axis. */
@@ -51,7 +53,7 @@ function Plot(props: ChartProps) {
   const values = points.flatMap((point) => series.map((name) => readValue(point, name) ?? 0));
   const ticks = ticksOf(values);
   const [least, most] = [ticks[0] ?? 0, ticks.at(-1) ?? 1];
-  const left = LETTER * Math.max(...ticks.map((tick) => labels.tick(tick).length)) + 14;
+  const left = LETTER * Math.max(...ticks.map((tick) => labels.tick(tick).length)) + BESIDE;
   const inner = Math.max(1, width - left - RIGHT);
   const slot = inner / points.length;
   const isBars = kind === 'bars';
