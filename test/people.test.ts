@@ -19,6 +19,7 @@ test('a person enrolls by a link, signs in with password and code, and signs out
     merchantId: null,
     merchantName: null,
     factors: ['totp'],
+    singleSignOn: false,
   });
   assert.equal(person.recoveryCodes.length, 10);
   const other = await signIn(listening, person);

@@ -62,7 +62,6 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   gl_accounts: ['INSERT', 'SELECT', 'UPDATE'],
-  invitations: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],

@@ -6,21 +6,17 @@ import { hashSecret, ownerOfTotp } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { invalid, Problem } from '../operator/problem.ts';
+import { derived } from './begun.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
 import {
+  acceptInvitation,
   acceptTotpStep,
   deleteRecoveryCodes,
-  enrollUser,
-  findInvitation,
-  findUserById,
-  type InvitationRow,
+  findInvited,
   insertRecoveryCodes,
-  lockUserById,
   samePerson,
   setConfirmed,
   setSignedIn,
-  setTotpSecret,
-  takeInvitation,
   takeRecoveryCode,
   type UserRow,
 } from './queries.ts';
@@ -96,9 +92,16 @@ function totpOf(secret: string, label: string): TOTP {
   return new TOTP({ issuer: 'Scrip', label, secret: Secret.fromBase32(secret), digits: 6, period: PERIOD_S });
 }
 
-/** Returns a new secret: 160 bits in base32, the form that apps accept. */
-function newTotpSecret(): string {
-  return new Secret({ size: 20 }).base32;
+const TOTP_SECRET_BYTES = 20;
+
+/**
+ * Returns the secret of the authenticator app that a browser is offered with an invitation: 160 bits in
+ * base32, the form that apps accept. It is stored when the invitation is accepted. A thief who opened the
+ * link, or an earlier one, in another browser has seen another secret.
+ */
+function offeredTotpSecret(service: Service, token: string, browser: string): string {
+  const bits = derived(service, browser, `totp ${token}`).subarray(0, TOTP_SECRET_BYTES);
+  return new Secret({ buffer: new Uint8Array(bits).buffer }).base32;
 }
 
 /** Returns the URI that an app reads from a QR code. */
@@ -127,7 +130,7 @@ export type OpenInvitation = {
   readonly roles: readonly string[];
   readonly merchantId: number | null;
   readonly expiresAt: Date;
-  /** The secret for the authenticator app. It is the same each time the link is opened. */
+  /** The secret for the authenticator app. Each browser that opens the link is offered another one. */
   readonly totp: { readonly secret: string; readonly uri: string };
 };
 
@@ -141,36 +144,28 @@ const unknownLink = () =>
  * Finds the user of an invitation.
  * @throws Problem `unauthorized` if the link is no longer valid, or belongs to the other door
  */
-async function findInvited(
+async function requireInvited({ db, clock }: Service, door: Door, token: string): Promise<UserRow> {
+  const [user] = await db.query<UserRow>(findInvited(hashSecret(token), clock()));
+  if (!user || doorOf(user.merchant_id) !== door) throw unknownLink();
+  return user;
+}
+
+/**
+ * Returns the content of an invitation's page.
+ * @param browser a random token in a cookie of the browser
+ * @throws Problem `unauthorized`
+ */
+export async function openInvitation(
   service: Service,
   door: Door,
   token: string,
-): Promise<{ user: UserRow; expiresAt: Date }> {
-  const { db, clock } = service;
-  const [invitation] = await db.query<InvitationRow>(findInvitation(hashSecret(token), 'enroll', clock()));
-  const [user] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];
-  if (!invitation || !user || user.disabled_at || doorOf(user.merchant_id) !== door) throw unknownLink();
-  return { user, expiresAt: invitation.expires_at };
-}
-
-/** Returns the content of an invitation's page. @throws Problem `unauthorized` */
-export async function openInvitation(service: Service, door: Door, token: string): Promise<OpenInvitation> {
-  const { user, expiresAt } = await findInvited(service, door, token);
-  const secret = await offerTotp(service, user.id);
-  const { email, name, roles, merchant_id: merchantId } = user;
+  browser: string,
+): Promise<OpenInvitation> {
+  const user = await requireInvited(service, door, token);
+  const secret = offeredTotpSecret(service, token, browser);
+  const { email, name, roles, merchant_id: merchantId, invitation_expires_at } = user;
+  const expiresAt = invitation_expires_at as Date;
   return { email, name, roles, merchantId, expiresAt, totp: { secret, uri: totpUri(secret, email) } };
-}
-
-/** Returns the secret for an invited user's authenticator app. It is made when the link is first opened. */
-async function offerTotp({ db, keys }: Service, userId: number): Promise<string> {
-  return db.transaction(async (tx) => {
-    await holdKeyRing(tx, keys);
-    const [user] = await tx.query<UserRow>(lockUserById(userId));
-    if (user?.totp_secret) return keys.openText(ownerOfTotp(userId), user.totp_secret);
-    const secret = newTotpSecret();
-    await tx.query(setTotpSecret(userId, keys.sealText(ownerOfTotp(userId), secret)));
-    return secret;
-  });
 }
 
 const NAME_LENGTH_MAX = 100;
@@ -179,6 +174,7 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
 
 /**
  * Accepts an invitation and signs in.
+ * @param browser the token of the browser that opened the invitation
  * @returns the token of the session and the recovery codes, neither of which is stored
  * @throws Problem `unauthorized` for the link; `invalid` for any other wrong field, and the link then stays
  *   valid
@@ -186,27 +182,31 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
 export async function enroll(
   service: Service,
   door: Door,
-  token: string,
+  { token, browser }: { readonly token: string; readonly browser: string },
   { name, password, totp }: Enroll,
   origin: Origin,
 ): Promise<{ token: string; recoveryCodes: string[] }> {
-  const { user } = await findInvited(service, door, token);
+  const user = await requireInvited(service, door, token);
   const called = name.trim();
   if (called === '' || called.length > NAME_LENGTH_MAX || /\p{C}/u.test(called))
     throw invalid('name', 'maxLength', `must have 1 to ${NAME_LENGTH_MAX} characters, all of them visible`);
   await checkNewPassword(password, user.email);
-  if (!(await acceptFactor(service, user, { totp })))
+  const { clock, db, keys } = service;
+  const secret = offeredTotpSecret(service, token, browser);
+  const step = totpStep(secret, totp, clock());
+  if (step === undefined)
     throw invalid('totp', 'code', 'is not what the authenticator app shows now: wait for the next code');
   const passwordHash = await hashPassword(password);
-  const { clock, db } = service;
   return db.transaction(async (tx) => {
-    const [taken] = await tx.query(takeInvitation(hashSecret(token), 'enroll', clock()));
-    if (!taken) throw unknownLink();
-    await tx.query(enrollUser(user.id, { name: called, passwordHash, hasTotp: true, now: clock() }));
+    await holdKeyRing(tx, keys);
+    const sealed = keys.sealText(ownerOfTotp(user.id), secret);
+    const accepted = { name: called, passwordHash, totp: { secret: sealed, step } };
+    const [enrolled] = await tx.query(acceptInvitation(user.id, hashSecret(token), clock(), accepted));
+    if (!enrolled) throw unknownLink();
     const recoveryCodes = await replaceRecoveryCodes(tx, user.id);
     await endSessions(tx, user.id);
     await tx.query(setSignedIn(user.id, clock()));
-    const session = await beginSession(service, tx, user.id, origin, true);
+    const session = await beginSession(service, tx, user.id, origin, clock());
     const operator = { service, actor: actorOfUser(user, origin) };
     const after = { name: called, factor: 'totp' };
     await audit(tx, operator, { action: 'user.enroll', subject: `user ${user.id}`, after });

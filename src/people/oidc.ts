@@ -5,27 +5,16 @@ import {
   type Configuration,
   calculatePKCECodeChallenge,
   discovery,
+  enableNonRepudiationChecks,
   fetchUserInfo,
-  randomNonce,
-  randomPKCECodeVerifier,
-  randomState,
 } from 'openid-client';
-import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
-import { hashSecret, newBearer } from '../credentials.ts';
 import { Problem } from '../operator/problem.ts';
-import {
-  bindOidc,
-  enrollUser,
-  findOpenInvitation,
-  findUserByEmail,
-  findUserById,
-  findUserByOidc,
-  type UserRow,
-} from './queries.ts';
-import { insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
-import { actorOfUser, type Origin } from './sessions.ts';
-import { beginSecondFactor, signIn } from './sign-in.ts';
+import { type Begun, begin, derived, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
+import { findUserByEmail, findUserByOidc, type UserRow } from './queries.ts';
+import type { OidcAccount } from './sessions.queries.ts';
+import { type Origin, renewStepped, SESSION_MS, type Session, STEP_UP_MS } from './sessions.ts';
+import { beginSecondFactor, notInvited, signIn } from './sign-in.ts';
 
 /**
  * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider
@@ -42,10 +31,34 @@ export type OidcSettings = {
 const SCOPE = 'openid email';
 /** The value of the claim `amr` for a sign-in with more than one factor (RFC 8176). */
 const MULTI_FACTOR = 'mfa';
-const SIGN_IN_MS = 10 * 60_000;
 const TIMEOUT_S = 10;
+/** The clocks of the provider and of the service differ by less. */
+const CLOCKS_DIFFER_MS = 60_000;
 
-type Details = { readonly verifier: string; readonly nonce: string; readonly state: string };
+/**
+ * The oldest sign-in at the provider that is accepted: as old as a session can become here, so that a session
+ * at the provider cannot be used for longer than one of ours. The provider then has to say when it was.
+ */
+const MAX_AGE_S = SESSION_MS / 1_000;
+
+/** The reasons for which a sign-in at the provider fails, and what the page says. */
+const FAILURES = {
+  expired: 'the sign-in has expired: begin again',
+  'not-confirmed': 'the identity provider did not confirm the sign-in: begin again',
+  'no-factor':
+    'the identity provider did not ask for a second factor: accept the invitation by its link, or sign in at ' +
+    'the provider with one',
+  'another-account': 'another account signed in at the identity provider',
+} as const;
+
+const failed = (reason: keyof typeof FAILURES) =>
+  new Problem('unauthorized', FAILURES[reason], undefined, { reason });
+
+/** The result of a visit to the provider. */
+export type Returned =
+  | { readonly session: string; readonly isStepUp: boolean }
+  /** The token of a sign-in that waits for the second factor. */
+  | { readonly begun: string };
 
 /** An identity provider. Its configuration is fetched at the first sign-in. */
 export class OidcProvider {
@@ -67,8 +80,12 @@ export class OidcProvider {
     const { issuer, clientId, clientSecret } = this.#settings;
     const server = new URL(issuer);
     const isHere = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(server.hostname);
-    const options = { timeout: TIMEOUT_S, ...(isHere && { execute: [allowInsecureRequests] }) };
-    this.#configuration ??= discovery(server, clientId, clientSecret, undefined, options);
+    // The standard permits to trust the connection in place of the signature. The signature proves more.
+    const execute = [enableNonRepudiationChecks, ...(isHere ? [allowInsecureRequests] : [])];
+    this.#configuration ??= discovery(server, clientId, clientSecret, undefined, {
+      timeout: TIMEOUT_S,
+      execute,
+    });
     try {
       return await this.#configuration;
     } catch {
@@ -76,132 +93,145 @@ export class OidcProvider {
       throw new Problem(
         'conflict',
         'the identity provider cannot be reached: try again, or use the password',
+        undefined,
+        { reason: 'unreachable' },
       );
     }
   }
 
   /**
-   * Begins to sign in.
+   * Begins to sign in, or to step up. Nothing is stored.
+   * @param session the session to step up; undefined for a new one
    * @returns the URL at the provider, and the token that identifies the browser when it comes back
    */
-  async begin({ db, clock }: Service): Promise<{ url: URL; token: string }> {
+  async begin(service: Service, session?: Session): Promise<{ url: URL; token: string }> {
     const configuration = await this.#configured();
-    const details: Details = {
-      verifier: randomPKCECodeVerifier(),
-      nonce: randomNonce(),
-      state: randomState(),
-    };
-    const { token, tokenHash } = newBearer();
-    const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
-    const stored = {
-      tokenHash,
-      userId: null,
-      stage: 'oidc',
-      details: JSON.stringify(details),
-      expiresAt,
-    } as const;
-    await db.query(insertSignIn(stored));
+    const token = begin(service.clock(), session?.id);
+    const { verifier, nonce, state } = checksOf(service, token);
     const url = buildAuthorizationUrl(configuration, {
       redirect_uri: this.#callbackUrl,
       scope: SCOPE,
-      code_challenge: await calculatePKCECodeChallenge(details.verifier),
+      code_challenge: await calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-      nonce: details.nonce,
-      state: details.state,
+      nonce,
+      state,
+      ...(session ? { max_age: '0', prompt: 'login' } : { max_age: String(MAX_AGE_S) }),
     });
     return { url, token };
   }
 
   /**
-   * Signs in a user who comes back from the provider.
+   * Signs in a user who comes back from the provider, or steps its session up.
    * @param query the query of the URL that the browser was sent back to
-   * @returns the token of a session, or of a sign-in that waits for the second factor
    * @throws Problem `unauthorized`
    */
-  async finish(
-    service: Service,
-    token: string,
-    query: string,
-    origin: Origin,
-  ): Promise<{ session: string } | { begun: string }> {
-    const { db, clock } = service;
-    const [begun] = await db.query<SignInRow>(takeSignIn(hashSecret(token), 'oidc', clock()));
-    if (!begun) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
-    const claims = await this.#claims(JSON.parse(begun.details) as Details, query);
-    const hasFactor = claims.amr.includes(MULTI_FACTOR);
-    const user = await findPerson(service, claims, hasFactor, origin);
-    if (hasFactor) return { session: await signIn(service, user, origin, { how: 'oidc', hasFactor }) };
-    if (user.totp_secret === null)
-      throw new Problem('unauthorized', 'the identity provider did not ask for a second factor');
-    return { begun: await beginSecondFactor(service, user.id) };
+  async finish(service: Service, token: string, query: string, origin: Origin): Promise<Returned> {
+    const begun = readBegun(token, service.clock());
+    if (!begun) throw failed('expired');
+    const claims = await this.#claims(service, token, begun, query);
+    if (!(await useOnce(service, token))) throw failed('expired');
+    return begun.of === 0n
+      ? finishSignIn(service, claims, origin)
+      : { session: await finishStepUp(service, claims, begun, origin), isStepUp: true };
   }
 
-  async #claims({ verifier, nonce, state }: Details, query: string): Promise<Claims> {
+  async #claims(service: Service, token: string, begun: Begun, query: string): Promise<Claims> {
     const configuration = await this.#configured();
     const url = new URL(this.#callbackUrl);
     url.search = query;
+    const { verifier, nonce, state } = checksOf(service, token);
     try {
       const tokens = await authorizationCodeGrant(configuration, url, {
         pkceCodeVerifier: verifier,
         expectedNonce: nonce,
         expectedState: state,
         idTokenExpected: true,
+        maxAge: begun.of === 0n ? MAX_AGE_S : SIGN_IN_MS / 1_000,
       });
-      const token = tokens.claims();
-      if (!token) throw new Error('there is no ID token');
-      const { iss, sub, amr } = token;
+      const idToken = tokens.claims();
+      if (idToken?.auth_time === undefined) throw new Error('there is no time of the sign-in');
+      const { iss, sub, amr, auth_time } = idToken;
       const profile =
-        token['email'] === undefined ? await fetchUserInfo(configuration, tokens.access_token, sub) : token;
-      const email = profile['email_verified'] === true ? String(profile['email']).toLowerCase() : undefined;
-      return { issuer: iss, subject: sub, email, amr: Array.isArray(amr) ? amr.map(String) : [] };
+        idToken['email'] === undefined
+          ? await fetchUserInfo(configuration, tokens.access_token, sub)
+          : idToken;
+      const authenticatedAt = new Date(auth_time * 1_000);
+      if (authenticatedAt.getTime() > service.clock().getTime() + CLOCKS_DIFFER_MS)
+        throw new Error('it is in the future');
+      return {
+        account: { issuer: iss, subject: sub },
+        email: profile['email_verified'] === true ? String(profile['email']).toLowerCase() : undefined,
+        hasFactor: Array.isArray(amr) && amr.includes(MULTI_FACTOR),
+        authenticatedAt,
+      };
     } catch {
       // The provider's error may contain a code or a token, so it is neither shown nor logged.
-      throw new Problem('unauthorized', 'the identity provider did not confirm the sign-in: begin again');
+      throw failed('not-confirmed');
     }
   }
 }
 
+/** Returns what the answer of the provider has to contain. */
+function checksOf(service: Service, token: string) {
+  const [verifier = '', nonce = '', state = ''] = ['verifier', 'nonce', 'state'].map((purpose) =>
+    derived(service, token, `oidc ${purpose}`).toString('base64url'),
+  );
+  return { verifier, nonce, state };
+}
+
 type Claims = {
-  readonly issuer: string;
-  readonly subject: string;
+  readonly account: OidcAccount;
   /** Undefined unless the provider has verified the address. */
   readonly email: string | undefined;
-  readonly amr: readonly string[];
+  /** Whether the provider asked for a second factor. */
+  readonly hasFactor: boolean;
+  /** When the person signed in at the provider. */
+  readonly authenticatedAt: Date;
 };
 
-const notInvited = () => new Problem('unauthorized', 'nobody was invited under this account');
-
 /**
- * Finds the user of an account at the provider: by issuer and subject, or by email address the first time.
- * The first sign-in also accepts the invitation if the provider asked for a second factor.
+ * Signs in the user of an account at the provider: by issuer and subject, or by email address the first time.
+ * The account is bound to the user when the second factor was given: for an invitation at the provider, and
+ * for an account that is in use its own one.
  */
-async function findPerson(
-  service: Service,
-  { issuer, subject, email }: Claims,
-  hasFactor: boolean,
-  origin: Origin,
-): Promise<UserRow> {
+async function finishSignIn(service: Service, claims: Claims, origin: Origin): Promise<Returned> {
+  const { account, email, hasFactor, authenticatedAt } = claims;
   const { db, clock } = service;
-  const [known] = await db.query<UserRow>(findUserByOidc(issuer, subject));
+  const isFresh = clock().getTime() - authenticatedAt.getTime() < STEP_UP_MS;
+  const proof = { how: 'oidc', steppedUpAt: isFresh ? authenticatedAt : null };
+  const [known] = await db.query<UserRow>(findUserByOidc(account.issuer, account.subject));
   if (known) {
-    if (known.disabled_at || known.merchant_id !== null || !known.enrolled_at) throw notInvited();
-    return known;
+    if (known.disabled_at || known.merchant_id !== null) throw notInvited();
+    if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
+    return { session: await signIn(service, known, origin, proof), isStepUp: false };
   }
-  return db.transaction(async (tx) => {
-    const [user] = email === undefined ? [] : await tx.query<UserRow>(findUserByEmail(email));
-    if (!user || user.disabled_at || user.merchant_id !== null) throw notInvited();
-    const [bound] = await tx.query(bindOidc(user.id, issuer, subject));
-    if (!bound) throw notInvited();
-    if (!user.enrolled_at) {
-      const [invitation] = await tx.query(findOpenInvitation(user.id, clock()));
-      if (!invitation || !hasFactor) throw notInvited();
-      const enrolled = { name: user.name, passwordHash: null, hasTotp: false, now: clock() };
-      await tx.query(enrollUser(user.id, enrolled));
-    }
-    const operator = { service, actor: actorOfUser(user, origin) };
-    const subjectName = `user ${user.id}`;
-    await audit(tx, operator, { action: 'user.bind-oidc', subject: subjectName, after: { issuer, subject } });
-    const [now] = await tx.query<UserRow>(findUserById(user.id));
-    return now as UserRow;
-  });
+  const [user] = email === undefined ? [] : await db.query<UserRow>(findUserByEmail(email));
+  if (!user || user.disabled_at || user.merchant_id !== null || user.is_bound) throw notInvited();
+  if (user.enrolled_at) return { begun: await beginOwnFactor(service, user, account) };
+  if (!user.invitation_expires_at || user.invitation_expires_at <= clock()) throw notInvited();
+  if (!hasFactor) throw failed('no-factor');
+  const accepting = { ...proof, binding: account, accepts: true };
+  return { session: await signIn(service, user, origin, accepting), isStepUp: false };
+}
+
+async function beginOwnFactor(service: Service, user: UserRow, binding?: OidcAccount): Promise<string> {
+  if (user.totp_secret === null) throw failed('no-factor');
+  return beginSecondFactor(service, user.id, binding);
+}
+
+/** Steps a session up whose user signed in again, with a second factor, since the step-up began. */
+async function finishStepUp(
+  service: Service,
+  { account, hasFactor, authenticatedAt }: Claims,
+  { beganAt, of: sessionId }: Begun,
+  origin: Origin,
+): Promise<string> {
+  const { db } = service;
+  const [user] = await db.query<UserRow>(findUserByOidc(account.issuer, account.subject));
+  if (!user) throw failed('another-account');
+  if (!hasFactor) throw failed('no-factor');
+  if (authenticatedAt.getTime() < beganAt.getTime() - CLOCKS_DIFFER_MS) throw failed('not-confirmed');
+  const session = await renewStepped(service, { id: sessionId, user }, null, origin, 'oidc');
+  if (session === undefined) throw failed('another-account');
+  return session;
 }

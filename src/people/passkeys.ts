@@ -7,8 +7,8 @@ import type {
 } from '@simplewebauthn/server';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
-import { hashSecret, newBearer } from '../credentials.ts';
 import { invalid, notFound, Problem } from '../operator/problem.ts';
+import { begin, derived, readBegun, useOnce } from './begun.ts';
 import {
   deletePasskey,
   findPasskey,
@@ -19,7 +19,7 @@ import {
   type UserRow,
   usePasskey,
 } from './queries.ts';
-import { deleteSessions, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
+import { deleteSessions } from './sessions.queries.ts';
 import { actorOfUser, type Door, type Origin, renewStepped, type Session } from './sessions.ts';
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';
 
@@ -29,7 +29,6 @@ import { requireSteppedUp, signable, signIn } from './sign-in.ts';
  */
 
 const NAME = 'Scrip';
-const CHALLENGE_MS = 10 * 60_000;
 const PASSKEYS_MAX = 20;
 
 /** Loaded at the first use of a passkey, since the package is large and would slow down every start. */
@@ -46,19 +45,19 @@ export function placeOf(origin: string): Place {
   return { origin, rpId: hostname };
 }
 
-async function remember({ db, clock }: Service, challenge: string, userId: number | null): Promise<string> {
-  const { token, tokenHash } = newBearer();
-  const expiresAt = new Date(clock().getTime() + CHALLENGE_MS);
-  await db.query(insertSignIn({ tokenHash, userId, stage: 'passkey', details: challenge, expiresAt }));
-  return token;
+/** What a challenge is for. The answer to one of them is not accepted for another one. */
+type Use = 'add' | 'sign-in' | 'step-up';
+
+/** Returns the challenge of a browser with a token, for a user if one is signed in. */
+function challengeOf(service: Service, token: string, use: Use, userId: number | null): Buffer<ArrayBuffer> {
+  return Buffer.from(derived(service, token, `passkey ${use} ${userId}`));
 }
 
-/** Takes back a challenge that was given to a browser. @throws Problem `unauthorized` */
-async function recall({ db, clock }: Service, token: string, userId: number | null): Promise<string> {
-  const [row] = await db.query<SignInRow>(takeSignIn(hashSecret(token), 'passkey', clock()));
-  if (!row || row.user_id !== userId)
+/** Returns a challenge that was given to a browser, as a device signs it. @throws Problem `unauthorized` */
+function recall(service: Service, token: string, use: Use, userId: number | null): string {
+  if (!readBegun(token, service.clock()))
     throw new Problem('unauthorized', 'the challenge has expired: begin again');
-  return row.details;
+  return challengeOf(service, token, use, userId).toString('base64url');
 }
 
 /** The options that the browser passes to a device, and the token that identifies the answer. */
@@ -76,7 +75,9 @@ export async function beginPasskey(
   if (known.length >= PASSKEYS_MAX)
     throw new Problem('conflict', `there are ${PASSKEYS_MAX} passkeys already: remove one`);
   const { generateRegistrationOptions } = await webAuthn();
+  const token = begin(service.clock());
   const options = await generateRegistrationOptions({
+    challenge: challengeOf(service, token, 'add', user.id),
     rpName: NAME,
     rpID: place.rpId,
     userName: user.email,
@@ -85,7 +86,7 @@ export async function beginPasskey(
     excludeCredentials: known.map(({ id }) => ({ id })),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
-  return { options, token: await remember(service, options.challenge, user.id) };
+  return { options, token };
 }
 
 /**
@@ -102,7 +103,7 @@ export async function addPasskey(
 ): Promise<{ id: string; name: string }> {
   requireSteppedUp(session);
   const { user } = session;
-  const expectedChallenge = await recall(service, token, user.id);
+  const expectedChallenge = recall(service, token, 'add', user.id);
   const { verifyRegistrationResponse } = await webAuthn();
   const verified = await verifyRegistrationResponse({
     response,
@@ -111,7 +112,8 @@ export async function addPasskey(
     expectedRPID: place.rpId,
     requireUserVerification: true,
   }).catch(() => undefined);
-  if (!verified?.verified) throw invalid('response', 'passkey', 'is not what the device was asked for');
+  if (!verified?.verified || !(await useOnce(service, token)))
+    throw invalid('response', 'passkey', 'is not what the device was asked for');
   const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
   await service.db.transaction(async (tx) => {
     const passkey = { id, userId: user.id, name, publicKey: Buffer.from(publicKey), counter, transports };
@@ -133,7 +135,10 @@ export async function askForPasskey(
 ): Promise<Asked<PublicKeyCredentialRequestOptionsJSON>> {
   const known = session ? await service.db.query<PasskeyRow>(listPasskeyRows(session.user.id)) : [];
   const { generateAuthenticationOptions } = await webAuthn();
+  const token = begin(service.clock());
+  const use = session ? 'step-up' : 'sign-in';
   const options = await generateAuthenticationOptions({
+    challenge: challengeOf(service, token, use, session?.user.id ?? null),
     rpID: place.rpId,
     userVerification: 'required',
     allowCredentials: known.map(({ id, transports }) => ({
@@ -141,8 +146,12 @@ export async function askForPasskey(
       transports: transports as AuthenticatorTransportFuture[],
     })),
   });
-  return { options, token: await remember(service, options.challenge, session?.user.id ?? null) };
+  return { options, token };
 }
+
+/** Whether a value has the form of a credential's id. Others could not even be looked up. */
+const isCredentialId = (id: unknown): id is string =>
+  typeof id === 'string' && /^[A-Za-z0-9_-]{1,1400}$/.test(id);
 
 const refused = () => new Problem('unauthorized', 'this passkey does not sign in here');
 
@@ -154,11 +163,13 @@ const refused = () => new Problem('unauthorized', 'this passkey does not sign in
 async function acceptPasskey(
   service: Service,
   response: AuthenticationResponseJSON,
-  expectedChallenge: string,
+  { token, use, userId }: { readonly token: string; readonly use: Use; readonly userId: number | null },
   place: Place,
 ): Promise<number> {
   const { db, clock } = service;
-  const [row] = await db.query<PasskeyRow>(findPasskey(String(response.id)));
+  const expectedChallenge = recall(service, token, use, userId);
+  if (!isCredentialId(response.id)) throw refused();
+  const [row] = await db.query<PasskeyRow>(findPasskey(response.id));
   if (!row) throw refused();
   const { verifyAuthenticationResponse } = await webAuthn();
   const verified = await verifyAuthenticationResponse({
@@ -172,7 +183,8 @@ async function acceptPasskey(
   if (!verified?.verified) throw refused();
   const { newCounter } = verified.authenticationInfo;
   const [used] = await db.query(usePasskey(row.id, row.counter, newCounter, clock()));
-  if (!used) throw refused();
+  // The counter of many devices is always 0.
+  if (!used || !(await useOnce(service, token))) throw refused();
   return row.user_id;
 }
 
@@ -185,11 +197,12 @@ export async function signInByPasskey(
   place: Place,
   origin: Origin,
 ): Promise<string> {
-  const userId = await acceptPasskey(service, response, await recall(service, token, null), place);
+  const asked = { token, use: 'sign-in', userId: null } as const;
+  const userId = await acceptPasskey(service, response, asked, place);
   const [row] = await service.db.query<UserRow>(findUserById(userId));
   const user = signable(row, door);
   if (!user) throw refused();
-  return signIn(service, user, origin, { how: 'passkey', hasFactor: true });
+  return signIn(service, user, origin, { how: 'passkey', steppedUpAt: service.clock() });
 }
 
 /** Steps up with a passkey. @returns the session's new token */
@@ -200,9 +213,12 @@ export async function stepUpByPasskey(
   token: string,
   response: AuthenticationResponseJSON,
   place: Place,
+  origin: Origin,
 ): Promise<string> {
-  const userId = await acceptPasskey(service, response, await recall(service, token, session.user.id), place);
-  const renewed = userId === session.user.id ? await renewStepped(service, session, oldToken) : undefined;
+  const asked = { token, use: 'step-up', userId: session.user.id } as const;
+  const userId = await acceptPasskey(service, response, asked, place);
+  const isOwn = userId === session.user.id;
+  const renewed = isOwn ? await renewStepped(service, session, oldToken, origin, 'passkey') : undefined;
   if (!renewed) throw refused();
   return renewed;
 }
@@ -235,7 +251,7 @@ export async function removePasskey(
   requireSteppedUp(session);
   const { user } = session;
   await service.db.transaction(async (tx) => {
-    const [removed] = await tx.query<{ name: string }>(deletePasskey(user.id, id));
+    const [removed] = isCredentialId(id) ? await tx.query<{ name: string }>(deletePasskey(user.id, id)) : [];
     if (!removed) throw notFound('such passkey');
     await tx.query(deleteSessions(user.id, session.id));
     const operator = { service, actor: actorOfUser(user, origin) };

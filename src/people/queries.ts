@@ -4,7 +4,8 @@ import { type Sql, sql } from '../db/sql.ts';
 
 const USER = `
 select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at,
-  u.disabled_at, u.signed_in_at, u.created_at, u.handed_to, u.confirmed_at,
+  u.disabled_at, u.signed_in_at, u.created_at, u.handed_to, u.confirmed_at, u.invitation_expires_at,
+  u.oidc_subject is not null as is_bound,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey,
   (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
     as recovery_codes
@@ -24,6 +25,9 @@ export type UserRow = {
   readonly created_at: Date;
   readonly handed_to: number | null;
   readonly confirmed_at: Date | null;
+  readonly invitation_expires_at: Date | null;
+  /** Whether an account at the identity provider belongs to the user. */
+  readonly is_bound: boolean;
   readonly has_passkey: boolean;
   readonly recovery_codes: number;
 };
@@ -100,8 +104,11 @@ export function setRoles(id: number, name: string, roles: readonly string[]): Sq
   return sql`update users set name = ${name}, roles = ${roles} where id = ${id}`;
 }
 
+/** Disables or enables a user. An open invitation becomes void. */
 export function setDisabled(id: number, disabledAt: Date | null): Sql {
-  return sql`update users set disabled_at = ${disabledAt} where id = ${id}`;
+  return sql`
+update users set disabled_at = ${disabledAt}, invitation_hash = null, invitation_expires_at = null
+where id = ${id}`;
 }
 
 /** Removes all factors with which a user signs in. */
@@ -115,10 +122,6 @@ update users set
 where id = ${id}`;
 }
 
-export function setTotpSecret(id: number, sealed: Buffer): Sql {
-  return sql`update users set totp_secret = ${sealed}, totp_step = null where id = ${id}`;
-}
-
 /**
  * Accepts the period of a TOTP code once. Of two concurrent calls, even in different processes, one gets a
  * row.
@@ -129,20 +132,49 @@ update users set totp_step = ${step}
 where id = ${id} and (totp_step is null or totp_step < ${step}) returning id`;
 }
 
-export function enrollUser(
+/** Makes the open invitation of a user. An earlier link becomes void. */
+export function setInvitation(id: number, tokenHash: Buffer, expiresAt: Date): Sql {
+  return sql`
+update users set invitation_hash = ${tokenHash}, invitation_expires_at = ${expiresAt} where id = ${id}`;
+}
+
+/** Finds the user of a link to enroll. */
+export function findInvited(tokenHash: Buffer, now: Date): Sql {
+  return {
+    text: `${USER} where u.invitation_hash = $1 and u.invitation_expires_at > $2`,
+    values: [tokenHash, now],
+  };
+}
+
+/**
+ * Accepts the open invitation of a user, which is then void. Of two concurrent calls, one gets a row.
+ * @param tokenHash of the link; null if the identity provider takes its place
+ */
+export function acceptInvitation(
   id: number,
+  tokenHash: Buffer | null,
+  now: Date,
   user: {
     readonly name: string;
     readonly passwordHash: string | null;
-    readonly hasTotp: boolean;
-    readonly now: Date;
+    /** The sealed secret of the authenticator app, and the period of its first code. */
+    readonly totp: { readonly secret: Buffer; readonly step: number } | null;
   },
 ): Sql {
+  const { name, passwordHash, totp } = user;
   return sql`
 update users set
-  name = ${user.name}, password_hash = ${user.passwordHash}, enrolled_at = ${user.now},
-  totp_secret = case when ${user.hasTotp}::boolean then totp_secret end
-where id = ${id}`;
+  name = ${name}, password_hash = ${passwordHash}, totp_secret = ${totp?.secret ?? null},
+  totp_step = ${totp?.step ?? null}, enrolled_at = ${now}, invitation_hash = null,
+  invitation_expires_at = null
+where id = ${id} and invitation_hash = coalesce(${tokenHash}::bytea, invitation_hash)
+  and invitation_expires_at > ${now}
+returning id`;
+}
+
+/** Enrolls the owner of the demo, who signs in by a link. */
+export function enrollDemoOwner(id: number, now: Date): Sql {
+  return sql`update users set enrolled_at = ${now} where id = ${id} and enrolled_at is null`;
 }
 
 export function setPasswordHash(id: number, passwordHash: string): Sql {
@@ -151,42 +183,6 @@ export function setPasswordHash(id: number, passwordHash: string): Sql {
 
 export function setSignedIn(id: number, now: Date): Sql {
   return sql`update users set signed_in_at = ${now} where id = ${id}`;
-}
-
-export function insertInvitation(
-  tokenHash: Buffer,
-  invitation: {
-    readonly userId: number;
-    readonly purpose: 'enroll' | 'sign-in';
-    readonly now: Date;
-    readonly expiresAt: Date;
-  },
-): Sql {
-  const { userId, purpose, now, expiresAt } = invitation;
-  return sql`
-insert into invitations (token_hash, user_id, purpose, created_at, expires_at)
-values (${tokenHash}, ${userId}, ${purpose}, ${now}, ${expiresAt})`;
-}
-
-/** Deletes earlier invitations, so that only the newest link is valid. */
-export function deleteInvitations(userId: number): Sql {
-  return sql`delete from invitations where user_id = ${userId} and used_at is null`;
-}
-
-export type InvitationRow = { readonly user_id: number; readonly expires_at: Date };
-
-export function findInvitation(tokenHash: Buffer, purpose: string, now: Date): Sql {
-  return sql`
-select user_id, expires_at from invitations
-where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and expires_at > ${now}`;
-}
-
-/** Uses an invitation. Of two concurrent calls, one gets a row. */
-export function takeInvitation(tokenHash: Buffer, purpose: string, now: Date): Sql {
-  return sql`
-update invitations set used_at = ${now}
-where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and expires_at > ${now}
-returning user_id, expires_at`;
 }
 
 /** Deletes the recovery codes of a user, before new ones are stored. */
@@ -214,18 +210,14 @@ export function findUserByOidc(issuer: string, subject: string): Sql {
 }
 
 /**
- * Binds a user to an account at an identity provider. Returns no row if the user is bound to another account.
+ * Binds a user to an account at an identity provider. Returns no row if one of them is bound to another one.
  */
 export function bindOidc(id: number, issuer: string, subject: string): Sql {
   return sql`
 update users set oidc_issuer = ${issuer}, oidc_subject = ${subject}
-where id = ${id} and oidc_subject is null returning id`;
-}
-
-export function findOpenInvitation(userId: number, now: Date): Sql {
-  return sql`
-select 1 as found from invitations
-where user_id = ${userId} and purpose = 'enroll' and used_at is null and expires_at > ${now}`;
+where id = ${id} and oidc_subject is null and not exists (
+  select from users u where u.oidc_issuer = ${issuer} and u.oidc_subject = ${subject})
+returning id`;
 }
 
 export type PasskeyRow = {

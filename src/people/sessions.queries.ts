@@ -24,6 +24,7 @@ export function findSessionRow(tokenHash: Buffer, now: Date): Sql {
   return sql`
 select s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.stepped_up_at, u.email, u.name,
   u.roles, u.merchant_id, u.password_hash is null and u.oidc_subject is null as has_only_link,
+  u.oidc_subject is not null as is_bound,
   u.totp_secret is not null as has_totp,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey
 from sessions s join users u on u.id = s.user_id
@@ -35,11 +36,21 @@ export function touchSession(id: bigint, now: Date): Sql {
   return sql`update sessions set last_seen_at = ${now} where id = ${id} and last_seen_at < ${now}`;
 }
 
-/** Gives a session a new token, and ends the old one at once. Of two concurrent calls, one gets a row. */
-export function renewSession(id: bigint, oldHash: Buffer, newHash: Buffer, now: Date): Sql {
+/**
+ * Gives a session a new token, and ends the old one at once. Of two concurrent calls, one gets a row.
+ * @param oldHash null if the identity provider sent the browser back, which does not send the cookie then
+ */
+export function renewSession(
+  session: { readonly id: bigint; readonly userId: number },
+  oldHash: Buffer | null,
+  newHash: Buffer,
+  now: Date,
+): Sql {
   return sql`
 update sessions set token_hash = ${newHash}, stepped_up_at = ${now}, last_seen_at = ${now}
-where id = ${id} and token_hash = ${oldHash} returning id`;
+where id = ${session.id} and user_id = ${session.userId} and expires_at > ${now}
+  and token_hash = coalesce(${oldHash}::bytea, token_hash)
+returning id`;
 }
 
 /** Lists the sessions of a user that have not ended, newest first. */
@@ -71,24 +82,38 @@ with begun as (delete from sign_ins where expires_at < ${now}),
 delete from sessions where expires_at < ${now}`;
 }
 
+/** An account at an identity provider. */
+export type OidcAccount = { readonly issuer: string; readonly subject: string };
+
+/**
+ * Inserts a sign-in in progress. Returns no row if there is one under this token.
+ * @param userId null for a sign-in that is not accepted again
+ * @param binding the account at the identity provider that the second factor will bind to the user
+ */
 export function insertSignIn(signIn: {
   readonly tokenHash: Buffer;
   readonly userId: number | null;
-  readonly stage: 'second-factor' | 'passkey' | 'oidc';
-  readonly details: string;
+  readonly stage: 'second-factor' | 'link' | 'used';
+  readonly binding?: OidcAccount | undefined;
   readonly expiresAt: Date;
 }): Sql {
-  const { tokenHash, userId, stage, details, expiresAt } = signIn;
+  const { tokenHash, userId, stage, binding, expiresAt } = signIn;
   return sql`
-insert into sign_ins (token_hash, user_id, stage, details, expires_at)
-values (${tokenHash}, ${userId}, ${stage}, ${details}, ${expiresAt})`;
+insert into sign_ins (token_hash, user_id, stage, oidc_issuer, oidc_subject, expires_at)
+values (${tokenHash}, ${userId}, ${stage}, ${binding?.issuer ?? null}, ${binding?.subject ?? null},
+  ${expiresAt})
+on conflict do nothing returning token_hash`;
 }
 
-export type SignInRow = { readonly user_id: number | null; readonly details: string };
+export type SignInRow = {
+  readonly user_id: number;
+  readonly oidc_issuer: string | null;
+  readonly oidc_subject: string | null;
+};
 
 export function findSignIn(tokenHash: Buffer, stage: string, now: Date): Sql {
   return sql`
-select user_id, details from sign_ins
+select user_id, oidc_issuer, oidc_subject from sign_ins
 where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}`;
 }
 
@@ -96,7 +121,12 @@ where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}`;
 export function takeSignIn(tokenHash: Buffer, stage: string, now: Date): Sql {
   return sql`
 delete from sign_ins where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}
-returning user_id, details`;
+returning user_id, oidc_issuer, oidc_subject`;
+}
+
+/** Deletes the links with which a user can sign in once. */
+export function deleteLinks(userId: number): Sql {
+  return sql`delete from sign_ins where user_id = ${userId} and stage = 'link'`;
 }
 
 /** @see count_sign_in in sql/020-people.sql */

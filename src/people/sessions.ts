@@ -24,9 +24,9 @@ export type Door = 'operator' | 'portal';
 /** A session without requests for this time has ended. */
 const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
 /** The longest duration of a session. */
-const SESSION_MS = 12 * 60 * MINUTE_MS;
+export const SESSION_MS = 12 * 60 * MINUTE_MS;
 /** The time for which a second factor counts. */
-const STEP_UP_MS = 5 * MINUTE_MS;
+export const STEP_UP_MS = 5 * MINUTE_MS;
 /** The shortest interval between two updates of the last request. */
 const TOUCH_MS = 15_000;
 
@@ -49,6 +49,8 @@ export type Session = {
     readonly roles: readonly string[];
     readonly merchantId: number | null;
     readonly factors: readonly ('totp' | 'passkey')[];
+    /** Whether the user signs in by an identity provider. */
+    readonly singleSignOn: boolean;
   };
   readonly createdAt: Date;
   /** The time at which the session ends at the latest. It ends earlier without requests. */
@@ -76,6 +78,7 @@ type SessionRow = {
   has_only_link: boolean;
   has_totp: boolean;
   has_passkey: boolean;
+  is_bound: boolean;
 };
 
 export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
@@ -89,7 +92,7 @@ const AGENT_LENGTH_MAX = 200;
 
 /**
  * Begins a session.
- * @param hasFactor whether a second factor was just given
+ * @param steppedUpAt when a second factor was given; null if none counts
  * @returns its token, which is not stored
  */
 export async function beginSession(
@@ -97,12 +100,11 @@ export async function beginSession(
   tx: Queries,
   userId: number,
   { address, agent }: Origin,
-  hasFactor: boolean,
+  steppedUpAt: Date | null,
 ): Promise<string> {
   const { token, tokenHash } = newBearer();
   const now = clock();
   const expiresAt = new Date(now.getTime() + SESSION_MS);
-  const steppedUpAt = hasFactor ? now : null;
   await tx.query(
     insertSession({
       tokenHash,
@@ -146,6 +148,7 @@ export async function findSession(
       roles,
       merchantId: merchant_id,
       factors: factorsOf(has_totp, has_passkey),
+      singleSignOn: row.is_bound,
     },
     createdAt: created_at,
     expiresAt: expires_at,
@@ -169,16 +172,32 @@ export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'pas
 
 /**
  * Gives a session a new token after its user gave a second factor.
- * @returns undefined if the session has ended meanwhile
+ * @param oldToken null if the identity provider sent the browser back
+ * @param factor what was given, for the audit
+ * @returns undefined if the session has ended meanwhile, or belongs to another user
  */
 export async function renewStepped(
-  { db, clock }: Service,
-  session: Session,
-  oldToken: string,
+  service: Service,
+  { id, user }: { readonly id: bigint; readonly user: { readonly id: number; readonly email: string } },
+  oldToken: string | null,
+  origin: Origin,
+  factor: string,
 ): Promise<string | undefined> {
   const { token, tokenHash } = newBearer();
-  const [renewed] = await db.query(renewSession(session.id, hashSecret(oldToken), tokenHash, clock()));
-  return renewed ? token : undefined;
+  const { db, clock } = service;
+  return db.transaction(async (tx) => {
+    const oldHash = oldToken === null ? null : hashSecret(oldToken);
+    const session = { id, userId: user.id };
+    const [renewed] = await tx.query(renewSession(session, oldHash, tokenHash, clock()));
+    if (!renewed) return undefined;
+    const operator = { service, actor: actorOfUser(user, origin) };
+    await audit(tx, operator, {
+      action: 'session.step-up',
+      subject: `user ${user.id}`,
+      after: { factor },
+    });
+    return token;
+  });
 }
 
 export type SessionInfo = {

@@ -2,14 +2,16 @@ import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashSecret, newBearer } from '../credentials.ts';
 import { invalid, Problem } from '../operator/problem.ts';
+import { SIGN_IN_MS } from './begun.ts';
 import { acceptFactor, type Factor, replaceRecoveryCodes } from './enroll.ts';
 import { checkNewPassword, countAttempt, forget, hashPassword, isPassword, takeBack } from './password.ts';
 import {
+  acceptInvitation,
+  bindOidc,
   findUserByEmail,
   findUserById,
   setPasswordHash,
   setSignedIn,
-  takeInvitation,
   type UserRow,
 } from './queries.ts';
 import {
@@ -17,6 +19,7 @@ import {
   deleteSessions,
   findSignIn,
   insertSignIn,
+  type OidcAccount,
   type SignInRow,
   takeSignIn,
 } from './sessions.queries.ts';
@@ -35,9 +38,6 @@ import {
  * Signing in takes a password, then a second factor. Whether the address or the password is wrong, the answer
  * and its delay are the same.
  */
-
-/** The time allowed for the second factor. */
-const SIGN_IN_MS = 10 * 60_000;
 
 /** Returns the user if it may sign in at a door; undefined otherwise. */
 export function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
@@ -90,11 +90,19 @@ export async function beginSignIn(
   };
 }
 
-/** Begins a sign-in that waits for its second factor. @returns its token */
-export async function beginSecondFactor({ db, clock }: Service, userId: number): Promise<string> {
+/**
+ * Begins a sign-in that waits for its second factor.
+ * @param binding the account at the identity provider that the factor will bind to the user
+ * @returns its token
+ */
+export async function beginSecondFactor(
+  { db, clock }: Service,
+  userId: number,
+  binding?: OidcAccount,
+): Promise<string> {
   const { token, tokenHash } = newBearer();
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
-  await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', details: '{}', expiresAt }));
+  await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', binding, expiresAt }));
   return token;
 }
 
@@ -114,41 +122,66 @@ export async function finishSignIn(
   const { db, clock } = service;
   const tokenHash = hashSecret(token);
   const [begun] = await db.query<SignInRow>(findSignIn(tokenHash, 'second-factor', clock()));
-  const [row] = begun?.user_id ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
+  const [row] = begun ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   const attempt = { email: user.email, address: origin.address };
   await countAttempt(service, attempt);
   if (!(await acceptFactor(service, user, factor)))
     throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
-  const [taken] = await db.query(takeSignIn(tokenHash, 'second-factor', clock()));
+  const [taken] = await db.query<SignInRow>(takeSignIn(tokenHash, 'second-factor', clock()));
   if (!taken) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   await forget(service, attempt);
   const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
-  return signIn(service, user, origin, { how, hasFactor: true });
+  const { oidc_issuer: issuer, oidc_subject: subject } = taken;
+  const binding = issuer === null || subject === null ? undefined : { issuer, subject };
+  return signIn(service, user, origin, { how, steppedUpAt: clock(), binding });
 }
 
-/** Begins the session of a user whose identity has been verified. */
+/** How a user has proven its identity. */
+export type Proof = {
+  /** What was given, for the audit. */
+  readonly how: string;
+  /** When a second factor was given; null if that was too long ago to count for a step-up. */
+  readonly steppedUpAt: Date | null;
+  /** The account at the identity provider that belongs to the user from now on. */
+  readonly binding?: OidcAccount | undefined;
+  /** Whether the identity provider takes the place of the link of an invitation. */
+  readonly accepts?: boolean;
+};
+
+/**
+ * Begins the session of a user whose identity has been verified.
+ * @throws Problem `unauthorized` if the account at the provider, or the invitation, is somebody else's by now
+ */
 export async function signIn(
   service: Service,
   user: UserRow,
   origin: Origin,
-  { how, hasFactor }: { readonly how: string; readonly hasFactor: boolean },
+  { how, steppedUpAt, binding, accepts = false }: Proof,
 ): Promise<string> {
-  return service.db.transaction(async (tx) => {
-    const now = service.clock();
+  const { clock, db } = service;
+  return db.transaction(async (tx) => {
+    const now = clock();
+    const accepted = { name: user.name, passwordHash: null, totp: null };
+    if (accepts && (await tx.query(acceptInvitation(user.id, null, now, accepted))).length === 0)
+      throw notInvited();
+    if (binding && (await tx.query(bindOidc(user.id, binding.issuer, binding.subject))).length === 0)
+      throw notInvited();
     await tx.query(deleteEnded(now));
     await tx.query(setSignedIn(user.id, now));
-    const token = await beginSession(service, tx, user.id, origin, hasFactor);
+    const token = await beginSession(service, tx, user.id, origin, steppedUpAt);
     const operator = { service, actor: actorOfUser(user, origin) };
-    await audit(tx, operator, {
-      action: 'session.begin',
-      subject: `user ${user.id}`,
-      after: { factor: how },
-    });
+    const subject = `user ${user.id}`;
+    const changes = [{ action: 'session.begin', subject, after: { factor: how } }];
+    const bound = { action: 'user.bind-oidc', subject, after: { ...binding } };
+    await audit(tx, operator, ...(binding ? [bound] : []), ...changes);
     return token;
   });
 }
+
+export const notInvited = () =>
+  new Problem('unauthorized', 'nobody was invited under this account', undefined, { reason: 'not-invited' });
 
 /** Signs in with a link that is valid once, from this machine only. @returns the token of the session */
 export async function signInByLink(
@@ -160,13 +193,11 @@ export async function signInByLink(
   const refused = new Problem('unauthorized', 'this link has been used, or has expired');
   if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
   const { db, clock } = service;
-  const [invitation] = await db.query<{ user_id: number }>(
-    takeInvitation(hashSecret(token), 'sign-in', clock()),
-  );
-  const [row] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];
+  const [link] = await db.query<SignInRow>(takeSignIn(hashSecret(token), 'link', clock()));
+  const [row] = link ? await db.query<UserRow>(findUserById(link.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw refused;
-  return signIn(service, user, origin, { how: 'link', hasFactor: true });
+  return signIn(service, user, origin, { how: 'link', steppedUpAt: clock() });
 }
 
 /**
@@ -179,15 +210,15 @@ export async function stepUp(
   session: Session,
   oldToken: string,
   factor: Factor,
-  { address }: Origin,
+  origin: Origin,
 ): Promise<string> {
-  const attempt = { email: session.user.email, address };
+  const attempt = { email: session.user.email, address: origin.address };
   await countAttempt(service, attempt);
   const [user] = await service.db.query<UserRow>(findUserById(session.user.id));
   if (!user || !(await acceptFactor(service, user, factor)))
     throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
   await forget(service, attempt);
-  const token = await renewStepped(service, session, oldToken);
+  const token = await renewStepped(service, session, oldToken, origin, 'totp');
   if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
   return token;
 }

@@ -6,11 +6,9 @@ import { findMerchant } from '../merchants/merchants.ts';
 import { invalid, notFound, Problem } from '../operator/problem.ts';
 import {
   clearFactors,
-  deleteInvitations,
-  enrollUser,
+  enrollDemoOwner,
   findUserByEmail,
   findUserById,
-  insertInvitation,
   insertUser,
   listUserRows,
   lockOwners,
@@ -18,10 +16,12 @@ import {
   lockUserById,
   setDisabled,
   setHandedTo,
+  setInvitation,
   setRoles,
   type UserRow,
 } from './queries.ts';
 import { checkRoles } from './roles.ts';
+import { deleteLinks, insertSignIn } from './sessions.queries.ts';
 import { endSessions, factorsOf } from './sessions.ts';
 
 /** People who may sign in: users of the operator and of merchants. */
@@ -144,11 +144,9 @@ async function insertLink(
   handedTo: number | null,
 ): Promise<Invitation> {
   const { token, tokenHash } = newBearer();
-  const now = service.clock();
-  const expiresAt = new Date(now.getTime() + INVITATION_MS);
+  const expiresAt = new Date(service.clock().getTime() + INVITATION_MS);
   await tx.query(setHandedTo(userId, handedTo));
-  await tx.query(deleteInvitations(userId));
-  await tx.query(insertInvitation(tokenHash, { userId, purpose: 'enroll', now, expiresAt }));
+  await tx.query(setInvitation(userId, tokenHash, expiresAt));
   return { userId, token, expiresAt };
 }
 
@@ -214,7 +212,6 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
     if (disabled) {
       await requireAnotherOwner(tx, user);
       await endSessions(tx, id);
-      await tx.query(deleteInvitations(id));
     }
     const disabledAt = disabled ? operator.service.clock() : null;
     await tx.query(setDisabled(id, disabledAt));
@@ -283,10 +280,9 @@ export async function inviteDemoOwner(operator: Operator): Promise<string> {
     );
     const [user] = await tx.query<UserRow>(lockUserByEmail(DEMO_OWNER));
     if (!user) throw new Error('a user was inserted, and no row came back');
-    if (!user.enrolled_at)
-      await tx.query(enrollUser(user.id, { name: user.name, passwordHash: null, hasTotp: false, now }));
-    await tx.query(deleteInvitations(user.id));
-    await tx.query(insertInvitation(tokenHash, { userId: user.id, purpose: 'sign-in', now, expiresAt }));
+    await tx.query(enrollDemoOwner(user.id, now));
+    await tx.query(deleteLinks(user.id));
+    await tx.query(insertSignIn({ tokenHash, userId: user.id, stage: 'link', expiresAt }));
     await audit(tx, operator, {
       action: 'user.invite',
       subject: subjectOf(user.id),

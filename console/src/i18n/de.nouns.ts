@@ -75,6 +75,7 @@ export const changes: Catalogue['changes'] = {
   'keyring.retire': 'Schlüssel ausmustern',
   'keyring.rotate': 'Erneuern',
   'session.begin': 'Anmelden',
+  'session.step-up': 'Mit zweitem Faktor bestätigen',
   'session.end': 'Abmelden',
   'settlement.paid': 'Ausgezahlt',
   'user.add-passkey': 'Passkey hinzufügen',

@@ -142,6 +142,21 @@ export const de: Catalogue = {
     recoveryCode: 'Wiederherstellungscode',
     useTotp: 'Authenticator verwenden',
     passkey: 'Passkey benutzen',
+    singleSignOn: 'Weiter mit Single Sign-on',
+    or: 'oder',
+    steppedUp: 'Das ist bestätigt. Schließen Sie dieses Fenster, und machen Sie im anderen weiter.',
+    refused: {
+      expired: 'Die Anmeldung ist abgelaufen. Beginnen Sie noch einmal.',
+      'not-confirmed': 'Der Identitätsanbieter hat die Anmeldung nicht bestätigt. Beginnen Sie noch einmal.',
+      'no-factor':
+        'Der Identitätsanbieter hat keinen zweiten Faktor verlangt. Öffnen Sie den Link Ihrer Einladung, oder melden Sie sich dort mit einem an.',
+      'another-account': 'Beim Identitätsanbieter hat sich ein anderes Konto angemeldet.',
+      'not-invited':
+        'Unter diesem Konto wurde niemand eingeladen. Bitten Sie einen Inhaber um eine Einladung.',
+      unreachable:
+        'Der Identitätsanbieter ist nicht erreichbar. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.',
+      unauthorized: 'Die Sitzung ist beendet. Melden Sie sich noch einmal an.',
+    },
     linkFailed: 'Dieser Link wurde schon benutzt oder ist abgelaufen. Lassen Sie sich einen neuen geben.',
   },
   invitation: {

@@ -73,6 +73,7 @@ export const changes = {
   'keyring.retire': 'Retire a key',
   'keyring.rotate': 'Rotate',
   'session.begin': 'Sign in',
+  'session.step-up': 'Confirm by second factor',
   'session.end': 'Sign out',
   'settlement.paid': 'Paid',
   'user.add-passkey': 'Add a passkey',

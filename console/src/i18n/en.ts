@@ -138,6 +138,19 @@ export const en = {
     recoveryCode: 'Recovery code',
     useTotp: 'Use the authenticator',
     passkey: 'Use a passkey',
+    singleSignOn: 'Continue with single sign-on',
+    or: 'or',
+    steppedUp: 'It is confirmed. Close this window, and go on in the other one.',
+    refused: {
+      expired: 'The sign-in has expired. Begin again.',
+      'not-confirmed': 'The identity provider did not confirm the sign-in. Begin again.',
+      'no-factor':
+        'The identity provider did not ask for a second factor. Open the link of your invitation, or sign in there with one.',
+      'another-account': 'Another account signed in at the identity provider.',
+      'not-invited': 'Nobody was invited under this account. Ask an owner for an invitation.',
+      unreachable: 'The identity provider cannot be reached. Try again, or use your password.',
+      unauthorized: 'The session has ended. Sign in again.',
+    },
     linkFailed: 'This link has been used already, or has expired. Ask for a new one.',
   },
   invitation: {

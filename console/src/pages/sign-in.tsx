@@ -8,48 +8,79 @@ import { useApp } from '../ui/app.tsx';
 import type { Filters } from '../ui/filters.tsx';
 import { Busy, Problem } from '../ui/parts.tsx';
 import { SignInForm } from '../ui/sign-in-form.tsx';
+import { goToProvider, takeNext } from '../ui/single-sign-on.tsx';
 
-/** Password, then a second factor; or a link that works once. */
+/** What the fragment of the address says. It is a link that signs in once, unless it is one of these. */
+type Arrival =
+  | { readonly kind: 'nothing' | 'second-factor' | 'signed-in' | 'stepped-up' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'link'; readonly link: string };
+
+const REFUSED = 'single-sign-on=';
+
+function arrivalOf(fragment: string): Arrival {
+  if (fragment === '') return { kind: 'nothing' };
+  if (fragment === 'second-factor' || fragment === 'signed-in' || fragment === 'stepped-up')
+    return { kind: fragment };
+  if (fragment.startsWith(REFUSED)) return { kind: 'refused', reason: fragment.slice(REFUSED.length) };
+  return { kind: 'link', link: fragment };
+}
+
+/** Single sign-on, or a password and then a second factor; or a link that works once. */
 export function Screen() {
-  const texts = useTexts();
+  const texts = useTexts().signIn;
+  const { product } = useTexts();
   const { door } = useApp();
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = useSearch({ strict: false }) as Filters;
   const [error, setError] = useState<unknown>();
-  const link = useRef<string | null>(location.hash.slice(1));
-  const [isLinked] = useState(() => location.hash.length > 1);
-  const enter = () => navigate({ to: next?.startsWith('/') ? next : '/' });
+  const [arrival] = useState(() => arrivalOf(location.hash.slice(1)));
+  const isTaken = useRef(false);
+  const enter = (to = next) => navigate({ to: to?.startsWith('/') ? to : '/' });
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the link is used once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the fragment is read once
   useEffect(() => {
-    if (!link.current) return;
-    const used = link.current;
-    link.current = null;
+    if (arrival.kind === 'nothing' || isTaken.current) return;
+    isTaken.current = true;
     history.replaceState(null, '', location.pathname);
-    send('POST', '/session', { body: { link: used } })
+    if (arrival.kind === 'signed-in') void client.invalidateQueries().then(() => enter(takeNext()));
+    if (arrival.kind !== 'link') return;
+    send('POST', '/session', { body: { link: arrival.link } })
       .then(() => client.invalidateQueries())
-      .then(enter, setError);
+      .then(() => enter(), setError);
   }, []);
-  if (isLinked && error === undefined) return <Busy />;
+  if (error === undefined && (arrival.kind === 'link' || arrival.kind === 'signed-in')) return <Busy />;
   const isUsed = error instanceof ApiProblem && error.status === 401;
+  const reasons: Readonly<Record<string, string>> = texts.refused;
   return (
     <Center mih="100vh" p="md" component="main" className="outside">
-      <title>{`${texts.signIn.title} · Scrip`}</title>
+      <title>{`${texts.title} · Scrip`}</title>
       <Paper className="panel" p={32} w={400} maw="100%">
         <Stack gap="lg">
           <div>
             <Text fw={700} size="lg">
-              {texts.product}
+              {product}
             </Text>
-            <Title order={1}>{texts.signIn.title}</Title>
+            <Title order={1}>{texts.title}</Title>
             <Text className="quiet" size="sm">
-              {door === 'operator' ? texts.signIn.console : texts.signIn.portal}
+              {door === 'operator' ? texts.console : texts.portal}
             </Text>
           </div>
-          {isUsed && <Alert color="red">{texts.signIn.linkFailed}</Alert>}
+          {isUsed && <Alert color="red">{texts.linkFailed}</Alert>}
+          {arrival.kind === 'refused' && (
+            <Alert color="red">{reasons[arrival.reason] ?? texts.refused['not-confirmed']}</Alert>
+          )}
           {error !== undefined && !isUsed && <Problem error={error} />}
-          <SignInForm onDone={enter} />
+          {arrival.kind === 'stepped-up' ? (
+            <Text size="sm">{texts.steppedUp}</Text>
+          ) : (
+            <SignInForm
+              startsAt={arrival.kind === 'second-factor' ? 'totp' : 'password'}
+              onSingleSignOn={() => goToProvider(next)}
+              onDone={() => enter(arrival.kind === 'second-factor' ? takeNext() : next)}
+            />
+          )}
         </Stack>
       </Paper>
     </Center>

@@ -13,8 +13,12 @@ export type Session = {
     readonly merchantId: string | null;
     readonly merchantName: string | null;
     readonly factors?: readonly string[];
+    /** Whether this person signs in by an identity provider. */
+    readonly singleSignOn: boolean;
   };
   readonly expiresAt: string;
+  /** Null if the second factor has to be given again. */
+  readonly steppedUpUntil: string | null;
 };
 
 type App = {

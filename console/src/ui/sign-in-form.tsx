@@ -6,18 +6,32 @@ import { useTexts } from '../i18n/index.tsx';
 import { Problem } from './parts.tsx';
 import { canUsePasskeys, signInByPasskey } from './passkey.ts';
 import { PasswordField } from './password.tsx';
+import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
 
 type Answer = { readonly next?: 'second-factor'; readonly factors?: readonly string[] };
 type Step = 'password' | 'totp' | 'recovery';
 
 /**
- * Password, then a second factor.
+ * Single sign-on, a passkey, or a password and then a second factor.
  * @param email of the person whose session has ended, who signs in again
+ * @param startsAt `totp` for a person who comes back from the identity provider without a second factor
+ * @param onSingleSignOn leaves this page; without it, the identity provider opens in another window
  */
-export function SignInForm({ email = '', onDone }: { email?: string; onDone(): void }) {
+export function SignInForm({
+  email = '',
+  startsAt = 'password',
+  onSingleSignOn,
+  onDone,
+}: {
+  email?: string;
+  startsAt?: Step;
+  onSingleSignOn?(): void;
+  onDone(): void;
+}) {
   const texts = useTexts().signIn;
   const client = useQueryClient();
-  const [step, setStep] = useState<Step>('password');
+  const hasProvider = useSingleSignOn();
+  const [step, setStep] = useState<Step>(startsAt);
   const [values, setValues] = useState({ email, password: '', totp: '', recoveryCode: '' });
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -49,9 +63,24 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
   };
   const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
     setValues({ ...values, [name]: event.currentTarget.value });
+  const done = () => void client.invalidateQueries().then(onDone);
   return (
     <form onSubmit={submit}>
       <Stack>
+        {step === 'password' && hasProvider && (
+          <>
+            {onSingleSignOn ? (
+              <Button variant="default" size="sm" onClick={onSingleSignOn}>
+                {texts.singleSignOn}
+              </Button>
+            ) : (
+              <ProviderWindow purpose="sign-in" onDone={done} />
+            )}
+            <Text size="sm" className="quiet" ta="center">
+              {texts.or}
+            </Text>
+          </>
+        )}
         {step === 'password' && (
           <>
             <TextInput
@@ -98,16 +127,14 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
         <Button type="submit" size="sm" loading={isBusy}>
           {texts.next}
         </Button>
-        {step !== 'password' && (
-          <Text size="sm" component="div">
-            {canUsePasskeys() && (
-              <>
-                <Anchor component="button" type="button" size="sm" onClick={() => attempt(signInByPasskey)}>
-                  {texts.passkey}
-                </Anchor>
-                {' · '}
-              </>
-            )}
+        <Text size="sm" component="div">
+          {canUsePasskeys() && (
+            <Anchor component="button" type="button" size="sm" onClick={() => attempt(signInByPasskey)}>
+              {texts.passkey}
+            </Anchor>
+          )}
+          {canUsePasskeys() && step !== 'password' && ' · '}
+          {step !== 'password' && (
             <Anchor
               component="button"
               type="button"
@@ -116,8 +143,8 @@ export function SignInForm({ email = '', onDone }: { email?: string; onDone(): v
             >
               {step === 'totp' ? texts.recovery : texts.useTotp}
             </Anchor>
-          </Text>
-        )}
+          )}
+        </Text>
       </Stack>
     </form>
   );

@@ -1,15 +1,20 @@
 import { Alert, Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Problem } from './parts.tsx';
 import { canUsePasskeys, stepUpByPasskey } from './passkey.ts';
+import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
 
 /** Asks for the second factor again, then continues the action that needs it. */
 export function StepUp({ onDone }: { onDone(): void }) {
   const texts = useTexts().action;
   const { session } = useApp();
+  const hasProvider = useSingleSignOn() && session?.user.singleSignOn === true;
+  const hasTotp = session?.user.factors?.includes('totp') ?? false;
+  const client = useQueryClient();
   const [totp, setTotp] = useState('');
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -24,6 +29,8 @@ export function StepUp({ onDone }: { onDone(): void }) {
       setBusy(false);
     }
   };
+  // The identity provider has changed the session.
+  const done = () => void client.invalidateQueries({ queryKey: ['session'] }).then(onDone);
   const confirm = (event: FormEvent) => {
     event.preventDefault();
     void attempt(() => send('POST', '/session/step-up', { body: { totp: totp.replace(/\s/g, '') } }));
@@ -34,19 +41,24 @@ export function StepUp({ onDone }: { onDone(): void }) {
         <Stack gap="xs">
           <Text size="sm">{texts.stepUpHint}</Text>
           <Group align="flex-end" gap={8}>
-            <TextInput
-              label={texts.code}
-              value={totp}
-              required
-              w={140}
-              inputMode="numeric"
-              autoComplete="one-time-code"
-              autoFocus
-              onChange={(event) => setTotp(event.currentTarget.value)}
-            />
-            <Button type="submit" size="sm" loading={isBusy}>
-              {texts.confirm}
-            </Button>
+            {hasTotp && (
+              <>
+                <TextInput
+                  label={texts.code}
+                  value={totp}
+                  required
+                  w={140}
+                  inputMode="numeric"
+                  autoComplete="one-time-code"
+                  autoFocus
+                  onChange={(event) => setTotp(event.currentTarget.value)}
+                />
+                <Button type="submit" size="sm" loading={isBusy}>
+                  {texts.confirm}
+                </Button>
+              </>
+            )}
+            {hasProvider && <ProviderWindow purpose="step-up" onDone={done} />}
             {session?.user.factors?.includes('passkey') && canUsePasskeys() && (
               <Anchor component="button" type="button" size="sm" onClick={() => attempt(stepUpByPasskey)}>
                 {texts.passkey}

@@ -3,9 +3,16 @@ import type { Service } from '../../context.ts';
 import { findToken, type PortalRole, type Principal, type Role } from '../../operator/principal.ts';
 import { Problem } from '../../operator/problem.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
-import { type Door, findSession } from '../../people/sessions.ts';
+import { type Door, findSession, type Session } from '../../people/sessions.ts';
 import { JSON_TYPE } from '../answer.ts';
-import { isBackground, originOf, readCookie, requireSameOrigin, setCookie } from './person.ts';
+import {
+  isBackground,
+  originOf,
+  readCookie,
+  requireSameOrigin,
+  requireSession,
+  setCookie,
+} from './person.ts';
 import { sendProblem } from './problems.ts';
 
 /** Longer than any token of ours. */
@@ -81,7 +88,7 @@ async function identifyPerson(
 /** The routes of single sign-on: the browser goes to the identity provider, and returns. */
 
 const PATH = '/operator/v1/session/oidc';
-const CONSOLE = '/console/';
+const SIGN_IN = '/console/sign-in';
 
 /** Serves single sign-on. Without an identity provider, the only answer is that there is none. */
 export function serveOidc(
@@ -99,44 +106,63 @@ export function serveOidc(
     return reply.type(JSON_TYPE).send(JSON.stringify({ password: true, oidc: provider !== undefined }));
   });
   if (!provider) return;
-  get(app, service, PATH, async (request, reply) => {
-    requireSameOrigin(request, publicUrl);
-    const { url, token } = await provider.begin(service);
+  // Without a session, or with one to step up. The provider's page sends the browser to the callback; the
+  // cookie and the state prove that it started here.
+  const serve = (url: string, run: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) =>
+    get(app, service, url, async (request, reply) => {
+      try {
+        return await run(request, reply);
+      } catch (error) {
+        if (!(error instanceof Problem) || error.code === 'forbidden') throw error;
+        setCookie(reply, 'oidc', 'operator', undefined);
+        request.trace.statusCode = error.code;
+        const reason = String(error.details['reason'] ?? error.code);
+        return sendPage(reply.code(401), `${SIGN_IN}#single-sign-on=${reason}`, error.message);
+      }
+    });
+  const visit = async (reply: FastifyReply, session?: Session) => {
+    const { url, token } = await provider.begin(service, session);
     setCookie(reply, 'oidc', 'operator', token);
     return reply.redirect(url.href);
+  };
+  serve(PATH, async (request, reply) => {
+    requireSameOrigin(request, publicUrl);
+    return visit(reply);
   });
-  // The provider's page sends the browser here. The cookie and the state prove that it started here.
-  get(app, service, `${PATH}/callback`, async (request, reply) => {
-    try {
-      const token = readCookie(request, 'oidc', 'operator');
-      if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
-      const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
-      const done = await provider.finish(service, token, query, originOf(request));
-      setCookie(reply, 'oidc', 'operator', undefined);
-      if ('session' in done) setCookie(reply, 'session', 'operator', done.session);
-      else setCookie(reply, 'begun', 'operator', done.begun);
-      return sendPage(reply, 'session' in done ? CONSOLE : `${CONSOLE}sign-in#second-factor`, 'Signed in.');
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      setCookie(reply, 'oidc', 'operator', undefined);
-      request.trace.statusCode = error.code;
-      return sendPage(reply.code(401), undefined, error.message);
+  serve(`${PATH}/step-up`, async (request, reply) => {
+    requireSameOrigin(request, publicUrl);
+    const { session } = await requireSession({ service, door: 'operator' }, request);
+    return visit(reply, session);
+  });
+  serve(`${PATH}/callback`, async (request, reply) => {
+    const token = readCookie(request, 'oidc', 'operator');
+    if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again', undefined, EXPIRED);
+    const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
+    const done = await provider.finish(service, token, query, originOf(request));
+    setCookie(reply, 'oidc', 'operator', undefined);
+    if (!('session' in done)) {
+      setCookie(reply, 'begun', 'operator', done.begun);
+      return sendPage(reply, `${SIGN_IN}#second-factor`, 'Signed in.');
     }
+    setCookie(reply, 'session', 'operator', done.session);
+    return sendPage(reply, `${SIGN_IN}#${done.isStepUp ? 'stepped-up' : 'signed-in'}`, 'Signed in.');
   });
 }
 
+const EXPIRED = { reason: 'expired' };
+
 /**
- * Sends a page of our own that redirects. An HTTP redirect would still count as coming from the provider's
- * site, and the browser would not send the session's cookie.
+ * Sends a page of our own that leads to the console. An HTTP redirect would still count as coming from the
+ * provider's site, and the browser would not send the session's cookie.
  */
-function sendPage(reply: FastifyReply, next: string | undefined, text: string): FastifyReply {
-  const lead = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
+function sendPage(reply: FastifyReply, next: string, text: string): FastifyReply {
   return reply
     .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
     .type('text/html; charset=utf-8')
     .send(
-      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scrip</title>${lead}</head>` +
-        `<body><p>${text}</p><p><a href="${next ?? CONSOLE}">Continue</a></p></body></html>`,
+      '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scrip</title>' +
+        `<meta http-equiv="refresh" content="0;url=${next}"></head>` +
+        `<body><p>${text}</p><p><a href="${next}">Continue</a></p></body></html>`,
     );
 }
 

@@ -29,6 +29,8 @@ const NAMES = {
   session: { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' },
   /** A sign-in that waits for its second factor. */
   begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
+  /** A browser that opened an invitation. */
+  enrolling: { operator: '__Host-scrip_console_enrolling', portal: '__Host-scrip_portal_enrolling' },
   /**
    * A browser that was sent to the identity provider. It returns from another site, so this cookie is `lax`.
    */
@@ -126,7 +128,10 @@ export function requireBegun({ door }: Serving, request: FastifyRequest): string
 export const originOfPage = ({ headers }: FastifyRequest) => String(headers.origin);
 
 /** Returns the session of a request, and its token. @throws Problem `unauthorized` */
-export async function requireSession({ service, door }: Serving, request: FastifyRequest) {
+export async function requireSession(
+  { service, door }: Pick<Serving, 'service' | 'door'>,
+  request: FastifyRequest,
+) {
   const token = readCookie(request, 'session', door);
   const session = token && (await findSession(service, token, door, isBackground(request)));
   if (!token || !session) throw new Problem('unauthorized', 'sign in first: the session has ended');

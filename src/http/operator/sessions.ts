@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
+import { newSecret } from '../../credentials.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
@@ -18,6 +19,7 @@ import {
   type Asked,
   Nothing,
   originOfPage,
+  readCookie,
   requireBegun,
   requireSession,
   route,
@@ -71,14 +73,28 @@ export function serveSessions(app: FastifyInstance, service: Service, reach: Ses
 function serveSignIn(app: FastifyInstance, serving: Serving): void {
   const { service, door } = serving;
   route(app, serving, 'POST', '/session', SignIn, (asked) => signInStep(serving, asked));
-  route(app, serving, 'POST', '/enrollment', Link, async ({ body: { token } }) => {
-    const { expiresAt, merchantId, ...opened } = await openInvitation(service, door, token);
+  route(app, serving, 'POST', '/enrollment', Link, async ({ body: { token }, request, reply }) => {
+    const known = readCookie(request, 'enrolling', door);
+    const browser = known ?? newSecret();
+    const { expiresAt, merchantId, ...opened } = await openInvitation(service, door, token, browser);
+    if (known === undefined) setCookie(reply, 'enrolling', door, browser);
     return { ...opened, merchantId: merchantId === null ? null : String(merchantId), expiresAt };
   });
-  route(app, serving, 'POST', '/enrollment/complete', Enrollment, async ({ body, reply, origin }) => {
-    const { token, recoveryCodes } = await enroll(service, door, body.token, body, origin);
-    return { ...(await signedIn(serving, reply, token)), recoveryCodes };
-  });
+  route(
+    app,
+    serving,
+    'POST',
+    '/enrollment/complete',
+    Enrollment,
+    async ({ body, request, reply, origin }) => {
+      const browser = readCookie(request, 'enrolling', door);
+      if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
+      const link = { token: body.token, browser };
+      const { token, recoveryCodes } = await enroll(service, door, link, body, origin);
+      setCookie(reply, 'enrolling', door, undefined);
+      return { ...(await signedIn(serving, reply, token)), recoveryCodes };
+    },
+  );
 }
 
 function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
@@ -101,7 +117,8 @@ function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
       return signedIn(serving, reply, await stepUp(service, session, token, { totp: totp ?? '' }, origin));
     const begun = requireBegun(serving, request);
     const place = placeOf(originOfPage(request));
-    return signedIn(serving, reply, await stepUpByPasskey(service, session, token, begun, passkey, place));
+    const renewed = await stepUpByPasskey(service, session, token, begun, passkey, place, origin);
+    return signedIn(serving, reply, renewed);
   });
   route(app, serving, 'GET', '/sessions', Nothing, async ({ request }) => {
     const { session } = await requireSession(serving, request);

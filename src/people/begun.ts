@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import type { Service } from '../context.ts';
+import { hashSecret } from '../credentials.ts';
+import { insertSignIn } from './sessions.queries.ts';
+
+/**
+ * Sign-ins in progress that keep no row. Anybody can begin one, so a row for each would let a stranger fill
+ * the database. The browser has a random token in a cookie, and everything else that the service has to
+ * remember, such as the challenge of a passkey, is a keyed hash of that token and its purpose.
+ */
+
+/** The time that a person has for the next step of a sign-in. */
+export const SIGN_IN_MS = 10 * 60_000;
+
+/** The clocks of two processes differ by less. */
+const CLOCKS_DIFFER_MS = 60_000;
+const TOKEN_BYTES = 32;
+/**
+ * The token begins with the time at which it expires, in milliseconds, and an id of 64 bits. The other 144
+ * bits are random.
+ */
+const TIME_BYTES = 6;
+
+/**
+ * Begins.
+ * @param of the id of what the sign-in is about, such as a session; 0 for a new sign-in
+ * @returns the token for the browser's cookie
+ */
+export function begin(now: Date, of = 0n): string {
+  const token = randomBytes(TOKEN_BYTES);
+  token.writeUIntBE(now.getTime() + SIGN_IN_MS, 0, TIME_BYTES);
+  token.writeBigUInt64BE(of, TIME_BYTES);
+  return token.toString('base64url');
+}
+
+/** What a token says. It is true if the answer fits to what was derived from the token. */
+export type Begun = { readonly beganAt: Date; readonly of: bigint };
+
+/** Returns what a token says; undefined if it has expired. */
+export function readBegun(token: string, now: Date): Begun | undefined {
+  const bytes = Buffer.from(token, 'base64url');
+  const expiresAt = bytes.readUIntBE(0, TIME_BYTES);
+  const leftMs = expiresAt - now.getTime();
+  if (leftMs <= 0 || leftMs > SIGN_IN_MS + CLOCKS_DIFFER_MS) return undefined;
+  return { beganAt: new Date(expiresAt - SIGN_IN_MS), of: bytes.readBigUInt64BE(TIME_BYTES) };
+}
+
+/** Returns 256 bits that nobody can predict without the key ring, the same each time. */
+export function derived({ keys }: Service, token: string, purpose: string): Buffer {
+  return keys.fingerprintOf(`begun ${purpose} ${token}`);
+}
+
+/**
+ * Records that a sign-in has succeeded, so that its answer is not accepted again.
+ * @returns false if it has been recorded before
+ */
+export async function useOnce({ db, clock }: Service, token: string): Promise<boolean> {
+  const expiresAt = new Date(clock().getTime() + SIGN_IN_MS + CLOCKS_DIFFER_MS);
+  const used = insertSignIn({ tokenHash: hashSecret(token), userId: null, stage: 'used', expiresAt });
+  return (await db.query(used)).length > 0;
+}
