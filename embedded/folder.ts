@@ -50,15 +50,9 @@ export async function prepareFolder(path: string): Promise<Folder> {
   const dataDir = resolve(path);
   try {
     await makeFolder(dataDir);
-    const { uid, mode } = await stat(dataDir);
+    await requireOwn(dataDir, 'the data folder', 'folder');
+    const { mode } = await stat(dataDir);
     const self = process.getuid?.();
-    if (self !== undefined && uid !== self) {
-      const owner = await nameOf(uid);
-      throw new EmbeddedError(
-        `the data folder ${dataDir} belongs to another user (${owner}): run Scrip as ${owner}`,
-        'folder',
-      );
-    }
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     const names = await readdir(dataDir);
     // The mode of a folder that holds other files only is its owner's business.
@@ -71,6 +65,25 @@ export async function prepareFolder(path: string): Promise<Folder> {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(complaint(dataDir, codeOf(error)), 'folder');
   }
+}
+
+/**
+ * Refuses a folder or file of another account, which could have put it into the current folder. What does not
+ * exist belongs to nobody.
+ * @param what its name in the message
+ * @throws EmbeddedError
+ */
+export async function requireOwn(path: string, what: string, alternative?: 'folder'): Promise<void> {
+  const facts = await stat(path).catch(() => undefined);
+  const self = process.getuid?.();
+  if (!facts || self === undefined || facts.uid === self) return;
+  // Root can put a file anywhere. The database's own files must be writable, so their folder is not root's.
+  if (facts.uid === 0 && facts.isFile()) return;
+  const owner = await nameOf(facts.uid);
+  throw new EmbeddedError(
+    `${what} ${path} belongs to another user (${owner}): run Scrip as ${owner}`,
+    alternative,
+  );
 }
 
 /**

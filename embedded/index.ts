@@ -2,7 +2,7 @@
 
 export { type BackupOptions, backUp } from './backup.ts';
 export { EmbeddedError } from './error.ts';
-export { makeFolder } from './folder.ts';
+export { makeFolder, requireOwn } from './folder.ts';
 export { type Backup, listBackups, type Manifest, readKeys } from './manifest.ts';
 export type { Restoring } from './recover.ts';
 export { isLogWaiting } from './remote-log.ts';

@@ -12,6 +12,7 @@ import {
   makeFolder,
   prepareFolder,
   readSettings,
+  requireOwn,
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
@@ -81,11 +82,13 @@ export async function start(folder: string, options: Options): Promise<Embedded>
 /**
  * Returns the address for `user` of a folder's database, whether its server runs or not.
  * @returns undefined if the folder holds no database
+ * @throws EmbeddedError if it belongs to another account
  */
 export async function find(
   folder: string,
   { database, user }: Pick<Options, 'database' | 'user'>,
 ): Promise<string | undefined> {
+  await requireOwn(resolve(folder), 'the data folder', 'folder');
   const settings = await readSettings(describeFolder(resolve(folder)));
   return settings && addressOf(user, settings.servicePassword, settings.port, database);
 }

@@ -75,6 +75,13 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     broken: [[file('src/jobs/worker.ts', "import pg from 'pg';")]],
     fine: [file('src/db/pool.ts', "import pg from 'pg';")],
   },
+  'the queue only by src/db/graphile-worker.ts': {
+    broken: [
+      [file('src/jobs/worker.ts', "import { run } from 'graphile-worker';")],
+      [file('src/db/migrate.ts', "const queue = await import('graphile-worker');")],
+    ],
+    fine: [file('src/db/graphile-worker.ts', "const queue = await import('graphile-worker');")],
+  },
   'the environment only in src/config.ts': {
     broken: [
       [file('src/log.ts', "const level = process.env['LEVEL'];")],

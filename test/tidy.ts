@@ -199,6 +199,11 @@ export const RULES = {
     'Fastify belongs to src/http/',
   ),
   'the driver only in src/db': importOnlyIn(/^pg(\/|$)/, 'src/db/', 'the driver belongs to src/db/'),
+  'the queue only by src/db/graphile-worker.ts': importOnlyIn(
+    /^graphile-worker(\/|$)/,
+    'src/db/graphile-worker.ts',
+    'the queue is imported by src/db/graphile-worker.ts',
+  ),
   'the environment only in src/config.ts': forbid(
     /\bprocess\.env\b|\benv\b[^}]*\} from 'node:process'/g,
     'reads the environment, which only src/config.ts does',

@@ -12,6 +12,7 @@ import {
   type RestoreOptions,
   type Restoring,
   readKeys,
+  requireOwn,
   restore,
   start,
   verify,
@@ -50,6 +51,11 @@ export function findEmbedded(dataDir: string): Promise<string | undefined> {
 /** Creates the data folder, if it does not exist. @throws StartError, one line */
 export async function makeDataFolder(dataDir: string): Promise<void> {
   await makeFolder(dataDir).catch(explain);
+}
+
+/** Refuses a file of another account in the data folder. @throws StartError, one line */
+export async function requireOwnFile(path: string, what: string): Promise<void> {
+  await requireOwn(path, what).catch(explain);
 }
 
 /** Backs up a database that is in use. @throws StartError, one line */

@@ -226,9 +226,9 @@ async function hasJobs(owner: Queries): Promise<boolean> {
 
 async function migrateJobs(url: string, owner: Queries): Promise<void> {
   // Loaded on demand: nearly every command finds an up-to-date schema.
-  const { makeWorkerUtils } = await import('graphile-worker');
+  const { makeWorkerUtils, QUEUE } = await import('./graphile-worker.ts');
   const pgPool = openPool(url, 'scrip-owner', 1);
-  const utils = await makeWorkerUtils({ pgPool });
+  const utils = await makeWorkerUtils({ pgPool, ...QUEUE });
   try {
     await utils.migrate();
   } finally {

@@ -1,14 +1,15 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Service } from '../context.ts';
 import {
   parseCronItems,
+  QUEUE,
   type Runner,
   run,
   type TaskList,
   type WorkerEvents,
   Logger as WorkerLogger,
-} from 'graphile-worker';
-import type { Service } from '../context.ts';
+} from '../db/graphile-worker.ts';
 import type { Task } from './enqueue.ts';
 
 /** The work of a task. `stopping` becomes true when the worker has to stop. Long work then ends early. */
@@ -61,7 +62,7 @@ export async function startWorker(
       concurrency: CONCURRENCY,
       pollInterval: POLL_MS,
       noHandleSignals: true,
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+      preset: { worker: { ...QUEUE, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
       logger: new WorkerLogger(() => (level, message) => {
         if (level === 'error' || level === 'warning') log.warn({ part: 'worker' }, message);
         else log.trace({ part: 'worker' }, message);

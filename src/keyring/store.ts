@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
 import { slotOfSerial } from '../db/buckets.ts';
+import { requireOwnFile } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
@@ -192,6 +193,8 @@ async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   const { path: file, kms } = keyFile(config);
   const source = `the key file ${file}`;
   const isGivenFile = config.keysFile !== undefined;
+  // The default data folder is below the current folder, where another account may have put a key ring.
+  if (!isGivenFile) await requireOwnFile(file, 'the key file');
   try {
     const text = await readFile(file, 'utf8');
     return readKeyRing(await openRing(text, source, kms), source, () =>
