@@ -118,10 +118,7 @@ class Use {
       for (;;) {
         const settings = await this.#join(undefined);
         if (settings) {
-          this.#rotation = setInterval(
-            () => void rotateLog(this.#folder).catch(() => {}),
-            LOG_CHECK_MS,
-          ).unref();
+          this.#rotation = setInterval(() => void rotateLog(this.#folder), LOG_CHECK_MS).unref();
           return settings;
         }
         if (performance.now() > deadline) {
@@ -271,11 +268,15 @@ class Use {
 }
 
 /**
- * Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open.
+ * Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open. If
+ * that fails, on a full disk for example, the log grows: the database must start all the same.
  */
 async function rotateLog({ log }: Folder): Promise<void> {
-  const facts = await stat(log).catch(() => undefined);
-  if (!facts || facts.size < LOG_MAX_BYTES) return;
-  await copyFile(log, `${log}.1`);
-  await truncate(log);
+  try {
+    if ((await stat(log)).size < LOG_MAX_BYTES) return;
+    await copyFile(log, `${log}.1`);
+    await truncate(log);
+  } catch {
+    // The next turn tries it again.
+  }
 }

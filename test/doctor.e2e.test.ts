@@ -4,17 +4,10 @@ import { test } from 'node:test';
 import { createService } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';
-import { examine, type Finding, type Surroundings } from '../src/monitor/doctor.ts';
+import { examine, type Finding } from '../src/monitor/doctor.ts';
+import { SURROUNDINGS } from './doctor.ts';
 import { startTestService } from './harness.ts';
 import { Installation } from './installation.ts';
-
-const SURROUNDINGS: Surroundings = {
-  version: '0.0.0',
-  dataDir: undefined,
-  archiveDir: undefined,
-  keyRing: { source: 'SCRIP_KEYS', isFile: false, isExposed: false },
-  connectionsMax: 23,
-};
 
 const stateOf = (findings: readonly Finding[], check: string) =>
   findings.find((each) => each.check === check)?.state;

@@ -268,3 +268,11 @@ test('the lock of a folder needs no space, so that commands work on a full disk'
   const script = 'ulimit -f 0 && exec "$0" --input-type=module -e "$1" "$2"';
   await promisify(execFile)('sh', ['-c', script, process.execPath, source, folder]);
 });
+
+test('the server starts although its log cannot be rotated', async (t) => {
+  const folder = await dataFolder(t);
+  await mkdir(join(folder, 'postgres.log.1'), { recursive: true });
+  await writeFile(join(folder, 'postgres.log'), 'x'.repeat(6 * 1024 ** 2));
+  const database = await use(folder);
+  assert.deepEqual(await ask(database.url, 'select 1 as one'), [{ one: 1 }]);
+});

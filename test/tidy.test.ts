@@ -75,6 +75,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     broken: [[file('src/jobs/worker.ts', "import pg from 'pg';")]],
     fine: [file('src/db/pool.ts', "import pg from 'pg';")],
   },
+  'priorities only in src/priority.ts': {
+    broken: [[file('src/cli/backup.ts', "import { setPriority } from 'node:os';")]],
+    fine: [file('src/priority.ts', 'setPriority(nice);'), file('src/cli/backup.ts', 'lowerPriority(10);')],
+  },
   'the queue only by src/db/graphile-worker.ts': {
     broken: [
       [file('src/jobs/worker.ts', "import { run } from 'graphile-worker';")],

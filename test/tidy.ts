@@ -199,6 +199,11 @@ export const RULES = {
     'Fastify belongs to src/http/',
   ),
   'the driver only in src/db': importOnlyIn(/^pg(\/|$)/, 'src/db/', 'the driver belongs to src/db/'),
+  'priorities only in src/priority.ts': forbid(
+    /\bsetPriority\b/g,
+    'changes its priority: use lowerPriority, which no refusal stops',
+    (file) => isSource(file) && file.path !== 'src/priority.ts',
+  ),
   'the queue only by src/db/graphile-worker.ts': importOnlyIn(
     /^graphile-worker(\/|$)/,
     'src/db/graphile-worker.ts',

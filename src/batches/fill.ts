@@ -33,9 +33,10 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
 }
 
 /** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
-async function prepare({ db, buckets, keys, clock }: Service, count: number): Promise<MadeRows> {
+async function prepare(service: Service, count: number): Promise<MadeRows> {
+  const { db, buckets, clock } = service;
   const numbers = await takeNumbers(db, count);
-  return makeRowsAside(keys, { numbers, buckets: buckets.all, now: clock() });
+  return makeRowsAside(service, { numbers, buckets: buckets.all, now: clock() });
 }
 
 /**

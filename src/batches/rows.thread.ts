@@ -1,6 +1,6 @@
-import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { KeyRing } from '../keyring/ring.ts';
+import { lowerPriority } from '../priority.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
 import type { ThreadAnswer } from './rows.worker.ts';
 
@@ -8,7 +8,7 @@ import type { ThreadAnswer } from './rows.worker.ts';
 const PRIORITY = 5;
 
 // On Linux a thread has its own priority. Elsewhere this would set the priority of the whole process.
-if (process.platform === 'linux') setPriority(PRIORITY);
+if (process.platform === 'linux') lowerPriority(PRIORITY);
 
 const keys = new KeyRing(...(workerData as ReturnType<KeyRing['share']>));
 

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
+import type { Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
-import type { MadeRows, RowsWanted } from './rows.ts';
+import { type MadeRows, makeRows, type RowsWanted } from './rows.ts';
 
 /** An answer of the thread. */
 export type ThreadAnswer =
@@ -14,18 +15,42 @@ type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (e
 
 const threads = new WeakMap<KeyRing, Thread>();
 
+/** The thread did not start, or it ended. The rows can still be made. */
+class ThreadLost extends Error {}
+
 /**
  * Creates rows on a thread, so that the calls of tills do not wait: two thousand vouchers take some twenty
- * milliseconds. Each key ring has one thread, which works on one order after the other.
+ * milliseconds. Each key ring has one thread, which works on one order after the other. If the system
+ * provides no thread, the rows are made on this one: an order that was paid must not fail for it.
  */
-export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRows> {
-  let thread = threads.get(keys);
-  // A thread from before a rotation seals under an older key.
-  if (!thread || thread.ended || thread.keyId !== keys.current) {
-    thread = new Thread(keys);
-    threads.set(keys, thread);
+export async function makeRowsAside(
+  { keys, log }: Pick<Service, 'keys' | 'log'>,
+  wanted: RowsWanted,
+): Promise<MadeRows> {
+  try {
+    return await threadOf(keys).make(wanted);
+  } catch (error) {
+    if (!(error instanceof ThreadLost)) throw error;
+    log.warn({ part: 'batches', err: error.cause }, 'vouchers are made without a thread, which delays calls');
+    return makeRows(keys, wanted);
   }
-  return thread.make(wanted);
+}
+
+function threadOf(keys: KeyRing): Thread {
+  const thread = threads.get(keys);
+  // A thread from before a rotation seals under an older key.
+  if (thread && !thread.ended && thread.keyId === keys.current) return thread;
+  const started = startThread(keys);
+  threads.set(keys, started);
+  return started;
+}
+
+function startThread(keys: KeyRing): Thread {
+  try {
+    return new Thread(keys);
+  } catch (cause) {
+    throw new ThreadLost('there is no thread', { cause });
+  }
 }
 
 class Thread {
@@ -77,6 +102,7 @@ class Thread {
   #end(error: unknown): void {
     this.ended = true;
     clearTimeout(this.#idle);
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+    const lost = new ThreadLost('the thread has ended', { cause: error });
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(lost);
   }
 }

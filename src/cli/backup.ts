@@ -1,4 +1,4 @@
-import { constants, setPriority } from 'node:os';
+import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { readBuckets } from '../db/buckets.ts';
@@ -19,6 +19,7 @@ import { createKeyFile, keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, readKeyRingText } from '../keyring/store.ts';
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
 import { createLogger, type Logger } from '../log.ts';
+import { lowerPriority } from '../priority.ts';
 import { noDatabase } from './open.ts';
 import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
 import { parseCount, parseStart } from './parse.ts';
@@ -81,10 +82,11 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
     ? ((await readKeyRingText(config)) ?? fail('there is no key ring to back up'))
     : undefined;
   const stop = listenForStop();
-  const embedded = await openEmbedded(dataDir, troubleLog(config));
+  const log = troubleLog(config);
+  const embedded = await openEmbedded(dataDir, log);
   try {
     // The calls of tills come first. At the lowest priority, a busy machine would starve a backup.
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const { ownerUrl } = embedded;
     const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
     const backup = await Promise.race([
@@ -92,7 +94,9 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
       stop.asked.then(() => interrupted('interrupted: no backup was made')),
     ]);
     const made = described(backup);
-    await noteBackup(dataDir, { endedAt: made.endedAt, path: made.path, bytes: made.bytes });
+    await noteBackup(dataDir, { endedAt: made.endedAt, path: made.path, bytes: made.bytes }).catch(
+      (error: Error) => log.warn({ error: error.message }, 'the backup is complete, but is not recorded'),
+    );
     if (options.json) return printJson(made);
     say(
       `backed up to ${made.path} (${numberOf(made.files, 'file')}, ${Math.ceil(made.bytes / 1024 ** 2)} MB)`,

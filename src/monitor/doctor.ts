@@ -6,6 +6,7 @@ import { readLastBackup } from '../db/status.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,
+  BATCHES_FAILED,
   ENDPOINTS,
   LAST_CLOSE,
   SERVER,
@@ -204,6 +205,15 @@ const CHECKS: Readonly<Record<string, Check>> = {
       return failure(
         `${found}, one without progress for ${Math.floor(oldest_seconds / 60)} minutes`,
         'is `scrip work`, or `scrip serve` without --no-work, running? `scrip batch show` says what failed',
+      );
+    const { failed, transaction_id } = await one<{ failed: number; transaction_id: string | null }>(
+      service,
+      BATCHES_FAILED,
+    );
+    if (failed > 0)
+      return failure(
+        `${found}, ${failed} canceled by a failure in the last day`,
+        `\`scrip batch show ${transaction_id}\` says what failed: repair it, and tell the merchant to order again`,
       );
     return ok(found);
   },

@@ -10,6 +10,11 @@ select count(*)::int as processing,
   coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as oldest_seconds
 from batches where status = 'PROCESSING'`;
 
+/** The batches that a failure of their production canceled in the last day. Orders of merchants were lost. */
+export const BATCHES_FAILED: Sql = sql`
+select count(*)::int as failed, max(transaction_id::text) as transaction_id
+from batches where status = 'CANCELED' and failure is not null and ended_at > now() - interval '1 day'`;
+
 /** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
 export const WEBHOOKS_BEHIND: Sql = sql`
 select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
