@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import helmet from '@fastify/helmet';
-import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
-import { sendRefusal } from './answer.ts';
+import { serveFolder } from './files.ts';
 import { PORTAL_PREFIX } from './operator/routes.ts';
 import { TransportRefusal } from './wire.ts';
 
@@ -56,22 +55,15 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
     if (pages.some(({ html }) => html === undefined)) {
       service.log.warn('the console is not built: run `npm run build -w @scrip/console`, then start again');
     } else {
-      await scope.register(
-        async (assets) => {
-          assets.setNotFoundHandler((request, reply) =>
-            sendRefusal(service, request, reply, new TransportRefusal('98', 404), {}),
-          );
-          await assets.register(files, {
-            root: new URL('assets/', FOLDER).pathname,
-            preCompressed: true,
-            index: false,
-            cacheControl: false,
-            // The file names contain a digest of the content.
-            setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
-          });
+      await serveFolder(scope, {
+        root: new URL('assets/', FOLDER),
+        prefix: '/console/assets/',
+        // The file names contain a digest of the content.
+        cacheControl: 'public, max-age=31536000, immutable',
+        missing: () => {
+          throw new TransportRefusal('98', 404);
         },
-        { prefix: '/console/assets' },
-      );
+      });
     }
     for (const { prefix, html } of pages) {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));

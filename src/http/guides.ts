@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import helmet from '@fastify/helmet';
-import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { serveFolder } from './files.ts';
 
 /** The output of `npm run docs:build`, which `npm ci` runs. */
 const FOLDER = new URL('../../docs/site/dist/', import.meta.url);
@@ -26,27 +26,24 @@ const POLICY = {
 export function serveGuides(app: FastifyInstance): void {
   const say = (reply: FastifyReply, status: number, text: string) =>
     reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`);
-  app.register(
-    async (scope) => {
-      await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
-      scope.addHook('onRequest', (request, _reply, done) => {
-        request.trace.route = `${PREFIX}/*`;
-        done();
-      });
-      scope.setNotFoundHandler((_request, reply) => say(reply, 404, `No such page: see ${PREFIX}/`));
-      if (!existsSync(FOLDER)) {
-        scope.get('/*', (_request, reply) => say(reply, 503, 'The guides are not built: npm run docs:build'));
-        return;
-      }
-      scope.get('', (_request, reply) => reply.redirect(`${PREFIX}/`, 308));
-      await scope.register(files, {
-        root: FOLDER.pathname,
-        prefix: '/',
-        preCompressed: true,
-        cacheControl: false,
-        setHeaders: (reply) => reply.header('cache-control', 'no-cache'),
-      });
-    },
-    { prefix: PREFIX },
-  );
+  app.register(async (scope) => {
+    await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
+    scope.addHook('onRequest', (request, _reply, done) => {
+      request.trace.route = `${PREFIX}/*`;
+      done();
+    });
+    if (!existsSync(FOLDER)) {
+      scope.get(`${PREFIX}/*`, (_request, reply) =>
+        say(reply, 503, 'The guides are not built: npm run docs:build'),
+      );
+      return;
+    }
+    scope.get(PREFIX, (_request, reply) => reply.redirect(`${PREFIX}/`, 308));
+    await serveFolder(scope, {
+      root: FOLDER,
+      prefix: `${PREFIX}/`,
+      cacheControl: 'no-cache',
+      missing: (reply) => say(reply, 404, `No such page: see ${PREFIX}/`),
+    });
+  });
 }
