@@ -50,26 +50,57 @@ export function decimalsOf(currency: string): number | undefined {
   return CURRENCIES.has(currency) ? (DECIMALS[currency] ?? 2) : undefined;
 }
 
+/** A decimal number in its only spelling: `significant` × 10^`exponent`, 0 without an exponent. */
+type Spelled = {
+  readonly isNegative: boolean;
+  /** Digits, of which neither the first nor the last is 0; empty for 0. */
+  readonly significant: string;
+  readonly exponent: number;
+};
+
+/**
+ * Reads a decimal number as JSON writes it (`12.5`, `1e2`), without calculating. Returns undefined for any
+ * other text, for more than 40 digits before or after the point, and for an exponent of more than three
+ * digits, which is out of every bound and would only cost memory.
+ */
+function spelled(text: string): Spelled | undefined {
+  const parts = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+  if (!parts) return undefined;
+  const [, sign, whole = '', fraction = '', power = '0'] = parts;
+  const digits = whole + fraction;
+  let first = 0;
+  while (digits[first] === '0') first++;
+  let end = digits.length;
+  while (end > first && digits[end - 1] === '0') end--;
+  if (first === end) return { isNegative: false, significant: '', exponent: 0 };
+  return {
+    isNegative: sign === '-',
+    significant: digits.slice(first, end),
+    exponent: Number(power) - fraction.length + digits.length - end,
+  };
+}
+
+/** Whether two texts are the same decimal number. Text that is not a number is like no other. */
+export function isSameDecimal(one: string, other: string): boolean {
+  const [a, b] = [spelled(one), spelled(other)];
+  return (
+    a !== undefined &&
+    a.isNegative === b?.isNegative &&
+    a.significant === b.significant &&
+    a.exponent === b.exponent
+  );
+}
+
 /** A decimal number: `digits` × 10^-`scale`, without trailing zeros after the point. */
 type Decimal = { readonly digits: bigint; readonly scale: number };
 
-/**
- * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`). Returns undefined for any other text,
- * and for an exponent of more than three digits, which is out of every bound and would only cost memory.
- */
+/** Reads a decimal number exactly. Returns undefined as `spelled` does. */
 export function parseDecimal(text: string): Decimal | undefined {
-  const parts = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
-  if (!parts) return undefined;
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts;
-  const trimmed = `${whole}${fraction}`.replace(/0+$/, '');
-  let scale = fraction.length - Number(exponent) - (whole.length + fraction.length - trimmed.length);
-  let digits = BigInt(trimmed || '0');
-  if (digits === 0n) return { digits, scale: 0 };
-  if (scale < 0) {
-    digits *= 10n ** BigInt(-scale);
-    scale = 0;
-  }
-  return { digits: sign ? -digits : digits, scale };
+  const number = spelled(text);
+  if (!number) return undefined;
+  const { isNegative, significant, exponent } = number;
+  const digits = BigInt(significant || '0') * 10n ** BigInt(Math.max(0, exponent));
+  return { digits: isNegative ? -digits : digits, scale: Math.max(0, -exponent) };
 }
 
 /**

@@ -32,7 +32,9 @@ describe('the body of a request', () => {
     ['NaN', bytes('{"a":NaN}')],
     ['a comment', bytes('{} // x')],
     ['invalid UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)],
-    ['too deep a nesting', bytes(`${'['.repeat(32_000)}12345678901234567${']'.repeat(32_000)}`)],
+    ['33 lists within each other', bytes(`${'['.repeat(33)}1${']'.repeat(33)}`)],
+    ['32,000 lists within each other', bytes(`${'['.repeat(32_000)}1${']'.repeat(32_000)}`)],
+    ['an endless string', bytes('\\"'.repeat(32_000))],
   ] as const) {
     test(`is refused with 30 and HTTP 400 when it is ${name}`, () => {
       assert.throws(

@@ -22,7 +22,7 @@ const INTRODUCTION = `
   repetition gets the answer of the first request, with the header \`Idempotent-Replayed: true\`. So send it
   again after a timeout.
 - Request fields that are not listed are ignored. New fields may be added to responses: ignore unknown ones.
-- A JSON object must not hold a key twice.
+- A JSON object must not hold a key twice, and must not be nested more than 32 levels deep.
 - Give the \`X-Request-Id\` of a response to support.
 - After \`429\` and \`503\`, wait as many seconds as \`Retry-After\` says, then send the request again.
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { DuplicateKey, readJson } from '../json.ts';
+import { DuplicateKey, readJson, TooDeep } from '../json.ts';
 import { type FieldError, Refusal, type RefusalCode } from '../refusal.ts';
 
 /** Checks the form of a request, as HTTP and as JSON, before its content is used. */
@@ -122,15 +122,24 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 /**
  * Parses the body of a request (src/json.ts).
  * @param body the bytes as received, undefined if there were none
- * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, text that is not JSON, and an
- *   object with a duplicate key
+ * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, text that is not JSON, an object
+ *   with a duplicate key, and objects and lists nested too deep
  */
 export function parseJson(body: Uint8Array | undefined): unknown {
   try {
     return readJson(decoder.decode(body));
   } catch (error) {
-    if (!(error instanceof DuplicateKey)) throw notJson();
-    throw refuseField('30', 400, 'body', 'unique-keys', 'must not contain a key twice in one object');
+    if (error instanceof DuplicateKey)
+      throw refuseField('30', 400, 'body', 'unique-keys', 'must not contain a key twice in one object');
+    if (error instanceof TooDeep)
+      throw refuseField(
+        '30',
+        400,
+        'body',
+        'maxDepth',
+        'must not nest objects and lists more than 32 levels deep',
+      );
+    throw notJson();
   }
 }
 
