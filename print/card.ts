@@ -38,7 +38,7 @@ const VALUE_WIDTH = 98;
 
 /** Draws a voucher with its upper left corner at a point of the page. */
 export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: number, y: number): void {
-  const { code, pin, serialNumber, expiresAt, value } = voucher;
+  const { code, pin, serialNumber, value } = voucher;
   const words = WORDS[heading.language];
   const left = x + PAD;
   const right = x + CARD.width - PAD;
@@ -64,8 +64,7 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
 
   const serialLeft = left + 104;
   label(doc, words.validUntil, left, y + 114);
-  // A voucher that expires at midnight is valid until the day before.
-  const lastDay = words.day.format(expiresAt.getTime() - 1);
+  const lastDay = words.day.format(Date.parse(voucher.lastDay));
   write(doc, { text: lastDay, font: FONTS.strong, size: 8 }, INK, left, y + 121);
   label(doc, words.serialNumber, serialLeft, y + 114);
   write(doc, { text: String(serialNumber), font: FONTS.text, size: 8 }, INK, serialLeft, y + 121);

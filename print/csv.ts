@@ -9,6 +9,7 @@ const HEADER = [
   'value',
   'currency',
   'expiryDate',
+  'lastDay',
   'merchant',
   'product',
   'reference',
@@ -33,7 +34,7 @@ export async function* writeCsv(
 ): AsyncGenerator<string> {
   yield stringify([HEADER], FORMAT);
   for await (const page of vouchers) {
-    const rows = page.map(({ serialNumber, code, pin, value, currency, expiresAt }) => [
+    const rows = page.map(({ serialNumber, code, pin, value, currency, expiresAt, lastDay }) => [
       String(serialNumber),
       code,
       pin,
@@ -41,6 +42,7 @@ export async function* writeCsv(
       value ?? '',
       currency,
       expiresAt.toISOString(),
+      lastDay,
       merchant,
       product,
       reference,

@@ -21,6 +21,8 @@ export type Voucher = {
   readonly value: string | null;
   readonly currency: string;
   readonly expiresAt: Date;
+  /** The last day on which it is valid, such as `2030-12-31`. */
+  readonly lastDay: string;
 };
 
 export { writeCsv } from './csv.ts';

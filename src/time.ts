@@ -52,3 +52,18 @@ export function isoFromJson(text: string): string {
   if (!text.endsWith(UTC_IN_JSON) || text[10] !== 'T') return new Date(text).toISOString();
   return `${text.slice(0, 19)}.${text.slice(20, -UTC_IN_JSON.length).slice(0, 3).padEnd(3, '0')}Z`;
 }
+
+/**
+ * Whether a text is a day that exists, such as `2026-01-31`. Date would read the 31st of April as the 1st of
+ * May, and PostgreSQL has no year 0.
+ */
+export function isDay(text: string): boolean {
+  return (
+    /^(?!0000)\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text
+  );
+}
+
+/** Returns the day that is a number of days after another. */
+export function addDays(day: string, count: number): string {
+  return isoDay(Date.parse(`${day}T00:00:00Z`) + count * DAY_MS);
+}

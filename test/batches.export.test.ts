@@ -38,10 +38,10 @@ async function make(context: Context, reference: string, quantity: number, value
 
 const grouped = (code: string) => `${code.slice(0, 4)} ${code.slice(4, 8)} ${code.slice(8)}`;
 const HEADER =
-  '"serialNumber","code","pin","voucherCode","value","currency","expiryDate","merchant","product","reference"';
+  '"serialNumber","code","pin","voucherCode","value","currency","expiryDate","lastDay","merchant","product","reference"';
 
 function line({ serialNumber, code, pin }: Made, value: string, rest: string): string {
-  return `"${serialNumber}","${code}","${pin}","${code}${pin}","${value}","USD","2099-12-31T23:59:59.999Z",${rest}`;
+  return `"${serialNumber}","${code}","${pin}","${code}${pin}","${value}","USD","2099-12-31T23:59:59.999Z","2099-12-31",${rest}`;
 }
 
 describe('a batch as CSV', () => {

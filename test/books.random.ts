@@ -159,7 +159,7 @@ const ACTS: readonly Act[] = [
   async ({ random, shops, operator, step, t }) => {
     const file = await fileOf(t, 'cards.csv', csvOf(codesOf(3)));
     const paidFrom = random() < 0.5 ? 'funding' : 'float';
-    const rules = { format: 'csv', codes: 'exact', missingPin: 'refuse', expiresAt: null } as const;
+    const rules = { format: 'csv', codes: 'exact', missingPin: 'refuse', expiry: null } as const;
     const merchantId = pick(random, shops).merchant.id;
     const wanted = { file, merchantId, reference: `import ${step}`, paidFrom } as const;
     await importVouchers(

@@ -92,7 +92,7 @@ const LISTS: Readonly<Record<string, Sql>> = {
   'declines of a merchant': listDeclineRows(1, null, [], LAST, 51),
   'declines of a voucher': listDeclineRows(null, 10000000064n, [], LAST, 51),
   'currencies of declines': listCurrencies('{10000000064,10000000072}'),
-  'declines by code': sumDeclineCounts(NOW, NOW),
+  'declines by code': sumDeclineCounts('2026-03-02', '2026-03-02'),
   changes: listEntries(anything, null, 51),
   'changes of a subject': listEntries({ ...anything, subject: 'merchant 5' }, 9n, 51),
   'changes by an actor': listEntries({ ...anything, actor: 'anna' }, 9n, 51),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import pg from 'pg';
 import { parseTimestamp } from '../src/db/sql.ts';
-import { isoDay, isoFromJson, isoTime } from '../src/time.ts';
+import { addDays, isDay, isoDay, isoFromJson, isoTime } from '../src/time.ts';
 
 const DAY_MS = 86_400_000;
 /** Any time that a Date can hold, and times around the ends of days and seconds. */
@@ -76,4 +76,12 @@ test('a time of the database is parsed as the driver parses it, after any other 
   const first = parseTimestamp('2026-03-02 09:15:04+00') as Date;
   first.setTime(0);
   assert.deepEqual(parseTimestamp('2026-03-02 09:15:04+00'), new Date('2026-03-02T09:15:04Z'));
+});
+
+test('a day exists or not, and days are counted over the ends of months and years', () => {
+  for (const text of ['2026-04-31', '2026-02-29', '2026-13-01', '2026-1-01', '2026-01-01T00:00', ''])
+    assert.equal(isDay(text), false, text);
+  for (const text of ['2024-02-29', '9999-12-31']) assert.equal(isDay(text), true, text);
+  assert.equal(addDays('2026-12-31', 1), '2027-01-01');
+  assert.equal(addDays('2024-03-01', -1), '2024-02-29');
 });

@@ -127,7 +127,7 @@ export type MovementRow = {
   kind: string;
   currency: string;
   occurred_at: Date;
-  /** The day of `occurred_at` in UTC. */
+  /** The day of `occurred_at` in the zone of the books. */
   occurred_on: string;
   /** Positive for received money. */
   amount_minor: bigint;
@@ -163,7 +163,7 @@ with picked as materialized (
     and ${condition}
 )
 select j.id, j.kind::text as kind, j.currency, j.occurred_at,
-  to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on,
+  (j.occurred_at at time zone (select k.zone from books k))::date::text as occurred_on,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference,
   p.bank_reference,
   case

@@ -3,6 +3,7 @@ import type { Context, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
+import { zoneOfBooks } from '../ledger/zone.ts';
 import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
@@ -84,6 +85,8 @@ export type PrintedVoucher = CodeAndPin & {
   readonly value: Money | null;
   readonly currency: string;
   readonly expiresAt: Date;
+  /** The last day on which it is valid, in the zone of the books. */
+  readonly lastDay: string;
 };
 
 /** The most exports of a batch in a list, more than anybody reads. */
@@ -227,7 +230,13 @@ async function writeRecorded(
   return { id: begun.id, vouchers };
 }
 
-type FaceRow = { serial_number: bigint; expires_at: Date; value_minor: bigint | null; decimals: number };
+type FaceRow = {
+  serial_number: bigint;
+  expires_at: Date;
+  last_day: string;
+  value_minor: bigint | null;
+  decimals: number;
+};
 
 /**
  * Yields the vouchers of a batch for print. Each has its current expiry and value, since both may have
@@ -238,10 +247,11 @@ async function* readPrinted(
   batch: Batch,
   pages: ReturnType<typeof readVouchers>,
 ): AsyncGenerator<PrintedVoucher[]> {
+  const zone = await zoneOfBooks(service.db);
   for await (const page of pages) {
     const first = page[0]?.serialNumber ?? 0n;
     const last = page.at(-1)?.serialNumber ?? 0n;
-    const rows = await service.db.query<FaceRow>(listFaces(batch.id, first, last));
+    const rows = await service.db.query<FaceRow>(listFaces(batch.id, first, last, zone));
     const faces = new Map(rows.map((row) => [row.serial_number, row]));
     yield page.flatMap(({ serialNumber, code, pin }) => {
       const face = faces.get(serialNumber);
@@ -249,7 +259,8 @@ async function* readPrinted(
       // later.
       if (!face) return [];
       const value = face.value_minor === null ? null : { minor: face.value_minor, decimals: face.decimals };
-      return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt: face.expires_at }];
+      const { expires_at: expiresAt, last_day: lastDay } = face;
+      return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt, lastDay }];
     });
   }
 }

@@ -41,7 +41,7 @@ type Product = {
   min_value_minor: bigint;
   max_value_minor: bigint;
   max_quantity: number;
-  validity_days: number;
+  default_expires_at: Date;
   on_sale: boolean;
   merchant_id: number | null;
 };
@@ -96,11 +96,11 @@ type Order = Generate & { readonly valueUnits: bigint | null; readonly id: strin
  * product has such a code.
  */
 async function productOf(
-  { service, merchant }: Context,
+  { service, merchant, now }: Context,
   code: string | undefined,
 ): Promise<Product | undefined> {
   if (code?.includes('\0')) return undefined;
-  const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId));
+  const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId, now));
   return product;
 }
 
@@ -180,7 +180,7 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     productId: product.id,
     quantity,
     valueMinor,
-    expiresAt: expiryDate ?? endOfDay(new Date(now.getTime() + product.validity_days * DAY_MS)),
+    expiresAt: expiryDate ?? product.default_expires_at,
     currency: product.currency,
     decimals: product.decimals,
     activation: product.activation,
@@ -188,13 +188,6 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     expiryPolicy: product.expiry_policy,
     now,
   };
-}
-
-/**
- * Returns the last millisecond of a time's day (UTC): a default expiry is the end of a day, as cards show it.
- */
-function endOfDay(time: Date): Date {
-  return new Date(Math.ceil((time.getTime() + 1) / DAY_MS) * DAY_MS - 1);
 }
 
 /** Returns the data of an order for the audit. */

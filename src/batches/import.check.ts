@@ -4,9 +4,10 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { isReference } from '../ledger/claims.ts';
+import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
 import type { Product } from '../merchants/products.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
-import { DAY_MS } from '../time.ts';
+import { isDay } from '../time.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
 import { findCodeKeys } from './queries.ts';
 
@@ -22,8 +23,8 @@ export type ImportRules = {
   readonly missingPin: string;
   /** The code of the product for rows without one. */
   readonly product: string;
-  /** The expiry of vouchers without one; null: each row must have one. */
-  readonly expiresAt: Date | null;
+  /** The expiry of vouchers without one, as in a row; null: each row must have one. */
+  readonly expiry: string | null;
 };
 
 /** The voucher that a row describes. */
@@ -41,6 +42,25 @@ export type ImportRow = {
 /** The number of rows in a transaction: commits cost little, and a crash loses little work. */
 const CHUNK = 5_000;
 
+/** What rows are checked against. */
+export type Known = {
+  readonly products: ReadonlyMap<string, Product>;
+  /** The time of the import. */
+  readonly now: Date;
+  /** Returns the first and the last moment of a day in the zone of the books. */
+  readonly spanOf: (day: string) => Promise<SpanOfDay>;
+};
+
+/** Returns a function that asks the database only once for each day: most rows name the same few. */
+export function spansOf(db: Queries): Known['spanOf'] {
+  const spans = new Map<string, Promise<SpanOfDay>>();
+  return (day) => {
+    const span = spans.get(day) ?? spanOfDay(db, day);
+    spans.set(day, span);
+    return span;
+  };
+}
+
 /** The callbacks of a reader. */
 type Noted = {
   readonly digest: Hash;
@@ -53,13 +73,12 @@ type Noted = {
 export async function* readChunks(
   file: string,
   rules: ImportRules,
-  products: ReadonlyMap<string, Product>,
-  now: Date,
+  known: Known,
   noted: Noted,
 ): AsyncGenerator<ImportRow[]> {
   let chunk: ImportRow[] = [];
   for await (const raw of readRows(file, rules.format, noted.digest, noted.refuse)) {
-    const row = toRow(raw, rules, products, now, noted);
+    const row = await toRow(raw, rules, known, noted);
     if (row) chunk.push(row);
     if (chunk.length < CHUNK) continue;
     yield chunk;
@@ -68,24 +87,23 @@ export async function* readChunks(
   if (chunk.length > 0) yield chunk;
 }
 
-function toRow(
+async function toRow(
   { line, fields }: RawRow,
   rules: ImportRules,
-  products: ReadonlyMap<string, Product>,
-  now: Date,
+  known: Known,
   { refuse, onCode }: Noted,
-): ImportRow | undefined {
+): Promise<ImportRow | undefined> {
   const wrong: RowError[] = [];
   const note = (field: ImportField) => (message: string) => void wrong.push({ line, field, message });
   const notes = { code: note('code'), pin: note('pin') };
   const card = readCard(fields, rules, notes, (code) => onCode?.(code, line));
-  const product = products.get(fields.product ?? rules.product);
+  const product = known.products.get(fields.product ?? rules.product);
   if (!product)
     note('product')(
       `there is no such product${fields.product ? '' : ': name one by the product column or --product'}`,
     );
   const balanceMinor = product && readBalance(fields.balance, product, note('balance'));
-  const expiresAt = readExpiry(fields.expiry, rules.expiresAt, now, note('expiry'));
+  const expiresAt = await readExpiry(fields.expiry ?? rules.expiry, known, note('expiry'));
   const reference = fields.reference ?? null;
   if (reference !== null && !isReference(reference))
     note('reference')('takes up to 100 characters, none of them a control character');
@@ -142,28 +160,23 @@ function readBalance(text: string | undefined, { currency, decimals, maxValueMin
   return minor;
 }
 
-function readExpiry(
-  text: string | undefined,
-  fallback: Date | null,
-  now: Date,
-  note: Note,
-): Date | undefined {
-  const expiresAt = text === undefined ? fallback : parseTime(text);
-  if (expiresAt === null) return void note('is missing, and --expiry is not given');
+async function readExpiry(text: string | null, known: Known, note: Note): Promise<Date | undefined> {
+  if (text === null) return void note('is missing, and --expiry is not given');
+  const expiresAt = await readTime(text, 'endsAt', known);
   if (!expiresAt) return void note('is not a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
-  if (expiresAt <= now) return void note('has passed: leave out vouchers that have expired');
+  if (expiresAt <= known.now) return void note('has passed: leave out vouchers that have expired');
   return expiresAt;
 }
 
-/** Reads a day, which means its last moment in UTC, or a time with its offset. */
-function parseTime(text: string): Date | undefined {
-  const [, day = '', time] =
-    /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
-  const start = new Date(`${day}T00:00:00Z`);
-  // Date would read the 31st of April as the 1st of May.
-  if (start.toJSON()?.slice(0, 10) !== day) return undefined;
-  const date = time === undefined ? new Date(start.getTime() + DAY_MS - 1) : new Date(text);
-  return Number.isNaN(date.getTime()) ? undefined : date;
+const TIME = /^T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** Reads a day, which means its first or last moment in the zone of the books, or a time with its offset. */
+async function readTime(text: string, side: keyof SpanOfDay, { spanOf }: Known): Promise<Date | undefined> {
+  const day = text.slice(0, 10);
+  if (!isDay(day)) return undefined;
+  if (text === day) return (await spanOf(day))[side];
+  const time = TIME.test(text.slice(day.length)) ? new Date(text) : undefined;
+  return time && !Number.isNaN(time.getTime()) ? time : undefined;
 }
 
 /** Returns the values by which vouchers with these codes could be found, under every key in use. */

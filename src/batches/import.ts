@@ -8,7 +8,14 @@ import { listFloats } from '../merchants/floats.ts';
 import { listProducts, type Product } from '../merchants/products.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { findTaken, type ImportRow, type ImportRules, readChunks } from './import.check.ts';
+import {
+  findTaken,
+  type ImportRow,
+  type ImportRules,
+  type Known,
+  readChunks,
+  spansOf,
+} from './import.check.ts';
 import { findImport, type ImportTableRow, insertImport, listDoneChunks } from './import.queries.ts';
 import { newDigest, type RowError, UnreadableFile } from './import.read.ts';
 import { type ImportToWrite, writeChunk } from './import.write.ts';
@@ -84,7 +91,8 @@ export async function importVouchers(
   const resumedAt = [...done.values()].reduce((sum, each) => sum + each, 0);
   // A voucher that was not expired when the import began is accepted when the import continues.
   const now = begun?.started_at ?? service.clock();
-  const checked = await check(service, wanted, products, now, done);
+  const known = { products, now, spanOf: spansOf(service.db) };
+  const checked = await check(service, wanted, known, done);
   const { chunkDigests, vouchers, totals, errors, errorCount } = checked;
   const report = { reference, vouchers, resumedAt, totals, errors, errorCount };
   if (begun?.finished_at) return { ...report, state: 'replayed' };
@@ -93,7 +101,7 @@ export async function importVouchers(
   if (!checked.digest.equals(digest)) throw changed();
   const begin = begun ?? (await start(operator, wanted, { reference, checked }));
   const writing = { id: begin.id, merchantId: wanted.merchantId, paidFrom: wanted.paidFrom };
-  await write(operator, wanted, { ...writing, products, now, done, chunkDigests, vouchers }, options);
+  await write(operator, wanted, { ...writing, ...known, done, chunkDigests, vouchers }, options);
   return { ...report, state: 'imported' };
 }
 
@@ -123,8 +131,7 @@ async function doneChunks({ db }: Service, importId: number): Promise<Map<number
 async function check(
   service: Service,
   wanted: ImportWanted,
-  products: ReadonlyMap<string, Product>,
-  now: Date,
+  known: Known,
   done: ReadonlyMap<number, number>,
 ): Promise<Checked> {
   const errors: RowError[] = [];
@@ -145,7 +152,7 @@ async function check(
     else lines.set(Number(code), line);
   };
   const noted = { digest, refuse, onCode };
-  for await (const chunk of readChunks(wanted.file, wanted.rules, products, now, noted)) {
+  for await (const chunk of readChunks(wanted.file, wanted.rules, known, noted)) {
     for (const row of chunk) addTo(sums, row);
     if (!done.has(chunkDigests.length)) {
       for (const { line } of await findTaken(service.db, service, chunk))
@@ -232,13 +239,12 @@ async function start(
 async function write(
   operator: Operator,
   { file, rules, paidFrom }: ImportWanted,
-  to: ImportToWrite & {
-    readonly products: ReadonlyMap<string, Product>;
-    readonly now: Date;
-    readonly done: ReadonlyMap<number, number>;
-    readonly chunkDigests: readonly string[];
-    readonly vouchers: number;
-  },
+  to: ImportToWrite &
+    Known & {
+      readonly done: ReadonlyMap<number, number>;
+      readonly chunkDigests: readonly string[];
+      readonly vouchers: number;
+    },
   {
     onProgress,
     stopping,
@@ -247,7 +253,7 @@ async function write(
   const digest = newDigest({ ...rules, paidFrom });
   let number = 0;
   let written = 0;
-  for await (const chunk of readChunks(file, rules, to.products, to.now, { digest, refuse: () => {} })) {
+  for await (const chunk of readChunks(file, rules, to, { digest, refuse: () => {} })) {
     if (stopping?.()) return;
     if (chunkDigest(chunk) !== to.chunkDigests[number]) throw changed();
     if (!to.done.has(number)) await writeChunk(operator, to, number, chunk);

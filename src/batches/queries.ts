@@ -1,11 +1,17 @@
 import { type Sql, sql } from '../db/sql.ts';
 import type { MadeRows } from './rows.ts';
 
-export function findProduct(code: string | undefined, defaultId: number): Sql {
+/**
+ * Finds a product by its code, or the default one. `default_expires_at` is the end of a day in the zone of
+ * the books, as cards show it.
+ */
+export function findProduct(code: string | undefined, defaultId: number, now: Date): Sql {
   return sql`
 select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor,
-  p.max_quantity, p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
-from products p
+  p.max_quantity, p.expiry_policy, p.on_sale, p.merchant_id,
+  ((((${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)::date + 1)::timestamp
+    at time zone k.zone) - interval '1 millisecond' as default_expires_at
+from products p, books k
 where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
 }
 
@@ -236,11 +242,12 @@ where batch_id = ${batchId} and serial_number is null`;
 
 /**
  * Lists the data that is printed next to the codes of a page of vouchers. An inactive voucher has the value
- * of its batch.
+ * of its batch. A voucher that expires at midnight is valid until the day before.
  */
-export function listFaces(batchId: number, first: bigint, last: bigint): Sql {
+export function listFaces(batchId: number, first: bigint, last: bigint, zone: string): Sql {
   return sql`
 select v.serial_number, v.expires_at, b.decimals,
+  ((v.expires_at - interval '1 millisecond') at time zone ${zone})::date::text as last_day,
   case when v.activated_at is null then b.value_minor else v.balance_minor end as value_minor
 from vouchers v join batches b on b.id = v.batch_id
 where v.batch_id = ${batchId} and v.serial_number between ${first} and ${last} and v.closed is null`;

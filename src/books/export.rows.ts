@@ -1,6 +1,6 @@
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf, toText } from '../money.ts';
-import { DAY_MS } from '../time.ts';
+import { addDays } from '../time.ts';
 import {
   closeRows,
   fetchRows,
@@ -83,7 +83,7 @@ export async function closedDays(db: Queries, from: string, to: string): Promise
   let expected = first?.number === 1 && first.day > from ? first.day : from;
   for (const { day } of rows) {
     if (day !== expected) break;
-    expected = dayAfter(expected);
+    expected = addDays(expected, 1);
   }
   if (expected < to) throw new DayNotClosed(expected);
   return rows.map((row) => ({
@@ -95,14 +95,6 @@ export async function closedDays(db: Queries, from: string, to: string): Promise
     hash: row.hash.toString('hex'),
     number: row.number,
   }));
-}
-
-export function dayAfter(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
-}
-
-export function dayBefore(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
 }
 
 type BalanceRow = {

@@ -1,5 +1,6 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { addDays } from '../time.ts';
 import { allowLongExport } from './export.queries.ts';
 import {
   type Account,
@@ -7,7 +8,6 @@ import {
   balancesAt,
   type ClosedDay,
   closedDays,
-  dayBefore,
   type Movement,
   rowsOf,
   sumsOf,
@@ -86,7 +86,7 @@ async function* writePlainText(
   rowByRow: boolean,
 ): AsyncGenerator<string> {
   const journal = new PlainText(format, await namesAt(tx, days));
-  yield journal.begin(days, await balancesAt(tx, dayBefore(days[0]?.day ?? '')));
+  yield journal.begin(days, await balancesAt(tx, addDays(days[0]?.day ?? '', -1)));
   for (const day of days) {
     for await (const movement of await movementsOf(tx, day, rowByRow))
       yield journal.movement(day.day, movement);
@@ -220,7 +220,7 @@ async function* writeCamt(
         .map((each) => [keyOf(each.account), each]),
     );
   yield beginCamt([days[0] as ClosedDay, days.at(-1) as ClosedDay]);
-  let before = await statedAt(dayBefore(days[0]?.day ?? ''));
+  let before = await statedAt(addDays(days[0]?.day ?? '', -1));
   for (const day of days) {
     const after = await statedAt(day.day);
     const accounts = new Map([...before, ...after].map(([key, { account }]) => [key, account]));

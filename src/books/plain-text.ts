@@ -1,12 +1,5 @@
-import {
-  type Account,
-  amountText,
-  type Balance,
-  type ClosedDay,
-  dayAfter,
-  dayBefore,
-  type Movement,
-} from './export.rows.ts';
+import { addDays } from '../time.ts';
+import { type Account, amountText, type Balance, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
 
 /**
@@ -58,7 +51,7 @@ export class PlainText {
    */
   begin(days: readonly ClosedDay[], opening: readonly Balance[]): string {
     const [first, last] = [days[0] as ClosedDay, days.at(-1) as ClosedDay];
-    this.#firstDay = dayBefore(first.day);
+    this.#firstDay = addDays(first.day, -1);
     const lines = [
       `; Scrip: ${first.day} to ${last.day}, both included, in ${last.zone}. Closed days; the closing of ${last.day} is`,
       `; ${last.hash}`,
@@ -108,7 +101,7 @@ export class PlainText {
     // Without a tolerance of 0, beancount would accept a difference of one minor unit.
     const lines = this.#isBeancount
       ? all.map(({ account, balanceMinor }) => {
-          return `${dayAfter(day)} balance ${nameOf(account)} ${amountText(-balanceMinor, account.currency)} ~ 0 ${account.currency}`;
+          return `${addDays(day, 1)} balance ${nameOf(account)} ${amountText(-balanceMinor, account.currency)} ~ 0 ${account.currency}`;
         })
       : [
           `${day} CLOSING`,

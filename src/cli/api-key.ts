@@ -15,9 +15,9 @@ import {
   wrongUsage,
 } from './output.ts';
 import {
+  checkDate,
   parseCount,
   parseDuration,
-  parseEnd,
   parseId,
   parseKeyId,
   parsePermission,
@@ -46,14 +46,14 @@ export function registerApiKey(program: Command): void {
       'a network from which the key may be used (repeatable; default: anywhere)',
       repeat,
     )
-    .option('--expires <date>', 'the last day on which it works (UTC), or a date and time')
+    .option('--expires <date>', 'the last day on which it works, or a date and time')
     .option('--json', 'print JSON')
     .action(create);
   key
     .command('rotate <keyId>')
     .description('create a key of the same scopes, networks and limit, and end the old one after an overlap')
     .option('--overlap <time>', 'how long the old key still works, such as 30m, 24h or 7d', '24h')
-    .option('--expires <date>', 'the last day on which the new key works (UTC), or a date and time')
+    .option('--expires <date>', 'the last day on which the new key works, or a date and time')
     .option('--json', 'print JSON')
     .action(rotate);
   key
@@ -104,7 +104,7 @@ async function create(options: CreateOptions): Promise<void> {
 /** Returns the checked expiry of a key, if there is one. */
 function ending(expires: string | undefined): { expiresAt?: string } {
   if (expires === undefined) return {};
-  parseEnd(expires, '--expires');
+  checkDate(expires, '--expires');
   return { expiresAt: expires };
 }
 

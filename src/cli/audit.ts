@@ -3,7 +3,7 @@ import { verifyAudit } from '../audit/verify.ts';
 import { type AuditEntry, audits, type BrokenGlass } from '../operator/audit.ts';
 import { withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseEnd, parseStart } from './parse.ts';
+import { checkDate, oneOf, parseCount } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 type Json = { json?: boolean };
@@ -19,8 +19,8 @@ export function registerAudit(program: Command): void {
     .option('--actor <name>', 'only those by this actor')
     .option('--actor-kind <kind>', `only those by a ${KINDS.join(', ')}`)
     .option('--action <action>', 'only those of this action, such as merchant.suspend')
-    .option('--from <date>', 'only those since this day (UTC), or date and time')
-    .option('--to <date>', 'only those until this day (UTC), or date and time')
+    .option('--from <date>', 'only those since this day, or date and time')
+    .option('--to <date>', 'only those until this day, or date and time')
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, '50')
     .option('--json', 'print JSON')
     .action(list);
@@ -63,8 +63,8 @@ async function list(options: ListOptions): Promise<void> {
   const { subject, actor, action, from, to } = options;
   const actorKind = options.actorKind && oneOf(options.actorKind, '--actor-kind', KINDS);
   const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
-  if (from !== undefined) parseStart(from, '--from');
-  if (to !== undefined) parseEnd(to, '--to');
+  if (from !== undefined) checkDate(from, '--from');
+  if (to !== undefined) checkDate(to, '--to');
   const filters = Object.fromEntries(
     Object.entries({ subject, actor, actorKind, action, from, to }).filter(
       ([, value]) => value !== undefined,

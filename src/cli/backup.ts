@@ -22,7 +22,7 @@ import { createLogger, type Logger } from '../log.ts';
 import { lowerPriority } from '../priority.ts';
 import { noDatabase } from './open.ts';
 import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
-import { parseCount, parseStart } from './parse.ts';
+import { parseCount, parseUtc } from './parse.ts';
 import { listenForStop } from './processes.ts';
 import { readVersion } from './usage.ts';
 
@@ -173,7 +173,7 @@ export function registerRestore(program: Command): void {
 }
 
 async function run(dir: string, options: RestoreOptions): Promise<void> {
-  const to = options.to === undefined ? undefined : parseStart(options.to, '--to');
+  const to = options.to === undefined ? undefined : parseUtc(options.to, '--to');
   const timeline =
     options.timeline === undefined ? undefined : parseCount(options.timeline, '--timeline', 1, TIMELINE_MAX);
   const config = readConfig();

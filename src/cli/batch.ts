@@ -20,7 +20,7 @@ import {
   printTable,
   say,
 } from './output.ts';
-import { oneOf, parseCount, parseEnd, parseId, parseText, parseTransactionId, parseValue } from './parse.ts';
+import { checkDate, oneOf, parseCount, parseId, parseText, parseTransactionId, parseValue } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performWith } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
@@ -53,7 +53,7 @@ export function addGenerate(batch: Command): void {
     .option('--value <value>', 'the value of each voucher, in major units (default: given at activation)')
     .option(
       '--expiry <date>',
-      "the last day of the vouchers (UTC), or a date and time (default: the product's validity)",
+      "the last day of the vouchers, or a date and time (default: the product's validity)",
     )
     .option(
       '--reference <reference>',
@@ -66,7 +66,7 @@ export function addGenerate(batch: Command): void {
 
 async function run(options: Options): Promise<void> {
   const { product, value, expiry } = options;
-  if (expiry !== undefined) parseEnd(expiry, '--expiry');
+  if (expiry !== undefined) checkDate(expiry, '--expiry');
   const input = {
     merchantId: String(parseId(options.merchant)),
     reference:

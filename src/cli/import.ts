@@ -16,7 +16,7 @@ import {
   say,
   wrongUsage,
 } from './output.ts';
-import { oneOf, parseEnd, parseId, parseText } from './parse.ts';
+import { checkDate, oneOf, parseId, parseText } from './parse.ts';
 import { requireMerchant, requireProduct } from './perform.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { actor } from './usage.ts';
@@ -107,8 +107,8 @@ function rulesOf(file: string, options: Options): ImportRules {
   if (given === undefined)
     wrongUsage('--format csv or ndjson is needed: the name of the file does not show it');
   const format = oneOf(given === 'jsonl' ? 'ndjson' : given, '--format', ['csv', 'ndjson'] as const);
-  const expiresAt = options.expiry === undefined ? null : parseEnd(options.expiry, '--expiry');
-  return { format, codes, missingPin, product, expiresAt };
+  if (options.expiry !== undefined) checkDate(options.expiry, '--expiry');
+  return { format, codes, missingPin, product, expiry: options.expiry ?? null };
 }
 
 function explain(error: unknown): never {

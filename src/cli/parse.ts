@@ -1,6 +1,7 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
+import { isDay } from '../time.ts';
 import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
@@ -85,33 +86,28 @@ export function parseCurrencyCode(currency: string): string {
 /** The last year: dates have four-digit years everywhere in the service. */
 const YEAR_MAX = 9_999;
 
-/** Parses an end: a day means its last moment in UTC. */
-export function parseEnd(text: string, option: string): Date {
-  return parseDate(text, option, '23:59:59.999');
-}
-
-/** Parses a beginning: a day means its first moment in UTC. */
-export function parseStart(text: string, option: string): Date {
-  return parseDate(text, option, '00:00:00.000');
-}
-
 /** Parses a day of the books. The result is text. */
 export function parseDay(text: string, option: string): string {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) wrongUsage(`${option} takes a day such as 2030-01-31`);
-  parseStart(text, option);
-  return text;
+  return isDay(text) ? text : wrongUsage(`${option} takes a day such as 2030-01-31`);
 }
 
-/** Parses a day, or a date and time, which is in UTC unless it has an offset. */
-function parseDate(text: string, option: string, timeOfDay: string): Date {
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
-  const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
-  const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && dateTime;
-  const date = new Date(day ? `${text}T${timeOfDay}Z` : zoned ? text : `${text}Z`);
-  // Date would read the 31st of April as the 1st of May.
-  const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
+/**
+ * Checks a day, or a date and time. The operation reads it: a day begins and ends in the zone of the books,
+ * which only the database knows.
+ */
+export function checkDate(text: string, option: string): void {
+  parseUtc(text, option);
+}
+
+const TIME = /^(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** Parses a date and time, which is in UTC unless it has an offset. A day means its first moment in UTC. */
+export function parseUtc(text: string, option: string): Date {
+  const day = text.slice(0, 10);
+  const time = TIME.exec(text.slice(day.length));
+  const date = new Date(text === day || time?.groups?.['offset'] ? text : `${text}Z`);
   const hasYear = date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= YEAR_MAX;
-  if (!(day || dateTime) || !hasYear || !exists)
+  if (!isDay(day) || !time || !hasYear)
     wrongUsage(`${option} takes a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z`);
   return date;
 }

@@ -43,7 +43,7 @@ export function addSettlementDocuments(settlement: Command): void {
     .requiredOption('--payer-iban <iban>', 'your account')
     .option('--payer-bic <bic>', 'its bank')
     .option('--settlement <id>', 'pay this one; may be repeated (default: all that are due)', repeat)
-    .option('--due <day>', 'all that are due by this day (default: today, UTC)')
+    .option('--due <day>', 'all that are due by this day (default: today)')
     .requiredOption('--out <file>', 'the file')
     .option('--force', 'overwrite the file')
     .option('--json', 'print JSON')
@@ -113,7 +113,7 @@ export function registerSettlement(program: Command): void {
       .description(description)
       .requiredOption('--reference <reference>', 'your reference, under which a repetition books once')
       .requiredOption('--bank-reference <reference>', 'the reference of the bank')
-      .option('--value-date <day>', 'the day on which the bank booked it (default: today, UTC)')
+      .option('--value-date <day>', 'the day on which the bank booked it (default: today)')
       .option('--json', 'print JSON')
       .action((text: string, options: PayOptions) => move(text, options, name));
   }

@@ -3,11 +3,10 @@ import { type Decline, type Transaction, transactions } from '../operator/transa
 import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import {
+  checkDate,
   parseCount,
-  parseEnd,
   parseId,
   parseSerial,
-  parseStart,
   parseText,
   parseTransactionId,
   parseValue,
@@ -34,8 +33,8 @@ export function registerTransaction(program: Command): void {
     .description('list transactions, newest first')
     .option('--merchant <id>', 'only activations, redemptions and reversals of this merchant')
     .option('--serial <serial>', 'only those of this voucher')
-    .option('--from <date>', 'only those since this day (UTC), or date and time')
-    .option('--to <date>', 'only those until this day (UTC), or date and time')
+    .option('--from <date>', 'only those since this day, or date and time')
+    .option('--to <date>', 'only those until this day, or date and time')
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
     .option('--json', 'print JSON')
     .action(list);
@@ -57,7 +56,7 @@ export function registerDecline(program: Command): void {
   decline
     .command('count')
     .description('count declined requests by their code, of the last 30 days; kept 90 days')
-    .option('--from <date>', 'from this day of UTC on')
+    .option('--from <date>', 'from this day on, in UTC')
     .option('--to <date>', 'until the end of this day')
     .option('--json', 'print JSON')
     .action(countDeclines);
@@ -99,8 +98,8 @@ type ListOptions = Json & { merchant?: string; serial?: string; from?: string; t
 
 async function list(options: ListOptions): Promise<void> {
   const { merchant, serial, from, to } = options;
-  if (from !== undefined) parseStart(from, '--from');
-  if (to !== undefined) parseEnd(to, '--to');
+  if (from !== undefined) checkDate(from, '--from');
+  if (to !== undefined) checkDate(to, '--to');
   const filters = { ...ofVoucher({ merchant, serial }), ...(from && { from }), ...(to && { to }) };
   const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
   await listCommand(transactions.list, filters, limit, options, (found: Transaction[]) =>
@@ -147,8 +146,8 @@ async function correct(id: string, options: Json & { amount: string }): Promise<
 
 async function countDeclines(options: Json & { from?: string; to?: string }): Promise<void> {
   const { from, to } = options;
-  if (from !== undefined) parseStart(from, '--from');
-  if (to !== undefined) parseEnd(to, '--to');
+  if (from !== undefined) checkDate(from, '--from');
+  if (to !== undefined) checkDate(to, '--to');
   const input = { ...(from && { from }), ...(to && { to }) };
   await performCommand(transactions.declineCount, input, options, ({ items }) =>
     printTable(

@@ -170,10 +170,7 @@ export function registerToken(program: Command): void {
       repeat,
     )
     .option('--step-up', 'allow operations that ask people for a second factor')
-    .option(
-      '--expires <date>',
-      'the last day on which it works (UTC), or a date and time (default: in 90 days)',
-    )
+    .option('--expires <date>', 'the last day on which it works, or a date and time (default: in 90 days)')
     .option('--json', 'print JSON')
     .action(create);
   token
@@ -226,7 +223,7 @@ async function showTokens(options: Json & { limit: string }): Promise<void> {
         each.name,
         each.roles,
         each.merchantId ?? '',
-        each.expiresAt.toISOString().slice(0, 10),
+        each.expiresAt.toISOString(),
         each.lastUsedAt?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
         stateOf(each),
       ]),

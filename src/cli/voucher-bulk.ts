@@ -13,7 +13,7 @@ import { cardDesign, LANGUAGE_HELP, prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
 import { fail, id, interrupted, numberOf, printJson, say, wrongUsage } from './output.ts';
-import { oneOf, parseEnd, parseSerial, parseTransactionId } from './parse.ts';
+import { checkDate, oneOf, parseSerial, parseTransactionId } from './parse.ts';
 import { performCommand, performWith, requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
@@ -31,7 +31,7 @@ export function addBulk(voucher: Command): void {
     .description(`${ACTIONS.join(', ')} many vouchers: those of a file, or of a batch`)
     .option('--serials <file>', 'a file with a serial number in each line, or - for standard input')
     .option('--batch <id>', 'the transaction id of a batch')
-    .option('--expiry <date>', 'with extend: their last day (UTC), or a date and time')
+    .option('--expiry <date>', 'with extend: their last day, or a date and time')
     .option('--preview', 'only show what would be done')
     .option('--json', 'print JSON')
     .action(runBulk);
@@ -48,7 +48,7 @@ async function runBulk(text: string, options: BulkOptions): Promise<void> {
   const action = oneOf(text, 'bulk', ACTIONS);
   if ((serials === undefined) === (batch === undefined)) wrongUsage('give either --serials or --batch');
   if ((action === 'extend') !== (expiry !== undefined)) wrongUsage('--expiry belongs to extend');
-  if (expiry !== undefined) parseEnd(expiry, '--expiry');
+  if (expiry !== undefined) checkDate(expiry, '--expiry');
   const named = {
     ...(serials !== undefined && { serialNumbers: readSerials(serials) }),
     ...(batch !== undefined && { batch: parseTransactionId(batch) }),

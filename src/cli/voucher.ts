@@ -6,9 +6,9 @@ import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts'
 import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import {
+  checkDate,
   oneOf,
   parseCount,
-  parseEnd,
   parseId,
   parseSerial,
   parseText,
@@ -84,10 +84,10 @@ export function registerVoucher(program: Command): void {
   voucher
     .command('extend <serial>')
     .description('extend its validity, even if it has expired')
-    .requiredOption('--expiry <date>', 'its last day (UTC), or a date and time')
+    .requiredOption('--expiry <date>', 'its last day, or a date and time')
     .option('--json', 'print JSON')
     .action((serial: string, options: Json & { expiry: string }) => {
-      parseEnd(options.expiry, '--expiry');
+      checkDate(options.expiry, '--expiry');
       const input = { serialNumber: String(parseSerial(serial)), expiry: options.expiry };
       return performCommand(vouchers.extend, input, options, ({ state }) =>
         say(`voucher ${serial} is ${state}`),
@@ -165,7 +165,7 @@ function printVouchers(found: VoucherSummary[]): void {
       each.state,
       amountText(each.balance, each.currency),
       each.currency,
-      each.expiresAt.toISOString().slice(0, 10),
+      each.expiresAt.toISOString(),
       each.merchantId,
       each.batch,
     ]),

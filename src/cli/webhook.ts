@@ -3,7 +3,7 @@ import { deliveriesOfWebhooks, type WebhookAttempt, type WebhookDelivery } from 
 import { type WebhookEndpoint, webhooks } from '../operator/webhooks.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { numberOf, printFields, printSecret, printTable, quoted, say, wrongUsage } from './output.ts';
-import { parseCount, parseEventId, parseId, parseStart, repeat } from './parse.ts';
+import { checkDate, parseCount, parseEventId, parseId, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 const LISTED = '50';
@@ -63,7 +63,7 @@ export function registerWebhook(program: Command): void {
     .command('resend <id>')
     .description('send deliveries again: one event, or all that failed since a time')
     .option('--event <eventId>', 'this event')
-    .option('--failed-since <date>', 'all failed deliveries of events since this day (UTC), or date and time')
+    .option('--failed-since <date>', 'all failed deliveries of events since this day, or date and time')
     .option('--json', 'print JSON')
     .action(sendAgain);
 }
@@ -203,7 +203,7 @@ async function sendAgain(
   const { event, failedSince } = options;
   if ((event === undefined) === (failedSince === undefined))
     wrongUsage('what to send again? Give either --event or --failed-since');
-  if (failedSince !== undefined) parseStart(failedSince, '--failed-since');
+  if (failedSince !== undefined) checkDate(failedSince, '--failed-since');
   const what = event === undefined ? { failedSince: failedSince ?? '' } : { eventId: parseEventId(event) };
   await performCommand(deliveriesOfWebhooks.resend, { ...endpointOf(text), ...what }, options, ({ resent }) =>
     say(`${numberOf(resent, 'event')} will be sent again`),

@@ -22,6 +22,22 @@ where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
 on conflict do nothing`;
 }
 
+/** Returns the first and the last millisecond of a day in the zone of the books. */
+export function findSpanOfDay(day: string): Sql {
+  return sql`
+select ${day}::date::timestamp at time zone zone as "startsAt",
+  (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"
+from books`;
+}
+
+/** Returns the zone of the days that have not begun. */
+export const findBooksZone = sql`select zone from books`;
+
+/** Returns the day of a time in the zone of the books. */
+export function findToday(now: Date): Sql {
+  return sql`select (${now}::timestamptz at time zone zone)::date::text as day from books`;
+}
+
 export type AccountKind =
   | 'FUNDING'
   | 'TRANSIT'

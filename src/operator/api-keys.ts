@@ -118,7 +118,7 @@ const create = changing({
       if (network === undefined) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
       return network;
     });
-    const expiresAt = end === undefined ? undefined : toEnd(end, 'expiresAt');
+    const expiresAt = end === undefined ? undefined : await toEnd(caller, end, 'expiresAt');
     return createKey(caller, id, { scopes, networks, expiresAt }).catch(explain);
   },
 });
@@ -179,7 +179,7 @@ const rotate = changing({
   roles: CONNECT,
   risk: 'step-up',
   async run(caller, { keyId, overlap = '24h', expiresAt }) {
-    const end = expiresAt === undefined ? null : toEnd(expiresAt, 'expiresAt');
+    const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
     const made = await rotateKey(caller, keyId, toMs(overlap), end).catch(explain);
     if (!made) throw notFound(`key ${keyId}`);
     return { keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until };

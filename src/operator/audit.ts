@@ -61,21 +61,9 @@ type Filters = {
   to?: string | undefined;
 };
 
-function filterOf({
-  subject = null,
-  actor = null,
-  actorKind: kind = null,
-  action = null,
-  from,
-  to,
-}: { [Name in keyof Filters]: Filters[Name] | null }) {
-  return {
-    subject,
-    actor,
-    kind,
-    action,
-    ...toSpan({ from, to }),
-  };
+async function filterOf(caller: Caller, filters: { [Name in keyof Filters]: Filters[Name] | null }) {
+  const { subject = null, actor = null, actorKind: kind = null, action = null, from, to } = filters;
+  return { subject, actor, kind, action, ...(await toSpan(caller, { from, to })) };
 }
 
 const list = reading({
@@ -95,11 +83,12 @@ const list = reading({
   }),
   output: Page(EntrySchema),
   roles: VERIFY,
-  async run({ service }, { cursor, limit = 50, subject, actor, actorKind, action, from, to }) {
+  async run(caller, { cursor, limit = 50, subject, actor, actorKind, action, from, to }) {
     const filters = { subject, actor, actorKind, action, from, to };
     const [before] = readCursor('audit', filters, cursor) ?? [];
     const position = before === undefined ? null : BigInt(before);
-    const rows = await pageOfAudit(service.readDb, filterOf(filters as never), position, limit + 1);
+    const filter = await filterOf(caller, filters as never);
+    const rows = await pageOfAudit(caller.service.readDb, filter, position, limit + 1);
     return pageOf('audit', filters, rows.map(toJson), limit, ({ sequence }) => [sequence]);
   },
 });

@@ -11,8 +11,8 @@ import type { MovementRow } from '../bank/queries.ts';
 import { decimalsOf, type Money, toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
 import { BankName } from './bank.ts';
-import { Day } from './books.ts';
 import {
+  Day,
   Id,
   Input,
   NullableText,

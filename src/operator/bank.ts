@@ -6,10 +6,10 @@ import type { Mapping } from '../bank/read.ts';
 import { BANK_RULES } from '../bank/statement.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { Day } from './books.ts';
 import {
   Count,
   Currency,
+  Day,
   Id,
   Input,
   Line,

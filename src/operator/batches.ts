@@ -136,7 +136,8 @@ const generateBatch = changing({
     const { id } = await requireMerchant(caller, input.merchantId, 'merchantId');
     const { reference = newReference(), quantity, product: productCode } = input;
     const value = input.value ?? undefined;
-    const expiryDate = input.expiryDate === undefined ? undefined : toEnd(input.expiryDate, 'expiryDate');
+    const { expiryDate: end } = input;
+    const expiryDate = end === undefined ? undefined : await toEnd(caller, end, 'expiryDate');
     try {
       const context = await actFor(service, id);
       if (!context) throw notFound(`merchant ${id}`);

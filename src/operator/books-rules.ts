@@ -4,8 +4,19 @@ import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
 import { Nullable, Word } from '../schema.ts';
-import { checkDay, Day } from './books.ts';
-import { Input, Line, MerchantId, NullableText, Page, Percent, Reason, Text, toPpm } from './fields.ts';
+import {
+  checkDay,
+  Day,
+  Input,
+  Line,
+  MerchantId,
+  NullableText,
+  Page,
+  Percent,
+  Reason,
+  Text,
+  toPpm,
+} from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';

@@ -11,6 +11,8 @@ import {
   Amount,
   Count,
   Currency,
+  checkDay,
+  Day,
   Input,
   Line,
   MerchantId,
@@ -30,18 +32,6 @@ import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE, VERIFY } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
-
-export const Day = Type.String({
-  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
-  description: 'A day.',
-  examples: ['2026-01-31'],
-});
-
-/** Checks a day. @throws Problem that names the field if the day does not exist */
-export function checkDay(day: string | undefined, field: string): void {
-  if (day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day)
-    throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
-}
 
 export function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   checkDay(from, 'from');

@@ -54,13 +54,19 @@ type BulkInput = {
   expiry?: string | undefined;
 };
 
-/** Checks the fields that depend on each other. @throws Problem */
-function check({ action, serialNumbers, batch, expiry }: BulkInput): void {
+/**
+ * Checks the fields that depend on each other, and returns the expiry; null if it does not change.
+ * @throws Problem
+ */
+async function checkExpiry(
+  caller: Caller,
+  { action, serialNumbers, batch, expiry }: BulkInput,
+): Promise<Date | null> {
   if ((serialNumbers === undefined) === (batch === undefined))
     throw invalid('serialNumbers', 'required', 'or batch is required, and not both');
   if ((action === 'extend') !== (expiry !== undefined))
     throw invalid('expiry', 'dependent', action === 'extend' ? 'is required to extend' : 'belongs to extend');
-  if (expiry !== undefined) toEnd(expiry, 'expiry');
+  return expiry === undefined ? null : toEnd(caller, expiry, 'expiry');
 }
 
 /** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */
@@ -91,10 +97,14 @@ const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = {
 };
 
 /** Returns why a voucher will be declined, or null if it will be changed. The job checks again. */
-function obstacle({ state, expiresAt, balance }: FoundVoucher, { action, expiry }: BulkInput): string | null {
+function obstacle(
+  { state, expiresAt, balance }: FoundVoucher,
+  action: Action,
+  expiry: Date | null,
+): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
   if (action === 'cancel') return CANCEL_OBSTACLES[state] ?? (balance.minor === 0n ? '42' : null);
-  return action === 'extend' && toEnd(expiry as string, 'expiry') <= expiresAt ? '17' : null;
+  return expiry !== null && expiry <= expiresAt ? '17' : null;
 }
 
 export const preview = reading({
@@ -117,7 +127,7 @@ export const preview = reading({
   }),
   roles: CARE,
   async run(caller, input) {
-    check(input);
+    const expiry = await checkExpiry(caller, input);
     const found = await vouchersOf(caller, input);
     const known = new Map(found.map((voucher) => [String(voucher.serialNumber), voucher]));
     const serials = input.serialNumbers ?? [...known.keys()];
@@ -126,7 +136,7 @@ export const preview = reading({
       return {
         serialNumber,
         state: voucher?.state ?? null,
-        declined: voucher ? obstacle(voucher, input) : '14',
+        declined: voucher ? obstacle(voucher, input.action, expiry) : '14',
       };
     });
     const declined = rows.filter((row) => row.declined !== null);
@@ -176,12 +186,18 @@ export const bulkCancel = changing({
 
 /** Creates the job. */
 async function start(caller: Caller, operation: string, input: BulkInput) {
-  check(input);
+  const expiry = await checkExpiry(caller, input);
   const serials =
     input.serialNumbers ?? (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
-  const { action, batch = null, expiry = null } = input;
+  const { action, batch = null } = input;
   return caller.service.db.transaction(async (tx) => {
-    const job = await createJob(tx, caller, operation, { action, expiry }, serials);
+    const job = await createJob(
+      tx,
+      caller,
+      operation,
+      { action, expiry: expiry?.toISOString() ?? null },
+      serials,
+    );
     const after = { action, batch, expiry, vouchers: serials.length };
     await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after });
     return toJobJson(job);
@@ -197,7 +213,7 @@ async function changeOne(
   if (action === 'cancel') await cancelVoucher(operator, serialNumber);
   else if (action === 'block') await blockVoucher(operator, serialNumber);
   else if (action === 'unblock') await unblockVoucher(operator, serialNumber);
-  else await extendVoucher(operator, serialNumber, toEnd(expiry as string, 'expiry'));
+  else await extendVoucher(operator, serialNumber, new Date(expiry as string));
 }
 
 export const BULK_RUNS: JobRuns = {

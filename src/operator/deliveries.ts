@@ -102,7 +102,9 @@ const sendAgain = changing({
     const endpoint = await requireEndpoint(caller, id);
     if (endpoint.disabledAt) throw new Problem('conflict', `endpoint ${id} is off: enable it first`);
     const what =
-      eventId === undefined ? { failedSince: toStart(failedSince ?? '', 'failedSince') } : { eventId };
+      eventId === undefined
+        ? { failedSince: await toStart(caller, failedSince ?? '', 'failedSince') }
+        : { eventId };
     const resent = await resend(caller, endpoint.id, what);
     if (resent === 0 && eventId !== undefined) throw notFound(`event ${eventId} of endpoint ${id}`);
     return { resent };

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
+import type { Service } from '../context.ts';
+import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
 import { decimalsOf, parseDecimal, toPositiveMinor } from '../money.ts';
 import { Nullable } from '../schema.ts';
+import { isDay } from '../time.ts';
 import { invalid } from './problem.ts';
 
 /** Fields that the inputs and outputs of several operations share. */
@@ -103,11 +106,23 @@ export function toId(text: string, field = 'id'): number {
   return id;
 }
 
+export const Day = Type.String({
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+  description: 'A day.',
+  examples: ['2026-01-31'],
+});
+
+/** Checks a day. @throws Problem that names the field if the day does not exist */
+export function checkDay(day: string | undefined, field: string): void {
+  if (day !== undefined && !isDay(day))
+    throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
+}
+
 /** A day, or a date and time. */
 const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})?)?$';
 
 export function End(description: string) {
-  const rule = 'A day, whose end in UTC it is, or a date and time.';
+  const rule = 'A day, whose end in the zone of the books it is, or a date and time.';
   return Type.String({
     pattern: DAY_OR_TIME,
     maxLength: 40,
@@ -117,7 +132,7 @@ export function End(description: string) {
 }
 
 export function Start(description: string) {
-  const rule = 'A day, whose beginning in UTC it is, or a date and time.';
+  const rule = 'A day, whose beginning in the zone of the books it is, or a date and time.';
   return Type.String({
     pattern: DAY_OR_TIME,
     maxLength: 40,
@@ -126,45 +141,53 @@ export function Start(description: string) {
   });
 }
 
+type OfBooks = { readonly service: Pick<Service, 'db'> };
+
 /**
- * Returns the end of a day, or a time.
+ * Returns the end of a day in the zone of the books, or a time.
  * @throws Problem that names the field for a date that does not exist
  */
-export function toEnd(text: string, field: string): Date {
-  return toTime(text, field, 'T23:59:59.999Z');
+export function toEnd(caller: OfBooks, text: string, field: string): Promise<Date> {
+  return toTime(caller, text, field, 'endsAt');
 }
 
 /**
- * Returns the start of a day, or a time.
+ * Returns the start of a day in the zone of the books, or a time.
  * @throws Problem that names the field for a date that does not exist
  */
-export function toStart(text: string, field: string): Date {
-  return toTime(text, field, 'T00:00:00.000Z');
+export function toStart(caller: OfBooks, text: string, field: string): Promise<Date> {
+  return toTime(caller, text, field, 'startsAt');
 }
 
 /**
  * Returns an interval from its first moment up to, but not including, `until`; null for an open end.
  * @throws Problem that names the field for a date that does not exist, or an end before the start
  */
-export function toSpan({ from, to }: { from?: string | null | undefined; to?: string | null | undefined }) {
-  const start = from ? toStart(from, 'from') : null;
-  const end = to ? toEnd(to, 'to') : null;
+export async function toSpan(
+  caller: OfBooks,
+  { from, to }: { from?: string | null | undefined; to?: string | null | undefined },
+) {
+  const start = from ? await toStart(caller, from, 'from') : null;
+  const end = to ? await toEnd(caller, to, 'to') : null;
   if (start && end && end < start) throw invalid('to', 'order', 'comes before from');
   return { from: start, until: end && new Date(end.getTime() + 1) };
 }
 
-function toTime(text: string, field: string, timeOfDay: string): Date {
-  const isDay = text.length === 10;
-  const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && !isDay;
-  const time = new Date(isDay ? text + timeOfDay : isZoned ? text : `${text}Z`);
+/** The end of the last year with four digits: dates have four-digit years everywhere in the service. */
+const LAST_MS = Date.UTC(10_000, 0) - 1;
+
+async function toTime(
+  { service: { db } }: OfBooks,
+  text: string,
+  field: string,
+  side: keyof SpanOfDay,
+): Promise<Date> {
   const day = text.slice(0, 10);
-  // Date would read the 31st of April as the 1st of May.
-  if (new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day || Number.isNaN(time.getTime()))
-    throw invalid(
-      field,
-      'format',
-      'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z',
-    );
+  const rule = 'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z';
+  if (!isDay(day)) throw invalid(field, 'format', rule);
+  const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice(day.length));
+  const time = text === day ? (await spanOfDay(db, day))[side] : new Date(isZoned ? text : `${text}Z`);
+  if (Number.isNaN(time.getTime()) || time.getTime() > LAST_MS) throw invalid(field, 'format', rule);
   return time;
 }
 

@@ -1,9 +1,9 @@
 import Type from 'typebox';
+import { today } from '../ledger/zone.ts';
 import { Word } from '../schema.ts';
 import { isIban, makePayoutFile, readAccounts } from '../settlement/payout-file.ts';
 import { documentsOf, dueSettlements, getSettlement } from '../settlement/settlements.ts';
-import { checkDay, Day } from './books.ts';
-import { FileSchema, Input, Line, Reason, toId } from './fields.ts';
+import { checkDay, Day, FileSchema, Input, Line, Reason, toId } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './principal.ts';
 import { invalid, Problem } from './problem.ts';
@@ -84,7 +84,7 @@ const file = changing({
   roles: MONEY,
   risk: 'step-up',
   async run(caller, { format, accounts: csv, payerName: name, payerIban, payerBic, settlements, due }) {
-    const { db, clock } = caller.service;
+    const { db } = caller.service;
     const iban = payerIban.replaceAll(' ', '').toUpperCase();
     if (!isIban(iban))
       throw invalid('payerIban', 'iban', 'is not an IBAN: its check digits or its form are wrong');
@@ -95,7 +95,7 @@ const file = changing({
     const ids = settlements?.map((each) => toId(each, 'settlements'));
     const paid = ids
       ? await Promise.all(ids.map((each) => getSettlement(db, each)))
-      : await dueSettlements(db, due ?? clock().toISOString().slice(0, 10));
+      : await dueSettlements(db, due ?? (await today(caller.service)));
     const payer = { name, iban, bic: payerBic ?? null };
     const content = await makePayoutFile(caller, paid, { format, accounts, payer });
     return { name: PAYOUT_NAMES[format], mediaType: PAYOUT_TYPES[format], content };

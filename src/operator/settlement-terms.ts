@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
-import { checkDay, Day } from './books.ts';
 import {
+  checkDay,
+  Day,
   Input,
   Line,
   MerchantId,

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { today } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
 import { Word } from '../schema.ts';
 import { approve, giveBack, pay } from '../settlement/approve.ts';
@@ -10,9 +11,10 @@ import {
   pageOfSettlements,
   payoutsOf,
 } from '../settlement/settlements.ts';
-import { checkDay, Day } from './books.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
 import {
+  checkDay,
+  Day,
   Input,
   Line,
   MerchantId,
@@ -183,8 +185,12 @@ function move(verb: keyof typeof MOVES) {
     risk: verb === 'pay' ? 'four-eyes' : 'step-up',
     async run(caller: Caller, { id, reference, bankReference, valueDate }) {
       checkDay(valueDate, 'valueDate');
-      const today = caller.service.clock().toISOString().slice(0, 10);
-      const wanted = { settlementId: toId(id), reference, bankReference, valueDate: valueDate ?? today };
+      const wanted = {
+        settlementId: toId(id),
+        reference,
+        bankReference,
+        valueDate: valueDate ?? (await today(caller.service)),
+      };
       const { settlement, transactionId, replayed } = await run(caller, wanted);
       return { ...toSettlementJson(settlement), transactionId, replayed };
     },

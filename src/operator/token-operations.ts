@@ -110,9 +110,12 @@ const CreateToken = Input({
 });
 
 /** Returns the expiry of a token. @throws Problem if it is in the past, or too far ahead */
-function expiryOf(given: string | undefined, now: Date): Date {
+async function expiryOf(caller: Caller, given: string | undefined): Promise<Date> {
+  const now = caller.service.clock();
   const expiresAt =
-    given === undefined ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS) : toEnd(given, 'expiresAt');
+    given === undefined
+      ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS)
+      : await toEnd(caller, given, 'expiresAt');
   if (expiresAt <= now) throw invalid('expiresAt', 'minimum', 'must be in the future');
   if (expiresAt.getTime() > now.getTime() + EXPIRY_DAYS_MAX * DAY_MS)
     throw invalid('expiresAt', 'maximum', `must be at most ${EXPIRY_DAYS_MAX} days ahead`);
@@ -156,7 +159,7 @@ export const createToken = changing({
   async run(caller, input) {
     const { db, clock } = caller.service;
     const now = clock();
-    const expiresAt = expiryOf(input.expiresAt, now);
+    const expiresAt = await expiryOf(caller, input.expiresAt);
     const merchantId = input.merchantId ? toId(input.merchantId, 'merchantId') : null;
     checkRoles(caller, input.roles, merchantId !== null);
     const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;

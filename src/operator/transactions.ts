@@ -5,10 +5,12 @@ import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { addDays, isoDay } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
 import {
   Count,
+  checkDay,
+  Day,
   End,
   Input,
   Line,
@@ -30,7 +32,7 @@ import {
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE_VOUCHERS } from './principal.ts';
-import { notFound } from './problem.ts';
+import { invalid, notFound } from './problem.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -87,15 +89,20 @@ const list = reading({
   }),
   output: Page(TransactionSchema),
   roles: SEE_VOUCHERS,
-  async run({ service }, { cursor, limit = 50, merchantId, serialNumber, from, to }) {
+  async run(caller, { cursor, limit = 50, merchantId, serialNumber, from, to }) {
     const filters = { merchantId, serialNumber, from, to };
     const [before = null] = readCursor('transactions', filters, cursor) ?? [];
     const filter = {
       merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
       serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
-      ...toSpan({ from, to }),
+      ...(await toSpan(caller, { from, to })),
     };
-    const rows = await pageOfJournal(service, filter, before === null ? null : String(before), limit + 1);
+    const rows = await pageOfJournal(
+      caller.service,
+      filter,
+      before === null ? null : String(before),
+      limit + 1,
+    );
     return pageOf('transactions', filters, rows.map(transactionJson), limit, (each) => [each.transactionId]);
   },
 });
@@ -232,23 +239,25 @@ const COUNTED_DAYS = 30;
 const declineCount = reading({
   name: 'decline.count',
   summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
-  description: 'Of the last 30 days unless `from` is given. Days are those of UTC.',
+  description: 'Of the last 30 days unless `from` is given. Both days are included, and are those of UTC.',
   method: 'GET',
   path: '/declines/count',
   command: 'decline count',
   input: Input({
-    from: Type.Optional(Start('The first of them.')),
-    to: Type.Optional(End('The last of them.')),
+    from: Type.Optional(Day),
+    to: Type.Optional(Day),
   }),
   output: Page(
     Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
   ),
   roles: SEE_VOUCHERS,
   async run({ service }, input) {
-    const { from, until } = toSpan(input);
-    const end = until ?? service.clock();
-    const begin = from ?? new Date(end.getTime() - (COUNTED_DAYS - 1) * DAY_MS);
-    const counts = await countDeclines(service.readDb, begin, new Date(end.getTime() - 1));
+    checkDay(input.from, 'from');
+    checkDay(input.to, 'to');
+    const { to = isoDay(service.clock().getTime()) } = input;
+    const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
+    if (to < from) throw invalid('to', 'order', 'comes before from');
+    const counts = await countDeclines(service.readDb, from, to);
     const items = counts.map(({ code, declines: count }) => ({ code, declines: Number(count) }));
     return { items, nextCursor: null };
   },

@@ -251,7 +251,7 @@ const extend = changing({
   roles: CARE,
   risk: 'step-up',
   async run(caller, { serialNumber, expiry }) {
-    await extendVoucher(caller, BigInt(serialNumber), toEnd(expiry, 'expiry'));
+    await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));
     return voucherJson(caller, BigInt(serialNumber));
   },
 });

@@ -1,11 +1,10 @@
 import { parse } from 'csv-parse/sync';
 import { audit } from '../audit/audit.ts';
-import { listDays } from '../books/days.ts';
 import { type Cell, csvText, cut, element, opening, text, type Xml } from '../books/formats.ts';
 import type { Operator } from '../context.ts';
+import { today } from '../ledger/zone.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { DAY_MS } from '../time.ts';
 import type { Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
@@ -79,18 +78,17 @@ export async function makePayoutFile(
   const { service } = operator;
   const now = service.clock();
   // A payment goes to the account of the present terms: that of the period may be closed.
-  const yesterday = new Date(now.getTime() - DAY_MS).toISOString().slice(0, 10);
-  const today = (await listDays(service, { from: yesterday })).at(-1)?.day;
+  const day = await today(service);
   const paid: Paid[] = [];
   for (const settlement of settlements) {
-    const { id, merchantId, state, payable, lastDay } = settlement;
+    const { id, merchantId, state, payable } = settlement;
     const wrong = (why: string) => new Refusal('30', { message: `settlement ${id} ${why}` });
     if (state !== 'APPROVED' && state !== 'RETURNED')
       throw wrong(`is ${state}: only APPROVED and RETURNED ones are to be paid`);
     if (payable.minor === 0n) throw wrong('is carried over: nothing is to be paid');
     const account = accounts.get(merchantId);
     if (!account) throw wrong(`belongs to merchant ${merchantId}, which the accounts do not name`);
-    const terms = await termsOn(service.db, merchantId, today ?? lastDay);
+    const terms = await termsOn(service.db, merchantId, day);
     if (terms?.payeeLast4 && !account.iban.endsWith(terms.payeeLast4))
       throw wrong(
         `belongs to merchant ${merchantId}, whose account ends with other characters than its terms say`,
@@ -102,7 +100,7 @@ export async function makePayoutFile(
   await service.db.transaction((tx) =>
     audit(tx, operator, { action: 'settlement.file', subject: 'settlements', after: { format, numbers } }),
   );
-  return format === 'csv' ? writeCsv(paid) : writePain(paid, payer, now);
+  return format === 'csv' ? writeCsv(paid) : writePain(paid, payer, now, day);
 }
 
 const CSV_HEADER = ['settlement', 'merchantId', 'name', 'iban', 'bic', 'amount', 'currency', 'dueOn'];
@@ -118,7 +116,8 @@ function writeCsv(paid: readonly Paid[]): string {
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:pain.001.001.09';
 
-function writePain(paid: readonly Paid[], payer: Payer, now: Date): Xml {
+/** @param day the present day, before which nothing can be paid */
+function writePain(paid: readonly Paid[], payer: Payer, now: Date, day: string): Xml {
   const stamp = now.toISOString();
   const id = `SCRIP-${stamp.replace(/\D/g, '')}`;
   const groups = new Map<string, Paid[]>();
@@ -127,7 +126,7 @@ function writePain(paid: readonly Paid[], payer: Payer, now: Date): Xml {
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   const blocks = [...groups.values()].map((group, index) =>
-    payments(group, payer, `${id}-${index + 1}`, stamp.slice(0, 10)),
+    payments(group, payer, `${id}-${index + 1}`, day),
   );
   const header = element(
     'GrpHdr',
@@ -145,7 +144,7 @@ function writePain(paid: readonly Paid[], payer: Payer, now: Date): Xml {
 }
 
 /** Returns the payments of one currency and day. A day in the past is replaced by today. */
-function payments(group: readonly Paid[], payer: Payer, id: string, today: string): Xml {
+function payments(group: readonly Paid[], payer: Payer, id: string, day: string): Xml {
   const [{ settlement: first }] = group as [Paid];
   const sum = group.reduce((total, { settlement }) => total + settlement.payable.minor, 0n);
   return element(
@@ -154,7 +153,7 @@ function payments(group: readonly Paid[], payer: Payer, id: string, today: strin
     text('PmtMtd', 'TRF'),
     text('NbOfTxs', String(group.length)),
     text('CtrlSum', toText({ minor: sum, decimals: first.payable.decimals })),
-    element('ReqdExctnDt', text('Dt', first.dueOn < today ? today : first.dueOn)),
+    element('ReqdExctnDt', text('Dt', first.dueOn < day ? day : first.dueOn)),
     element('Dbtr', text('Nm', cut(payer.name, NAME_MAX))),
     element('DbtrAcct', element('Id', text('IBAN', payer.iban))),
     element('DbtrAgt', institution(payer.bic)),

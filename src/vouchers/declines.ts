@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import type { RefusalCode } from '../refusal.ts';
-import { DAY_MS } from '../time.ts';
+import { DAY_MS, isoDay } from '../time.ts';
 import {
   addDeclineCounts,
   commitWithoutWaiting,
@@ -74,7 +74,7 @@ export function recordDecline(
   voucher: { readonly code: string } | { readonly serialNumber: bigint },
 ): void {
   const collected = collectionOf(service);
-  const counted = `${now.toISOString().slice(0, 10)} ${code}`;
+  const counted = `${isoDay(now.getTime())} ${code}`;
   collected.counts.set(counted, (collected.counts.get(counted) ?? 0) + 1);
   // The timer does not keep the process alive: when the service closes, it writes the remaining declines.
   collected.timer ??= setTimeout(() => void flushDeclines(service), FLUSH_MS).unref();
@@ -205,8 +205,8 @@ export async function pageOfDeclines(
 /** Counts declines from one UTC day to another, by code, the most frequent first. */
 export function countDeclines(
   db: Queries,
-  from: Date,
-  to: Date,
+  from: string,
+  to: string,
 ): Promise<{ code: RefusalCode; declines: bigint }[]> {
   return db.query(sumDeclineCounts(from, to));
 }

@@ -233,12 +233,11 @@ order by u.day, u.code
 on conflict (day, code) do update set declines = c.declines + excluded.declines`;
 }
 
-/** Counts declines from one day to another, by code, the most frequent first. */
-export function sumDeclineCounts(from: Date, to: Date): Sql {
+/** Counts declines from one UTC day to another, by code, the most frequent first. */
+export function sumDeclineCounts(from: string, to: string): Sql {
   return sql`
 select code, sum(declines)::bigint as declines from decline_counts
-where day >= (${from}::timestamptz at time zone 'UTC')::date
-  and day <= (${to}::timestamptz at time zone 'UTC')::date
+where day >= ${from}::date and day <= ${to}::date
 group by code order by declines desc, code`;
 }
 

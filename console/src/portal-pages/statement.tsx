@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readReport, rowsOf } from '../reports.ts';
-import { useFormat } from '../ui/format.ts';
+import { useApp } from '../ui/app.tsx';
+import { todayIn, useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
@@ -16,7 +17,7 @@ type Merchant = Item & { readonly createdAt: string };
 export function Statement() {
   const texts = useTexts();
   const format = useFormat();
-  const today = new Date().toISOString().slice(0, 10);
+  const today = todayIn(useApp().session?.zone ?? 'UTC');
   const { thing: merchant } = useThing<Merchant>('/merchant');
   // The clock of the browser may be behind that of the service.
   const created = merchant?.createdAt.slice(0, 10) ?? today;

@@ -19,6 +19,8 @@ export type Session = {
   readonly expiresAt: string;
   /** Null if the second factor has to be given again. */
   readonly steppedUpUntil: string | null;
+  /** The time zone of the books, in which days begin and end. */
+  readonly zone: string;
 };
 
 type App = {

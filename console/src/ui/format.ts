@@ -60,6 +60,26 @@ export function labelOf(name: string): string {
   return text.replace(/\b(id|pin|url|api|csv|vat)\b/gi, (word) => word.toUpperCase());
 }
 
+/** Returns a time in a zone as `2026-01-31 23:59:59`, or in UTC if the browser does not know the zone. */
+function inZone(time: Date, zone: string): string {
+  const style = { dateStyle: 'short', timeStyle: 'medium' } as const;
+  try {
+    return new Intl.DateTimeFormat('sv-SE', { ...style, timeZone: zone }).format(time);
+  } catch {
+    return new Intl.DateTimeFormat('sv-SE', { ...style, timeZone: 'UTC' }).format(time);
+  }
+}
+
+/** Returns the day that it is now in a zone. */
+export const todayIn = (zone: string) => inZone(new Date(), zone).slice(0, 10);
+
+/** Returns the day whose last millisecond in a zone this time is, or undefined. */
+export function endedDay(text: string, zone: string): string | undefined {
+  if (!text.endsWith(':59.999Z')) return undefined;
+  const [day, time] = inZone(new Date(text), zone).split(' ');
+  return time === '23:59:59' ? day : undefined;
+}
+
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const MONTH = /^\d{4}-\d{2}$/;

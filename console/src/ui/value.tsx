@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import { isDay, isMonth, isTime, useFormat } from './format.ts';
+import { endedDay, isDay, isMonth, isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
@@ -71,14 +71,14 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** A time at the end of a UTC day is shown as that day. */
-const END_OF_DAY = 'T23:59:59.999Z';
-
-function Day({ at }: { at: string }) {
+/** A time at the end of a day of the books is shown as that day. */
+function Moment({ at }: { at: string }) {
   const format = useFormat();
+  const day = endedDay(at, useApp().session?.zone ?? 'UTC');
+  if (day === undefined) return <Time at={at} />;
   return (
     <time dateTime={at} title={format.exact(at)}>
-      {format.day(at)}
+      {format.day(day)}
     </time>
   );
 }
@@ -156,8 +156,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
   if (/^(state|status)$/.test(name) && typeof value === 'string') return <State name={value} />;
   if (name === 'merchantId') return <Merchant id={String(value)} />;
-  if (isTime(value) && value.endsWith(END_OF_DAY)) return <Day at={value} />;
-  if (isTime(value)) return <Time at={value} />;
+  if (isTime(value)) return <Moment at={value} />;
   if (isDay(value)) return format.day(value);
   if (/^(issueMonth|month)$/.test(name) && isMonth(value)) return format.month(value);
   if (typeof value === 'number')

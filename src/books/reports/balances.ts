@@ -1,8 +1,9 @@
 import { type EntryRow, listEntriesBetween, summarizeBank } from '../../bank/queries.ts';
+import { addDays } from '../../time.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
 import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
-import { amount, byCurrency, type Maker, merchantOf, nextDay, productOf, wrong } from './report.ts';
+import { amount, byCurrency, type Maker, merchantOf, productOf, wrong } from './report.ts';
 
 /**
  * The account kinds in the order in which reports print them: debts to others, the operator's own money, and
@@ -70,7 +71,7 @@ export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => 
   let openDay: string | undefined;
   if (!isClosed) {
     const last = rows.at(-1)?.day;
-    const day = last === undefined ? from : nextDay(last);
+    const day = last === undefined ? from : addDays(last, 1);
     openDay = day;
     rows.push(
       ...(await tx.query<Omit<DayRow, 'day'>>(sumBalancesAt(endsAt))).map((row) => ({ day, ...row })),

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../time.ts';
+import { addDays } from '../../time.ts';
 import { countVouchers, listAging, listBalancesAt, listCohorts, listMovements } from './queries.ts';
 import {
   amount,
@@ -138,13 +138,10 @@ export const liability: Maker = async (scope) => {
 /** Counts the vouchers with a balance at the end of the last day; undefined if that day is not closed. */
 async function vouchersAtEnd({ tx, to, isClosed }: Scope): Promise<Map<string, bigint> | undefined> {
   if (!isClosed) return undefined;
-  const day = dayBefore(to);
+  const day = addDays(to, -1);
   const rows = await tx.query<Keyed & { vouchers: bigint }>(countVouchers(day, to));
   return new Map(rows.map((row) => [keyOf(row), row.vouchers]));
 }
-
-const dayBefore = (day: string) =>
-  new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
 
 const BUCKETS: Readonly<Record<number, string>> = {
   0: '0-30',
@@ -185,7 +182,7 @@ const FIGURES = ['vouchers', 'outstanding', 'sharePercent'];
  * their last use.
  */
 export const aging: Maker = async ({ tx, to }) => {
-  const rows = await tx.query<AgingRow>(listAging(dayBefore(to)));
+  const rows = await tx.query<AgingRow>(listAging(addDays(to, -1)));
   return byCurrency(rows).map(([currency, own]) => ({
     currency,
     columns: ['basis', 'days', ...FIGURES],
@@ -204,7 +201,7 @@ const LAST_MONTH = 13;
 
 /** R4: the same vouchers by the month in which they expire, in the zone of the books. */
 export const expiryMonths: Maker = async ({ tx, to }) => {
-  const day = dayBefore(to);
+  const day = addDays(to, -1);
   const months = Array.from({ length: LAST_MONTH + 1 }, (_, ahead) => ahead);
   const rows = await tx.query<AgingRow>(listAging(day));
   return byCurrency(rows).map(([currency, own]) => ({

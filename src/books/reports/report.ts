@@ -2,7 +2,7 @@ import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
-import { DAY_MS } from '../../time.ts';
+import { addDays } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
 import { findClosed, listNames } from './queries.ts';
 
@@ -103,7 +103,7 @@ export type Maker = (scope: Scope) => Promise<readonly Table[]>;
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) throw new Error('an interval without days was to be reported');
-  const isClosed = days.every(({ state }) => state === 'closed') && nextDay(last.day) === wanted.to;
+  const isClosed = days.every(({ state }) => state === 'closed') && addDays(last.day, 1) === wanted.to;
   const now = service.clock();
   const closing = isClosed ? await findLastClosed(tx, last.day) : undefined;
   const endsAt =
@@ -147,10 +147,6 @@ export function wrong(
 ): Refusal {
   const errors = [{ field, rule, message, facts }];
   return new Refusal('30', { message: `Invalid request: ${message}`, errors });
-}
-
-export function nextDay(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
 /** Returns an amount of a currency as a cell. */

@@ -1,4 +1,4 @@
-import { dayBefore } from '../export.rows.ts';
+import { addDays } from '../../time.ts';
 import { statementNumber } from '../formats.ts';
 import {
   listBalancesAt,
@@ -75,7 +75,7 @@ export const floatStatement: Maker = async (scope) => {
     const account = { kind: 'FLOAT', merchantId, currency };
     return {
       currency,
-      ...(isClosed && { number: statementNumber(from, dayBefore(to), account) }),
+      ...(isClosed && { number: statementNumber(from, addDays(to, -1), account) }),
       columns: ['time', 'transactionId', 'kind', 'reference', 'bankReference', 'amount', 'balance'],
       rows: [opening, ...own, row(endsAt, 'closing')],
     };

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
+import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
@@ -179,5 +180,7 @@ async function viewOf({ db }: Service, session: Session) {
   const merchant = user.merchantId === null ? undefined : await findMerchant(db, user.merchantId);
   const merchantId = user.merchantId === null ? null : String(user.merchantId);
   const shown = { ...user, id: String(user.id), merchantId, merchantName: merchant?.name ?? null };
-  return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds: idleMs / 1_000, steppedUpUntil };
+  const zone = await zoneOfBooks(db);
+  const idleSeconds = idleMs / 1_000;
+  return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds, steppedUpUntil, zone };
 }
