@@ -69,7 +69,9 @@ export async function fillChunks(
 /** Drops the indexes of the large tables until `restoreIndexes`: a fill is many times faster without them. */
 export async function dropIndexes({ owner }: Stage): Promise<void> {
   await owner.query(await readFile(new URL('./fill.sql', import.meta.url), 'utf8'));
-  await owner.query("select create_partitions(now() - interval '13 months', now())");
+  await owner.query(
+    "select create_partition(parent, month) from missing_partitions(now() - interval '13 months', now())",
+  );
   await owner.query('select bench.drop_indexes()');
   for (const setting of FILLING) await owner.query(`alter system set ${setting}`);
   await owner.query('select pg_reload_conf()');

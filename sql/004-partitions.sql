@@ -1,7 +1,12 @@
--- 004: creates the monthly partitions of the journal and the webhook tables ahead of time, and drops old
--- ones. The service's role cannot change the schema, so these functions run with the rights of its owner.
--- Locks: creating a partition takes a lock on its parent that does not block reads and writes (share update
--- exclusive), and an exclusive lock on the default partition, which is empty. Each takes milliseconds.
+-- 004: creates the monthly partitions of the journal, the webhook tables and the declines ahead of time, and
+-- drops old ones. The service's role cannot change the schema, so these functions run with the rights of its
+-- owner.
+--
+-- Locks: creating or dropping a partition locks its parent exclusively (access exclusive), so it waits for
+-- every transaction that has read the parent, and every booking waits behind it. Attaching a table that was
+-- created before would lock the parent less, but the default partition exclusively, which long readers hold
+-- as well. So each function handles one partition, in a transaction of its own, and gives up after 200 ms
+-- (55P03). Maintenance tries again every ten minutes, and has three months for it.
 
 -- Returns the smallest id of a time: ids made at that time or later are not smaller. Declared immutable
 -- although extract() is not, in general: the epoch does not depend on the time zone.
@@ -30,76 +35,82 @@ create function last_partition(today timestamptz) returns timestamp language sql
   select date_trunc('month', today at time zone 'UTC') + interval '3 months'
 $$;
 
--- Creates the missing partitions from the month of `first` to the last one as seen today. Returns how many it
--- created.
-create function create_partitions(first timestamptz, today timestamptz) returns integer
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+-- Lists the missing partitions from the month of p_first to the last one as seen at p_today.
+create function missing_partitions(p_first timestamptz, p_today timestamptz) returns table (
+  parent text, month date
+)
+language sql stable set search_path = scrip, pg_temp as $$
+  select p.relname::text, m.month::date
+  from pg_class p
+  cross join generate_series(
+    date_trunc('month', p_first at time zone 'UTC'), last_partition(p_today), interval '1 month') m (month)
+  where p.relnamespace = 'scrip'::regnamespace and p.relkind = 'p'
+    and to_regclass(format('%I', p.relname || to_char(m.month, '_YYYY_MM'))) is null
+  order by m.month, p.relname
+$$;
+
+-- Creates the partition of a month. Returns false if it exists, or if the default partition contains rows of
+-- the month: they stay there, and later ones join them.
+create function create_partition(p_parent text, p_month date) returns boolean
+language plpgsql security definer set search_path = scrip, pg_temp set lock_timeout = '200ms' as $$
 declare
-  parent text;
-  month timestamp;
-  lower_id uuid;
-  upper_id uuid;
+  lower_id uuid := id_floor(p_month::timestamp at time zone 'UTC');
+  upper_id uuid := id_floor((p_month + interval '1 month') at time zone 'UTC');
+  part text := p_parent || to_char(p_month, '_YYYY_MM');
+  key text;
   is_taken boolean;
-  made integer := 0;
 begin
   perform pg_advisory_xact_lock(7311990004);
-  foreach parent in array array['journal', 'webhook_deliveries', 'webhook_attempts'] loop
-    month := date_trunc('month', first at time zone 'UTC');
-    while month <= last_partition(today) loop
-      if to_regclass(format('scrip.%I', parent || to_char(month, '_YYYY_MM'))) is null then
-        lower_id := id_floor(month at time zone 'UTC');
-        upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
-        -- Rows of this month are already in the default partition: they stay there, and later ones join them.
-        execute format('select exists (select from %I where %I >= $1 and %I < $2)', parent || '_default',
-          case parent when 'journal' then 'id' else 'event_id' end,
-          case parent when 'journal' then 'id' else 'event_id' end)
-          into is_taken using lower_id, upper_id;
-        if not is_taken then
-          execute format('create table %I partition of %I for values from (%L) to (%L)',
-            parent || to_char(month, '_YYYY_MM'), parent, lower_id, upper_id);
-          -- Rows of the journal never change: freeze them and read their statistics early, in small steps,
-          -- not all at once later.
-          if parent = 'journal' then
-            execute format('alter table %I set (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)',
-              parent || to_char(month, '_YYYY_MM'));
-          else
-            execute format('alter table %I set (fillfactor = 80)', parent || to_char(month, '_YYYY_MM'));
-          end if;
-          made := made + 1;
-        end if;
-      end if;
-      month := month + interval '1 month';
-    end loop;
-  end loop;
-  return made;
+  select a.attname into strict key
+  from pg_partitioned_table p join pg_attribute a on a.attrelid = p.partrelid and a.attnum = p.partattrs[0]
+  where p.partrelid = format('%I', p_parent)::regclass;
+  if to_regclass(format('%I', part)) is not null then return false; end if;
+  execute format('select exists (select from %I where %I >= $1 and %I < $2)', p_parent || '_default', key, key)
+    into is_taken using lower_id, upper_id;
+  if is_taken then return false; end if;
+  execute format('create table %I partition of %I for values from (%L) to (%L)', part, p_parent, lower_id,
+    upper_id);
+  -- Vacuum in small steps, not after a fifth of a month. Rows of the journal never change: freezing them and
+  -- reading their statistics is all that it does there. Deliveries change a few times, within minutes.
+  execute format('alter table %I set (autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02, fillfactor = %s)', part,
+    case when p_parent like 'webhook%' then 80 else 100 end);
+  return true;
 end $$;
 
--- Drops the partitions of deliveries and attempts whose month ended before `before`, unless they contain
--- pending deliveries or attempts after `before`. Returns the months that it dropped.
-create function drop_old_deliveries(before timestamptz) returns setof text
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+-- Lists the months of a table's partitions that ended before p_before, the oldest first.
+create function old_partitions(p_parent text, p_before timestamptz) returns table (month text)
+language sql stable set search_path = scrip, pg_temp as $$
+  select substring(c.relname from '\d{4}_\d{2}$')
+  from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = format('%I', p_parent)::regclass and c.relname ~ '_\d{4}_\d{2}$'
+    and to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' <= p_before at time zone 'UTC'
+  order by 1
+$$;
+
+-- Drops the partitions of deliveries and attempts of the oldest month that ended before p_before, unless they
+-- contain pending deliveries or attempts after p_before. Returns the month, or null.
+create function drop_old_deliveries(p_before timestamptz) returns text
+language plpgsql security definer set search_path = scrip, pg_temp set lock_timeout = '200ms' as $$
 declare
   month text;
   in_use boolean;
 begin
   perform pg_advisory_xact_lock(7311990004);
-  for month in
-    select substring(c.relname from '\d{4}_\d{2}$')
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'webhook_deliveries'::regclass and c.relname ~ '_\d{4}_\d{2}$' order by 1
-  loop
-    continue when to_date(month, 'YYYY_MM') + interval '1 month' > before at time zone 'UTC';
-    execute format('select exists (select from %I where attempted_at >= $1) or exists (select from %I where state = ''PENDING'')',
+  for month in select o.month from old_partitions('webhook_deliveries', p_before) o loop
+    execute format('select exists (select from %I where attempted_at >= $1)
+        or exists (select from %I where state = ''PENDING'')',
       'webhook_attempts_' || month, 'webhook_deliveries_' || month)
-      into in_use using before;
+      into in_use using p_before;
     continue when in_use;
     execute format('drop table %I, %I', 'webhook_attempts_' || month, 'webhook_deliveries_' || month);
-    return next month;
+    return month;
   end loop;
+  return null;
 end $$;
 
-revoke execute on function create_partitions, drop_old_deliveries from public;
-grant execute on function create_partitions, drop_old_deliveries to scrip_service;
+revoke execute on function create_partition, drop_old_deliveries from public;
+grant execute on function create_partition, drop_old_deliveries to scrip_service;
 grant execute on function id_floor(timestamptz), id_floor(timestamptz, interval) to scrip_service;
 
-select create_partitions(now(), now());
+select create_partition(parent, month) from missing_partitions(now(), now());

@@ -29,56 +29,24 @@ create table decline_counts (
   constraint decline_counts_pkey primary key (day, code)
 );
 
--- Creates the missing partitions from the month of `first` to the last one as seen today, except where the
--- default partition contains rows of the month.
-create function create_decline_partitions(first timestamptz, today timestamptz) returns integer
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+-- Deletes the rows of the default partition and the counts from before p_before, and drops the partition of
+-- the oldest month that ended before it. Returns the month, or null.
+create function drop_old_declines(p_before timestamptz) returns text
+language plpgsql security definer set search_path = scrip, pg_temp set lock_timeout = '200ms' as $$
 declare
-  month timestamp := date_trunc('month', first at time zone 'UTC');
-  lower_id uuid;
-  upper_id uuid;
-  made integer := 0;
+  oldest text;
 begin
   perform pg_advisory_xact_lock(7311990004);
-  while month <= last_partition(today) loop
-    lower_id := id_floor(month at time zone 'UTC');
-    upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
-    if to_regclass(format('scrip.%I', 'declines' || to_char(month, '_YYYY_MM'))) is null
-      and not exists (select from declines_default where id >= lower_id and id < upper_id)
-    then
-      execute format('create table %I partition of declines for values from (%L) to (%L)',
-        'declines' || to_char(month, '_YYYY_MM'), lower_id, upper_id);
-      made := made + 1;
-    end if;
-    month := month + interval '1 month';
-  end loop;
-  return made;
+  delete from declines_default where id < id_floor(p_before);
+  delete from decline_counts where day < (p_before at time zone 'UTC')::date;
+  select o.month into oldest from old_partitions('declines', p_before) o limit 1;
+  if oldest is not null then execute format('drop table %I', 'declines_' || oldest); end if;
+  return oldest;
 end $$;
 
--- Drops the partitions whose month ended before `before`, and deletes older rows of the default partition and
--- older counts. Returns the months.
-create function drop_old_declines(before timestamptz) returns setof text
-language plpgsql security definer set search_path = scrip, pg_temp as $$
-declare
-  month text;
-begin
-  perform pg_advisory_xact_lock(7311990004);
-  delete from declines_default where id < id_floor(before);
-  delete from decline_counts where day < (before at time zone 'UTC')::date;
-  for month in
-    select substring(c.relname from '\d{4}_\d{2}$')
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'declines'::regclass and c.relname ~ '_\d{4}_\d{2}$' order by 1
-  loop
-    continue when to_date(month, 'YYYY_MM') + interval '1 month' > before at time zone 'UTC';
-    execute format('drop table %I', 'declines_' || month);
-    return next month;
-  end loop;
-end $$;
-
-revoke execute on function create_decline_partitions, drop_old_declines from public;
-grant execute on function create_decline_partitions, drop_old_declines to scrip_service;
+revoke execute on function drop_old_declines from public;
+grant execute on function drop_old_declines to scrip_service;
 grant select, insert on declines to scrip_service;
 grant select, insert, update on decline_counts to scrip_service;
 
-select create_decline_partitions(now(), now());
+select create_partition(parent, month) from missing_partitions(now(), now());

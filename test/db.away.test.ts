@@ -187,12 +187,14 @@ test('every session has timeouts, by which the server ends it when its connectio
   const names = [
     'client_connection_check_interval',
     'idle_in_transaction_session_timeout',
+    'lock_timeout',
     'statement_timeout',
   ];
   const text = 'select name, setting || unit as setting from pg_settings where name = any ($1) order by name';
   const limits = [
     { name: 'client_connection_check_interval', setting: '2000ms' },
     { name: 'idle_in_transaction_session_timeout', setting: '15000ms' },
+    { name: 'lock_timeout', setting: '5000ms' },
     { name: 'statement_timeout', setting: '15000ms' },
   ];
   assert.deepEqual(await db.query({ text, values: [names] }), limits);

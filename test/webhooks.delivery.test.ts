@@ -7,7 +7,7 @@ import { openDatabase } from '../src/db/pool.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../src/webhooks/deliveries.ts';
 import { enableEndpoint, findEndpoint, removeEndpoint, rotateSecret } from '../src/webhooks/endpoints.ts';
-import { maintain } from '../src/webhooks/record.ts';
+import { endAbandoned } from '../src/webhooks/record.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -146,7 +146,7 @@ test('an endpoint that has failed for five days is disabled', async (t) => {
   assert.equal((await findEndpoint(hooked.service.db, id))?.disabledReason, 'it failed for five days');
   // One row disables it. The maintenance ends pending deliveries, except for those that are being sent.
   await hooked.stop();
-  await maintain(hooked.service);
+  await endAbandoned(hooked.service);
   const states = (await listDeliveries(hooked.service.db, id, null, 10)).map(({ state }) => state);
   assert.deepEqual(states, ['FAILED', 'FAILED', 'FAILED']);
 });

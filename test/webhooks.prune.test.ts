@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Service } from '../src/context.ts';
 import { plainArray, sql } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
 import { listAttempts, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { findEndpoint, removeEndpoint } from '../src/webhooks/endpoints.ts';
-import { maintain } from '../src/webhooks/record.ts';
+import { dropDeliveries, endAbandoned } from '../src/webhooks/record.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
-import { until } from './until.ts';
 import { Hooked } from './webhooks.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+
+async function maintain(service: Service): Promise<void> {
+  await dropDeliveries(service);
+  await endAbandoned(service);
+}
 
 /** Ninety days after the end of the month of a time: deliveries are dropped month by month. */
 function endOfKeeping(time: Date): number {
@@ -92,14 +97,6 @@ select count(*)::int as count from webhook_deliveries
 where endpoint_id = ${endpointId} and state::text = ${state}`);
     return row?.count ?? 0;
   };
-  // The sender begins with a maintenance, which is over when it has ended the delivery of a removed endpoint.
-  await hooked.stop();
-  const removed = await hooked.add(t);
-  await queue(removed.id, 1);
-  await removeEndpoint(asOperator(service), removed.id);
-  hooked.start();
-  await until('the first maintenance is over', async () => (await count(removed.id, 'PENDING')) === 0);
-
   const dead = await hooked.add(t, ['voucher.redeemed']);
   const healthy = await hooked.add(t, ['voucher.activated']);
   dead.receiver.answer(410);

@@ -6,6 +6,7 @@ import { verifyBooks } from '../books/verify.ts';
 import { adjustVoucher } from '../books/vouchers.ts';
 import { type Actor, type Context, createService, type Operator, type Service } from '../context.ts';
 import type { MovedClock } from '../db/clock.ts';
+import { createPartitions } from '../db/partitions.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
 import { actFor, createMerchant } from '../merchants/merchants.ts';
@@ -18,7 +19,6 @@ import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS, makeTerms } from '../settlement/terms.ts';
 import { DAY_MS, HOUR_MS } from '../time.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
-import { createPartitions } from '../webhooks/queries.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';
 
 /** The length of the history in days. */
@@ -74,7 +74,7 @@ export class Story {
 
   /** Creates products, merchants with their floats, and the terms of their settlements. */
   async begin(): Promise<void> {
-    await this.#operator.service.db.query(createPartitions(this.#startsAt, new Date(Date.now())));
+    await createPartitions(this.#operator.service.db, this.#startsAt, new Date(Date.now()));
     await this.#at(0, HOUR_MS);
     const products = new Map<string, Product>();
     for (const { code, name, currency, decimals, ...terms } of PRODUCTS) {

@@ -5,9 +5,10 @@ import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute, requireOneServer } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, STANDBY, StartError } from '../db/errors.ts';
+import { isLockTimeout, isUnavailable, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { migrate } from '../db/migrate.ts';
+import { createPartitions } from '../db/partitions.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { checkDurability } from '../db/status.ts';
 import { withWorkers } from '../db/workers.ts';
@@ -18,7 +19,7 @@ import { ensureDefaultProduct } from '../merchants/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
-import { createAllPartitions, findSchema } from './queries.ts';
+import { findSchema } from './queries.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**
@@ -109,7 +110,7 @@ export async function openService(
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
-      if (create) await db.query(createAllPartitions(new Date()));
+      if (create) await createAbsent(db, log);
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
@@ -135,6 +136,19 @@ export async function openService(
     await close();
     throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
   }
+}
+
+/**
+ * Creates the partitions that maintenance would have created. After months without a service, the first rows
+ * would otherwise go to the default partitions, and stay there. Beside a long reader it starts without them,
+ * and maintenance tries again.
+ */
+async function createAbsent(db: Queries, log: Logger): Promise<void> {
+  const now = new Date();
+  await createPartitions(db, now, now).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+    log.warn('a long reader delays the partitions of the next months: maintenance tries again');
+  });
 }
 
 type Folder = Pick<Opening, 'create' | 'log' | 'isService'>;

@@ -5,14 +5,6 @@ export function findSchema(): Sql {
   return sql`select to_regclass('scrip.migrations') is not null as found`;
 }
 
-/**
- * Creates the partitions that maintenance would have created. After months without a service, the first rows
- * would otherwise go to the default partitions, and stay there.
- */
-export function createAllPartitions(now: Date): Sql {
-  return sql`select create_partitions(${now}, ${now}), create_decline_partitions(${now}, ${now})`;
-}
-
 export function findAnyMerchant(): Sql {
   return sql`select exists (select from merchants) as found`;
 }

@@ -1,21 +1,19 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/export.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
-import { keepBooks } from '../books/close.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { requireOwnSession } from '../db/pooler.ts';
 import type { MetricsServer } from '../http/metrics.ts';
-import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
+import { startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { JOB_RUNS } from '../operator/job-operations.ts';
 import { startJobs } from '../operator/jobs.ts';
-import { DAY_ENDS } from '../settlement/terms.ts';
-import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './processes.ts';
+import { SCHEDULE } from './schedule.ts';
 
 export function registerWork(program: Command): void {
   program
@@ -59,35 +57,15 @@ export async function startBackground(
   { databaseUrl, webhookAllowPrivate }: Config,
 ): Promise<Worker> {
   if (databaseUrl !== undefined) await requireOwnSession(databaseUrl, 'background work needs');
-  const worker = await startWorker(service, TASKS, sweep, { 'keep-books': KEEP_BOOKS });
+  const worker = await startWorker(service, TASKS, sweep, SCHEDULE);
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
   const jobs = startJobs(service, JOB_RUNS);
-  let kept = keepDeclines(service);
-  const declines = setInterval(() => {
-    kept = keepDeclines(service);
-  }, MAINTAIN_MS).unref();
   return {
     async stop() {
-      clearInterval(declines);
-      await Promise.all([worker.stop(), delivery.stop(), jobs.stop(), kept]);
+      await Promise.all([worker.stop(), delivery.stop(), jobs.stop()]);
     },
   };
-}
-
-/** Every five minutes: sweeps expired vouchers, seals slices, and closes days. */
-const KEEP_BOOKS: Scheduled = {
-  match: '*/5 * * * *',
-  run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
-};
-
-/** The interval at which old declines are dropped. */
-const MAINTAIN_MS = 3_600_000;
-
-async function keepDeclines(service: Service): Promise<void> {
-  await maintainDeclines(service).catch((error: Error) =>
-    service.log.warn({ part: 'declines', error: error.message }, 'old declines could not be dropped'),
-  );
 }
 
 /**

@@ -45,6 +45,14 @@ export function isStampRefused(error: unknown): boolean {
 }
 
 /**
+ * Whether a statement waited too long for a lock. Maintenance that may not wait in front of tills is tried
+ * again later.
+ */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
+/**
  * Whether Citus ended a transaction because it lost a node, or because its own server was killed. Both appear
  * as internal errors (XX000).
  */
@@ -108,6 +116,7 @@ export function isUnavailable(error: unknown): boolean {
       state === STANDBY ||
       state === '25P03' ||
       lostRace(state) ||
+      isLockTimeout(error) ||
       isStampRefused(error) ||
       isNodeLost(error)
     );

@@ -94,7 +94,7 @@ async function requireNothing(client: pg.Client): Promise<void> {
 async function fill(client: pg.Client, folder: string, manifest: DumpManifest): Promise<void> {
   const { tables, sequences, firstMonth } = manifest;
   if (firstMonth)
-    await client.query('select create_partitions($1::timestamptz, now())', [
+    await client.query('select create_partition(parent, month) from missing_partitions($1, now())', [
       `${firstMonth.replace('_', '-')}-01T00:00:00Z`,
     ]);
   const own = new Map((await listTables(client)).map(({ name, columns }) => [name, new Set(columns)]));

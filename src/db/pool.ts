@@ -139,13 +139,13 @@ export function openDatabase(
       onClient(pool, health, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
     transaction: (run, isolation) => inTransaction(pool, health, run, isolation),
     openPool(forName, size) {
-      const { role = '' } = SESSION;
+      const { role = '', lock_timeout = '' } = SESSION;
       const query_timeout = STATEMENT_TIMEOUT_MS + GRACE_MS;
       return poolOf({
         ...connectionOf(url, forName),
         types: pg.types,
         max: size,
-        onConnect: (client: pg.ClientBase) => configure(client, { role }),
+        onConnect: (client: pg.ClientBase) => configure(client, { role, lock_timeout }),
         query_timeout,
       });
     },

@@ -12,14 +12,16 @@ export const SERVICE_ROLE = 'scrip_service';
 /**
  * The settings of every session of the service. If the account has them by `alter role … set` (behind a
  * pooler), no statement is needed. `pg_temp` is last in the path, so that no temporary table hides a table of
- * the books. Long lists must be read along an index: without statistics of a new table, the planner would
- * sort the rest of the list for each page.
+ * the books. No statement waits for a lock longer than a call of a till may take, not even background work
+ * whose time limit is two hours. Long lists must be read along an index: without statistics of a new table,
+ * the planner would sort the rest of the list for each page.
  */
 export const SESSION: Readonly<Record<string, string>> = {
   role: SERVICE_ROLE,
   search_path: 'scrip, pg_temp',
   TimeZone: 'UTC',
   statement_timeout: '15s',
+  lock_timeout: '5s',
   idle_in_transaction_session_timeout: '15s',
   client_connection_check_interval: '2s',
   enable_bitmapscan: 'off',

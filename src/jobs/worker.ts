@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
+import { isLockTimeout } from '../db/errors.ts';
 import {
   parseCronItems,
   QUEUE,
@@ -115,8 +116,35 @@ function taskListOf(
       name,
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, stopping),
     ]),
-    ...Object.entries(schedule).map(([name, each]) => [name, () => each.run(service, stopping)]),
+    ...Object.entries(schedule).map(([name, each]) => [name, orLater(service, name, each, stopping)]),
   ]);
+}
+
+/**
+ * Returns a run of scheduled work. A lock that it did not get in time means later: the schedule tries again.
+ * That is logged once, until a run succeeds.
+ */
+export function orLater(
+  service: Service,
+  task: string,
+  { run }: Pick<Scheduled, 'run'>,
+  stopping: () => boolean,
+) {
+  let isDelayed = false;
+  return async (): Promise<void> => {
+    try {
+      await run(service, stopping);
+      isDelayed = false;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      if (!isDelayed)
+        service.log.warn(
+          { part: 'worker', task },
+          'another transaction holds a lock that this task needs: it is tried again',
+        );
+      isDelayed = true;
+    }
+  };
 }
 
 const cronItemsOf = (schedule: Readonly<Record<string, Scheduled>>) =>

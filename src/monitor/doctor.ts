@@ -9,6 +9,7 @@ import {
   BATCHES_FAILED,
   ENDPOINTS,
   LAST_CLOSE,
+  PARTITIONS_AHEAD,
   SERVER,
   TIMELINE,
   WEBHOOKS_BEHIND,
@@ -49,6 +50,7 @@ const HOUR = 3_600;
 const BACKUP_MAX_HOURS = 36;
 const CLOSE_MAX_HOURS = 48;
 const LATE_MAX_SECONDS = 600;
+const PARTITIONS_AHEAD_MIN = 2;
 
 type Check = (service: Service, surroundings: Surroundings) => Promise<Omit<Finding, 'check'> | undefined>;
 
@@ -193,6 +195,16 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const found = `the last closed day ended ${inHours(seconds)}`;
     return seconds > CLOSE_MAX_HOURS * HOUR
       ? failure(found, 'scrip books close: it says why it cannot')
+      : ok(found);
+  },
+  partitions: async (service) => {
+    const { months } = await one<{ months: number }>(service, PARTITIONS_AHEAD);
+    const found = `created for ${months} months ahead`;
+    return months < PARTITIONS_AHEAD_MIN
+      ? warning(
+          found,
+          'end the oldest transactions of pg_stat_activity: the worker waits for a moment without readers',
+        )
       : ok(found);
   },
   batches: async (service) => {

@@ -15,6 +15,7 @@ import {
   FLOATS_LOW,
   GUESSES_TODAY,
   JOBS_BEHIND,
+  PARTITIONS_AHEAD,
   SWEEP_BEHIND,
   WEBHOOKS_BEHIND,
 } from './queries.ts';
@@ -102,6 +103,10 @@ const GAUGES: Readonly<Record<string, Definition>> = {
       const isWaiting = watching.dataDir !== undefined && (await isLogWaiting(watching.dataDir));
       return { '': archives ? Number(failing || isWaiting) : null };
     },
+  },
+  scrip_partitions_ahead_months: {
+    help: 'For how many months to come all partitions have been created.',
+    read: async (watching) => ({ '': (await one<{ months: number }>(watching, PARTITIONS_AHEAD)).months }),
   },
   scrip_last_close_seconds: {
     help: 'How long ago the last closed day of the books ended, or their first day began.',

@@ -73,6 +73,10 @@ select extract(epoch from now() - coalesce(
   (select max(ends_at) from book_closings),
   (select min(starts_at) from book_days)))::float8 as seconds`;
 
+/** For how many of the three months ahead every partitioned table has its partition. */
+export const PARTITIONS_AHEAD: Sql = sql`
+select 3 - count(distinct month)::int as months from missing_partitions(now(), now()) where month > now()`;
+
 export const DATABASE_AGE: Sql = sql`
 select extract(epoch from now() - min(applied_at))::float8 as seconds from migrations`;
 

@@ -7,7 +7,6 @@ import { DAY_MS, isoDay } from '../time.ts';
 import {
   addDeclineCounts,
   commitWithoutWaiting,
-  createDeclinePartitions,
   dropOldDeclines,
   insertDeclines,
   listCurrencies,
@@ -211,9 +210,8 @@ export function countDeclines(
   return db.query(sumDeclineCounts(from, to));
 }
 
-/** Creates the partitions of the next months, and drops those older than 90 days. */
-export async function maintainDeclines({ db, clock }: Service): Promise<void> {
-  const now = clock();
-  await db.query(createDeclinePartitions(now));
-  await db.query(dropOldDeclines(new Date(now.getTime() - KEEP_DAYS * DAY_MS)));
+/** Drops declines that are older than 90 days, month by month. */
+export async function dropDeclines({ db, clock }: Service): Promise<void> {
+  const keptFrom = new Date(clock().getTime() - KEEP_DAYS * DAY_MS);
+  while ((await db.query<{ month: string | null }>(dropOldDeclines(keptFrom)))[0]?.month);
 }

@@ -278,11 +278,7 @@ export function listDeclineRows(
   };
 }
 
-/** Creates the partitions of this month and the next ones (sql/021-declines.sql). */
-export function createDeclinePartitions(today: Date): Sql {
-  return sql`select create_decline_partitions(${today}, ${today}) as made`;
-}
-
+/** Drops the oldest month of declines that are no longer kept. Returns it, or null. */
 export function dropOldDeclines(before: Date): Sql {
   return sql`select drop_old_declines(${before}) as month`;
 }

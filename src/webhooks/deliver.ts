@@ -4,7 +4,7 @@ import { plainArray } from '../db/sql.ts';
 import { ownerOf } from './endpoints.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './outbox.ts';
 import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
-import { judgeEndpoints, type Made, maintain, recordAttempts } from './record.ts';
+import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /**
@@ -28,7 +28,6 @@ export const LEASE_MS = 25_000;
  * The time that deliveries in flight have when the service stops. Then they are released, to be sent again.
  */
 const GRACE_MS = 3_000;
-const MAINTAIN_MS = 600_000;
 
 /** Signs a delivery with the secrets that are currently valid. */
 export function prepare({ keys, clock }: Service, delivery: Delivery, body: string): Prepared {
@@ -71,7 +70,6 @@ class Deliverer {
   #all = 0;
   #made: Made[] = [];
   #recording = false;
-  #maintained: Promise<void> = Promise.resolve();
   /** Resolved, and replaced by a new promise, whenever there is capacity again. */
   #progress = Promise.withResolvers<void>();
 
@@ -82,16 +80,10 @@ class Deliverer {
   }
 
   async run(): Promise<void> {
-    let maintainAt = 0;
     while (!this.#stopping.signal.aborted) {
       const room = this.#progress.promise;
       const claimed = await this.#claimAll();
       await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
-      if (this.#stopping.signal.aborted || Date.now() < maintainAt) continue;
-      maintainAt = Date.now() + MAINTAIN_MS;
-      this.#maintained = maintain(this.#service).catch((error: Error) =>
-        this.#warn(error, 'old deliveries cannot be cleaned up'),
-      );
     }
   }
 
@@ -100,7 +92,6 @@ class Deliverer {
     const grace = setTimeout(() => this.#abandoning.abort(), GRACE_MS);
     while (this.#all > 0) await Promise.race([this.#progress.promise, sleep(POLL_MS)]);
     clearTimeout(grace);
-    await this.#maintained;
   }
 
   #pause(): Promise<void> {

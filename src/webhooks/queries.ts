@@ -247,11 +247,7 @@ select e.merchant_id, e.url, e.full_vouchers, e.secret,
 from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }
 
-/** Creates the partitions from a month to the last one as seen today (sql/004-partitions.sql). */
-export function createPartitions(first: Date, today: Date): Sql {
-  return sql`select create_partitions(${first}, ${today}) as made`;
-}
-
+/** Drops the oldest month whose deliveries are no longer kept. Returns it, or null. */
 export function dropOldDeliveries(before: Date): Sql {
   return sql`select drop_old_deliveries(${before}) as month`;
 }

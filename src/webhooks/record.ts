@@ -1,11 +1,9 @@
-import { isSharded, type Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { resolveOldHolds } from '../ledger/holds.ts';
 import { DAY_MS } from '../time.ts';
 import type { Delivery } from './outbox.ts';
 import {
-  createPartitions,
   disableEndpoint,
   dropOldDeliveries,
   failPending,
@@ -134,23 +132,18 @@ const KEEP_DAYS = 90;
 /** The number of deliveries that one statement ends. */
 const PART = 5_000;
 
-/**
- * Maintains the partitions of the journal and the webhooks periodically. Any number of processes may run it.
- */
-export async function maintain(service: Service): Promise<void> {
-  const { db, log, clock } = service;
-  const now = clock();
-  await db.query(createPartitions(now, now));
-  const keptFrom = new Date(now.getTime() - KEEP_DAYS * DAY_MS);
-  const dropped = await db.query<{ month: string }>(dropOldDeliveries(keptFrom));
-  if (dropped.length > 0)
-    log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
-  await endAbandoned(service);
-  if (isSharded(service)) await resolveOldHolds(service);
+/** Drops deliveries and attempts that are older than 90 days, month by month. */
+export async function dropDeliveries({ db, log, clock }: Service): Promise<void> {
+  const keptFrom = new Date(clock().getTime() - KEEP_DAYS * DAY_MS);
+  for (;;) {
+    const [dropped] = await db.query<{ month: string | null }>(dropOldDeliveries(keptFrom));
+    if (!dropped?.month) return;
+    log.info({ part: 'webhooks', month: dropped.month }, 'old deliveries were dropped');
+  }
 }
 
 /** Ends pending deliveries of disabled or removed endpoints, a part at a time. */
-async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
+export async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
   for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
     for (const bucket of buckets.all) {
       for (let failed = PART; failed === PART; ) {
