@@ -74,6 +74,9 @@ declare
   scales smallint[];
   seals bytea[];
   successors bigint[];
+  involved bigint[];
+  found bigint[];
+  is_late boolean;
   is_replaced boolean;
   updates integer; -- the expected number of rows
   entries integer;
@@ -97,15 +100,34 @@ begin
       and r.original_id is null limit 1
   ) j on true;
 
-  -- Lock the vouchers, then their replacements, which have greater serial numbers.
-  successors := serials;
+  -- Lock the vouchers and all their replacements in one statement, in the order of their serial numbers. Only
+  -- a replacement that is made while this statement waits is locked afterwards.
+  involved := array_remove(serials, null);
   loop
-    select bool_or(l.replaced_by is not null) into is_replaced from (
+    loop
+      select array_agg(v.replaced_by) into found
+      from unnest(involved) as a (serial_number)
+      cross join lateral (
+        select r.replaced_by from vouchers r
+        where r.bucket = p_bucket and r.serial_number = a.serial_number and r.replaced_by <> all (involved)
+        limit 1
+      ) v;
+      exit when found is null;
+      involved := involved || found;
+    end loop;
+    select bool_or(l.replaced_by <> all (involved)), bool_or(l.replaced_by is not null)
+    into is_late, is_replaced
+    from (
       select v.replaced_by from vouchers v
-      where v.bucket = p_bucket and v.serial_number = any (successors) order by v.serial_number for update
+      where v.bucket = p_bucket and v.serial_number = any (involved) order by v.serial_number for update
     ) l;
-    exit when is_replaced is not true;
-    select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord) into successors
+    exit when is_late is not true;
+  end loop;
+  successors := serials;
+  while is_replaced loop
+    select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord),
+      bool_or(v.replaced_by is not null)
+    into successors, is_replaced
     from unnest(successors) with ordinality as a (serial_number, ord)
     left join lateral (
       select r.replaced_by from vouchers r

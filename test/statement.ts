@@ -263,7 +263,12 @@ export class Bench {
    * Runs a call while another transaction, which has run some statements, is open; it commits once the
    * call waits for it.
    */
-  async during<T>(statements: readonly string[], call: () => Promise<T>, waiters = 1): Promise<T> {
+  async during<T>(
+    statements: readonly string[],
+    call: () => Promise<T>,
+    waiters = 1,
+    further: readonly string[] = [],
+  ): Promise<T> {
     const other = await openOwner(this.served.url);
     const run = (text: string) => other.query({ text, values: [] });
     await run('set search_path = scrip');
@@ -276,6 +281,7 @@ export class Bench {
     const waiting = `
       select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
     while (!isOver && (await this.query(waiting)).length < waiters) await sleep(5);
+    for (const statement of further) await run(statement);
     await run('commit');
     await other.close();
     return called;

@@ -67,6 +67,38 @@ test('a call updates redemptions of replaced vouchers beside others', async () =
   ]);
 });
 
+test('a call that has redemptions of a voucher and of its replacement updates one of them', async () => {
+  const [replaced, successor] = [await redeemed(10), await redeemed(10)];
+  const replacement = `closed = 'REPLACED', balance_minor = 0, replaced_by = ${successor.card.serial}`;
+  await bench.setCard(replaced.card, replacement);
+  const rows = await rowsOf([
+    { by: one, reference: replaced.reference, amount: 0 },
+    { by: one, reference: successor.reference, amount: 0 },
+  ]);
+  assert.deepEqual(
+    rows.map(({ outcome }) => outcome),
+    ['ok', 'again'],
+  );
+  assert.deepEqual(await bench.ofCards([replaced.card, successor.card], 'balance_minor'), ['0', '2500']);
+});
+
+test('a call locks vouchers and their replacements in the order of their serial numbers', async () => {
+  const replaced = await redeemed(10);
+  const successor = await replaceVoucher(asOperator(one.service), replaced.card.serial);
+  const later = await redeemed(10);
+  const lock = (serial: bigint) => `select from vouchers where serial_number = ${serial} for update nowait`;
+  const call = () =>
+    rowsOf([
+      { by: one, reference: later.reference, amount: 0 },
+      { by: one, reference: replaced.reference, amount: 0 },
+    ]);
+  const rows = await bench.during([lock(successor)], call, 1, [lock(later.card.serial)]);
+  assert.deepEqual(
+    rows.map(({ outcome }) => outcome),
+    ['ok', 'ok'],
+  );
+});
+
 test('a redemption given by its id is one of the merchant, and not the one of an update', async () => {
   const { card, id, reference } = await redeemed(10);
   const [reversalId, newId] = [bench.id(), bench.id()];
@@ -148,7 +180,7 @@ test('a call that waited while its voucher was replaced returns the money to the
   const serial = card.serial + 64n;
   const replace = `
     select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '',
-    gen_random_uuid(), now())`;
+    '${bench.id()}', '${bench.now.toISOString()}')`;
   const locked = `select * from lock_voucher(0, ${card.serial})`;
   assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
   const [held] = await bench.query(`select balance_minor from vouchers where serial_number = ${serial}`);
