@@ -239,6 +239,12 @@ create table voucher_expiries (
 );
 create index voucher_expiries_due on voucher_expiries (due_at);
 
+-- Returns whether the time in an id is within an hour of a time. The first 32 bits of an id count 65.536
+-- seconds each.
+create function is_id_near(id uuid, at timestamptz) returns boolean language sql stable parallel safe as $$
+  select abs(('x' || left(id::text, 8))::bit(32)::bigint * 65.536::float8 - date_part('epoch', at)) < 3500
+$$;
+
 -- The journal. Every movement of money is one row, from the debit account to the credit account. Rows are
 -- never updated or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the time.
 -- The journal is partitioned by month along its ids (004-partitions.sql).
@@ -257,7 +263,9 @@ create table journal (
   currency text not null,
   reference text collate "C",
   constraint journal_pkey primary key (id),
-  constraint journal_accounts_differ check (debit_account <> credit_account)
+  constraint journal_accounts_differ check (debit_account <> credit_account),
+  -- The books look for the rows of a slice by their ids.
+  constraint journal_id_near_time check (is_id_near(id, occurred_at))
 ) partition by range (id);
 create index journal_by_voucher on journal (serial_number, id) where serial_number is not null;
 create index journal_by_merchant on journal (merchant_id, id)

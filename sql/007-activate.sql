@@ -54,6 +54,8 @@ declare
   -- show what was booked.
   unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
+  earliest_id uuid;
+  latest_id uuid;
   voided uuid[];
   serials bigint[];
   rows tid[];
@@ -79,7 +81,7 @@ declare
   changed integer;
   written integer;
 begin
-  perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
+  perform check_stamp(p_now);
   -- Lock.
   if p_claimed then
     update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
@@ -93,7 +95,15 @@ begin
     order by v.serial_number for update;
   if p_claimed then
     booked := array(select r.id from journal r where r.bucket = p_bucket and r.id = any (p_ids));
-    voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
+    -- The claim of a declined request keeps its id. A repeat of the request long after it, or after the clock
+    -- of a process was corrected, needs a new id, so that its row belongs to a day of the books.
+    earliest_id := id_floor(p_now, '-30 minutes');
+    latest_id := id_floor(p_now, '30 minutes');
+    voided := array(
+      select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids)
+      union all
+      select u.id from unnest(p_ids) as u (id) where u.id < earliest_id or u.id >= latest_id
+    );
   end if;
 
   -- Decide everything except what the floats cover. A voucher whose code key has changed was sealed again:
@@ -242,6 +252,11 @@ begin
     then
       perform announce(p_bucket, 'voucher.activated', p_merchants, p_ids, outcomes, p_now);
     end if;
+  end if;
+  if 'void' = any (outcomes) then
+    insert into voids (bucket, id)
+    select k.bucket, u.id from buckets k cross join unnest(outcomes, p_ids) as u (outcome, id)
+    where k.bucket = p_bucket and u.outcome = 'void' on conflict do nothing;
   end if;
   update vouchers v set
     value_minor = case when u.outcome = 'ok' then u.amount_minor else v.value_minor end,

@@ -11,8 +11,10 @@
 --     id was booked, the reference is used (94). If not, it can no longer be booked, and `reassign_claim`
 --     gives the reference to the new request, under a new id.
 --
--- An id is booked or voided under the lock of one voucher, so never both. After a crash there may be a claim
--- whose transaction was not booked. It blocks nobody.
+-- An id is booked or voided under the lock of one voucher, so never both. After a decline or a crash there is
+-- a claim whose transaction was not booked. It blocks nobody. If its request is repeated more than half an
+-- hour later, `redeem` or `activate` voids the id, and the request gets a new one: the books find a row by
+-- the time in its id.
 
 -- Idempotency: the first request under a reference claims it permanently, for its merchant and operation. The
 -- claim names the transaction, the voucher (null for an order of vouchers) and a fingerprint of the rest of

@@ -82,7 +82,7 @@ declare
   entries integer;
   written integer;
 begin
-  perform check_stamp(p_now, p_reversal_ids || p_new_ids || p_replacement_ids);
+  perform check_stamp(p_now);
   if originals is null then
     select array_agg(f.id order by f.ord) into originals
     from find_redemptions(p_bucket, p_merchants, p_references) f;

@@ -80,7 +80,7 @@ declare
   batch_currency text;
   used_at timestamptz;
 begin
-  perform check_stamp(p_now, array[p_entry_id]);
+  perform check_stamp(p_now);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
   select b.currency into batch_currency from batches b where b.id = old.batch_id;
   select max(j.occurred_at) into used_at from journal j
@@ -125,7 +125,7 @@ declare
   made integer;
   written integer;
 begin
-  perform check_stamp(p_now, p_entry_ids);
+  perform check_stamp(p_now);
   select * into strict b from batches where id = p_batch;
   is_active := b.value_minor is not null and b.activation = 'immediate';
   loop
@@ -174,7 +174,7 @@ declare
   written integer;
 begin
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
-  perform check_stamp(p_now, p_ids);
+  perform check_stamp(p_now);
   select * into strict b from batches where id = p_batch and status = 'CANCELED';
   select array_agg(d.serial_number), count(*) filter (where d.balance_minor > 0) into serials, filled
   from (
@@ -254,7 +254,7 @@ declare
     (select kind::text from accounts where id = p_credit),
     case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
 begin
-  perform check_stamp(p_now, array[p_id]);
+  perform check_stamp(p_now);
   if (p_kind::text, debit_kind, credit_kind) not in (
     ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
     ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT')

@@ -58,7 +58,7 @@ begin
     perform from books b where p_now >= coalesce(b.sealed_until, '-infinity') for share;
     if not found then raise exception 'the slice of % is sealed', p_now; end if;
   else
-    perform check_stamp(p_now, array[p_id]);
+    perform check_stamp(p_now);
   end if;
   perform from accounts where id in (p_debit, p_credit) order by id for update;
   select * into strict d from accounts where id = p_debit;
@@ -115,7 +115,7 @@ declare
   a accounts;
   outcome text;
 begin
-  perform check_stamp(p_now, array[p_id]);
+  perform check_stamp(p_now);
   select * into v from vouchers where bucket = p_bucket and serial_number = p_serial for update;
   select * into b from batches where id = v.batch_id and status = 'COMPLETED';
   if b.id is null then return '14'; end if;
@@ -201,7 +201,7 @@ declare
   float_count integer;
   written integer;
 begin
-  perform check_stamp(p_now, p_ids);
+  perform check_stamp(p_now);
   -- Sweeps share this lock. A seal takes it exclusively, so that no slice is sealed during a sweep.
   select coalesce(b.sealed_until, '-infinity') into strict horizon from books b for share;
   select array_agg(l.serial_number) into due from (

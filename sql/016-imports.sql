@@ -39,7 +39,7 @@ declare
   payer accounts;
   written integer;
 begin
-  perform check_stamp(p_now, p_entry_ids);
+  perform check_stamp(p_now);
   select * into strict b from batches where id = p_batch;
   select * into strict payer from accounts where id = p_payer;
   if is_movement('IMPORT', payer.kind::text, 'VOUCHER') is not true or payer.currency <> b.currency then

@@ -75,11 +75,11 @@ async function history(card: Card, count: number): Promise<void> {
   await bench.query(`delete from redemption_updates`);
   await bench.query(
     `insert into journal (${columns})
-     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now()
+     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, '${bench.now.toISOString()}'::timestamptz
      from (${settled}) s, generate_series(1, ${count}) n
      union all
      select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id},
-       ${card.serial}, ${newest}, now() from (${settled}) s`,
+       ${card.serial}, ${newest}, '${bench.now.toISOString()}'::timestamptz from (${settled}) s`,
   );
   await bench.query(
     `

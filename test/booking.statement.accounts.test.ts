@@ -63,7 +63,7 @@ async function written(kind: string, debit: bigint, credit: bigint, amount: bigi
   await bench.query(
     `insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
        merchant_id, occurred_at)
-     values (0, '${id}', '${kind}', ${debit}, ${credit}, ${amount}, 'USD', ${by.merchant.id}, now())`,
+     values (0, '${id}', '${kind}', ${debit}, ${credit}, ${amount}, 'USD', ${by.merchant.id}, '${bench.now.toISOString()}')`,
   );
   return id;
 }

@@ -74,7 +74,8 @@ async function expired(card: Card, to: bigint, amount = 100n, kind = 'EXPIRY'): 
   await bench.query(
     `insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
        serial_number, occurred_at)
-     values (${BUCKET}, '${id}', '${kind}', ${card.serial}, ${to}, ${amount}, 'USD', ${card.serial}, now())`,
+     values (${BUCKET}, '${id}', '${kind}', ${card.serial}, ${to}, ${amount}, 'USD', ${card.serial}, 
+       '${bench.now.toISOString()}')`,
   );
   return id;
 }

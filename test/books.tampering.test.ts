@@ -55,6 +55,7 @@ before(async () => {
   await spend(bar, other, 1, 'open 1');
   await topUp(operator, { merchantId, currency: 'USD', amountMinor: 5_000n, reference: 'open 2' });
   await sell(bar, 1, 5);
+  await spend(bar, other, 1, 'open 3');
   await updateRedemption({ ...bar, now: service.clock() }, { reference: 'open 1', amountUsed: 0.5 });
   for (const [at, account_kind] of GL_KINDS.entries()) {
     const of = { merchant_id: 0, product_id: 0, tax_code: null };

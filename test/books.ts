@@ -29,8 +29,13 @@ export type Ledger = {
 
 export type Sold = { readonly serial: bigint; readonly code: string; readonly pin: string };
 
-export async function openLedger(t: TestContext, start: string): Promise<Ledger> {
-  const started = await startTestService();
+/** @param options.buckets several: requests are claimed and booked as over shards, on one server as well */
+export async function openLedger(
+  t: TestContext,
+  start: string,
+  options: { readonly buckets?: number } = {},
+): Promise<Ledger> {
+  const started = await startTestService(undefined, options);
   const { service, clock } = started;
   const moved: MovedClock = await moveClock(started.url);
   const owner = await openOwner(started.url);
@@ -102,8 +107,13 @@ export async function sell(
   const asking = { ...context, now };
   const reference = `order ${++orders}`;
   await generate(asking, { quantity, value, reference, ...terms });
+  return soldBy(asking, reference);
+}
+
+/** Returns the vouchers of an order. */
+export async function soldBy(context: Context, reference: string): Promise<Sold[]> {
   const sold: Sold[] = [];
-  for await (const page of readVouchers(context.service, await findBatch(asking, reference)))
+  for await (const page of readVouchers(context.service, await findBatch(context, reference)))
     for (const { serialNumber, code, pin } of page) sold.push({ serial: serialNumber, code, pin });
   return sold;
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { closeDays } from '../src/books/close.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from './books.ts';
 
 test('a transaction open on a worker delays the close of its day', async (t) => {
@@ -48,4 +49,28 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
   assert.ok(
     after.breaks.some(({ transactionId, change }) => transactionId === row?.id && change === 'altered'),
   );
+});
+
+test('a row of a shard that is in another slice, or under an id of another hour, is found', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant();
+  const [card, other] = await sell(shop, 2, 25);
+  assert.ok(card && other);
+  await spend(shop, card, 10, 'one');
+  await spend(shop, other, 10, 'other');
+  await ledger.at('2026-03-03T00:30:00Z');
+  await ledger.close();
+  const red = async () => (await reconcile(service)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  assert.deepEqual(await red(), []);
+  const move = (reference: string, to: string) =>
+    ledger.sql(`update scrip.journal set occurred_at = '${to}' where reference = '${reference}'`);
+  await move('one', '2026-03-02T09:20:00Z');
+  assert.deepEqual(await red(), ['slices']);
+  await move('one', '2026-03-02T09:00:00Z');
+  assert.deepEqual(await red(), []);
+  await assert.rejects(move('other', '2026-03-02T11:00:00Z'), /journal_id_near_time/);
+  await ledger.sql('alter table scrip.journal drop constraint journal_id_near_time');
+  await move('other', '2026-03-02T11:00:00Z');
+  assert.deepEqual(await red(), ['slices']);
 });

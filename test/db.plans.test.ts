@@ -109,7 +109,7 @@ async function claims({ till, service }: Hooked): Promise<void> {
 
 /** Ids begin with their time. */
 const OLD_ID =
-  "(left(id_floor(now() - interval '1 hour')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
+  "(left(id_floor(now() - interval '50 minutes')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
 
 /** Adds thousands of rows to every growing table. */
 async function grow({ till }: Hooked): Promise<void> {

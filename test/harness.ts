@@ -145,6 +145,15 @@ export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   return { url: databaseUrl(name), drop };
 }
 
+/** Gives a database more buckets, all on its one server. */
+async function addBuckets(url: string, count: number): Promise<void> {
+  const owner = await openOwner(url);
+  const rows = `select k, k from generate_series(1, ${count - 1}) k`;
+  for (const text of ['buckets (bucket, position)', 'bucket_positions (bucket, position)'])
+    await owner.query({ text: `insert into scrip.${text} ${rows}`, values: [] });
+  await owner.close();
+}
+
 /** Runs a stop only once: a test may stop a service early, and the end of the test stops it in any case. */
 function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
@@ -175,16 +184,20 @@ function testClock(): TestClock {
  */
 type Patience = { readonly isPatient?: boolean };
 
+/** The number of buckets of a database on one server. A Citus cluster has its own. */
+type Shape = { readonly buckets?: number };
+
 /**
  * A service on a database: a fresh one, or one that another service of the test already works on.
  * @param on the service to share database and key ring with, as a second process does
  */
 export async function startTestService(
   on?: TestService,
-  { isPatient = true }: Patience = {},
+  { isPatient = true, buckets: count = 1 }: Patience & Shape = {},
 ): Promise<TestService> {
   const database = on ? undefined : await testDatabase();
   const url = on?.url ?? (database as TestDatabase).url;
+  if (count > 1 && process.env['SCRIP_TEST_WORKERS'] === undefined) await addBuckets(url, count);
   const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
   const db = await withWorkers(openDatabase(serviceUrl(url), 'scrip-test', { isPatient }), 'scrip-test');

@@ -293,8 +293,9 @@ export function explained(processes: readonly ListeningService[], width: number,
   });
 }
 
-/** Proves the books of all runs together. */
+/** Proves the books of all runs together, at a time after that of each: the clock goes back after a run. */
 export async function reconciles({ service }: ListeningService): Promise<void> {
-  const different = (await reconcile(service)).checks.filter(({ ok }) => !ok);
+  const clock = () => new Date('2100-01-01');
+  const different = (await reconcile({ ...service, clock })).checks.filter(({ ok }) => !ok);
   assert.deepEqual(different, []);
 }

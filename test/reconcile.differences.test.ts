@@ -52,6 +52,7 @@ describe('the books of a busy day', () => {
       return Number(row?.count);
     };
     assert.deepEqual(Object.fromEntries(checks.map(({ name, checked }) => [name, checked])), {
+      slices: await count('journal'),
       'float-balances': 3,
       'voucher-balances': await count('vouchers'),
       'journal-entries': await count('journal'),

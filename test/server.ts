@@ -126,7 +126,7 @@ async function execute(url: string, text: string): Promise<void> {
  * stamps again.
  */
 const WITHOUT_STAMP_CHECK = `
-create or replace function scrip.check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
+create or replace function scrip.check_stamp(p_stamp timestamptz) returns void
 language plpgsql as $$ begin end $$`;
 
 const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {

@@ -71,8 +71,8 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         batch_id, occurred_at)
-      select gen_random_uuid(), 'RELEASE', credit_account, debit_account, amount_minor, currency,
-        merchant_id, batch_id, now()
+      select id_at(gen_random_uuid(), now()), 'RELEASE', credit_account, debit_account, amount_minor,
+        currency, merchant_id, batch_id, now()
       from journal where kind = 'RESERVATION' and batch_id = (select id from batches
         where reference = 'later')`,
     ['float-balances', 'reserves', 'totals'],
@@ -129,8 +129,8 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, occurred_at)
-      select gen_random_uuid(), j.kind, j.debit_account, v.replaced_by, j.amount_minor, j.currency,
-        j.merchant_id, v.replaced_by, now()
+      select id_at(gen_random_uuid(), now()), j.kind, j.debit_account, v.replaced_by, j.amount_minor,
+        j.currency, j.merchant_id, v.replaced_by, now()
       from journal j cross join vouchers v where j.reference = 'activation-1'
         and v.serial_number = (${FIRST_OF_NOW})`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'activations'],
@@ -175,7 +175,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
         occurred_at)
-      select gen_random_uuid(), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD',
+      select id_at(gen_random_uuid(), now()), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD',
         max(serial_number), now()
       from vouchers where balance_minor > 100 and closed is null`,
     ['voucher-balances', 'activations', 'replacement-entries'],

@@ -11,19 +11,19 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'a redemption of another amount',
     "update journal set amount_minor = amount_minor + 1 where reference = 'bar 1'",
-    { verify: ['altered 06'], full: ['voucher-balances', 'references', 'totals'] },
+    { verify: ['altered 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
   ],
   [
     'a missing redemption',
     "delete from journal where reference = 'bar 1'",
-    { verify: ['removed 06'], full: ['voucher-balances', 'references', 'totals'] },
+    { verify: ['removed 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
   ],
   [
     'an added redemption',
     `insert into journal select (j).* from (select jsonb_populate_record(j, jsonb_build_object('id', id_at(
       gen_random_uuid(), occurred_at), 'reference', 'bar 3')) as j
       from journal j where reference = 'bar 1') r`,
-    { verify: ['added 06'], full: ['voucher-balances', 'references', 'totals'] },
+    { verify: ['added 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
   ],
   [
     'a redemption of another amount after the last closing',
@@ -31,6 +31,52 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     {
       full: ['voucher-balances', 'redemption-updates', 'references', 'totals'],
       since: ['voucher-totals', 'redemption-updates', 'references', 'totals'],
+    },
+  ],
+  [
+    'a redemption in another slice',
+    `update journal set occurred_at = occurred_at + interval '15 minutes', id = id_at(id,
+      occurred_at + interval '15 minutes') where reference = 'bar 1'`,
+    { verify: ['removed 06', 'added 06'], full: ['slices', 'references'] },
+  ],
+  [
+    'a redemption under the id of another hour',
+    `alter table journal drop constraint journal_id_near_time;
+      update journal set id = id_at(id, occurred_at - interval '2 hours') where reference = 'bar 1'`,
+    { verify: ['removed 06'], full: ['slices', 'references'], since: ['journal-ids'] },
+  ],
+  [
+    'a redemption after the last closing, under the id of the day before',
+    `alter table journal drop constraint journal_id_near_time;
+      update journal set id = id_at(id, occurred_at - interval '1 day') where reference = 'open 3'`,
+    {
+      full: ['slices', 'references'],
+      since: ['voucher-totals', 'journal-ids', 'references', 'totals'],
+    },
+  ],
+  [
+    'a redemption after the last closing, stamped in the day before',
+    `alter table journal drop constraint journal_id_near_time;
+      update journal set occurred_at = occurred_at - interval '1 day' where reference = 'open 3'`,
+    { full: ['slices'], since: ['voucher-totals', 'journal-ids', 'slices', 'totals'] },
+  ],
+  [
+    'a redemption of next year',
+    `update journal set occurred_at = occurred_at + interval '1 year', id = id_at(id,
+      occurred_at + interval '1 year') where reference = 'open 3'`,
+    { full: ['slices', 'references'], since: ['voucher-totals', 'slices', 'references'] },
+  ],
+  [
+    'a slice before the first day',
+    `insert into book_slices select starts_at - interval '1 year', currency, kind, debit_kind, credit_kind,
+      merchant_id, issuer_id, product_id, rows, amount_minor from book_slices limit 1`,
+    {
+      identities: [
+        'R1 opens with the closing of the day before',
+        'R3 ends with R1',
+        'R6 is the stored float',
+      ],
+      full: ['slices'],
     },
   ],
   [
@@ -142,7 +188,11 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a slice',
     `update book_slices set rows = rows + 1 where kind = 'REDEMPTION'
       and starts_at >= '2026-03-06' and starts_at < '2026-03-07'`,
-    { verify: ['aggregate 06', 'totals 06'], checks: ['every row of a slice is summed up'] },
+    {
+      verify: ['aggregate 06', 'totals 06'],
+      checks: ['every row of a slice is summed up'],
+      full: ['slices'],
+    },
   ],
   [
     'a seal',

@@ -43,7 +43,7 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
     'the amount of a settlement that is not paid yet',
     `delete from settlement_payouts; delete from journal where kind = 'PAYOUT';
       update settlements set state = 'APPROVED', payable_minor = payable_minor + 1 where state = 'PAID'`,
-    { verify: ['removed 07'], full: ['references', 'settlements'] },
+    { verify: ['removed 07'], full: ['slices', 'references', 'settlements'] },
   ],
   [
     'the day on which a settlement is due',

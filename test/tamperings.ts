@@ -33,6 +33,12 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['voucher-balances', 'totals'],
   ],
   [
+    'a redemption under the id of another hour',
+    `alter table journal drop constraint journal_id_near_time;
+      update journal set id = id_at(id, occurred_at - interval '2 hours') where reference = 'sale-3'`,
+    ['slices', 'references'],
+  ],
+  [
     'a missing redemption',
     `delete from journal where reference = 'sale-3'`,
     ['voucher-balances', 'references', 'totals'],
@@ -57,7 +63,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   [
     'money of another currency, later in the alphabet',
     `update journal set currency = 'ZAR' where reference = 'sale-3'`,
-    ['voucher-balances', 'journal-entries', 'totals'],
+    ['voucher-balances', 'journal-entries', 'references', 'totals'],
   ],
   [
     'a voucher with all of its money in another currency',
@@ -128,8 +134,8 @@ export const TAMPERINGS: readonly Tampering[] = [
     `alter table journal drop constraint journal_amount_positive;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         occurred_at)
-      select gen_random_uuid(), kind, debit_account, credit_account, 0, currency, merchant_id, occurred_at
-        from journal
+      select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, 0, currency,
+        merchant_id, occurred_at from journal
       where kind = 'TOP_UP'`,
     ['journal-entries', 'top-ups'],
   ],
@@ -138,7 +144,8 @@ export const TAMPERINGS: readonly Tampering[] = [
     `alter table journal drop constraint journal_accounts_differ;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
         occurred_at)
-      select gen_random_uuid(), 'REPLACEMENT', serial_number, serial_number, 1, 'USD', serial_number, now()
+      select id_at(gen_random_uuid(), now()), 'REPLACEMENT', serial_number, serial_number, 1, 'USD',
+        serial_number, now()
       from vouchers where serial_number = (${ONE_VOUCHER})`,
     ['journal-entries', 'activations', 'replacement-entries'],
   ],
@@ -169,8 +176,8 @@ export const TAMPERINGS: readonly Tampering[] = [
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, occurred_at)
-      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-        serial_number, occurred_at
+      select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, amount_minor,
+        currency, merchant_id, serial_number, occurred_at
       from journal where reference = 'activation-1'`,
     ['float-balances', 'voucher-balances', 'activations'],
   ],
@@ -247,12 +254,12 @@ export const TAMPERINGS: readonly Tampering[] = [
     `
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, reference, original_id, occurred_at)
-      select gen_random_uuid(), 'REDEMPTION_REVERSAL'::entry_kind, credit_account, debit_account,
-        amount_minor, currency, merchant_id, serial_number, 'CANCEL-NEW-sale-0', id, occurred_at
-      from journal where reference = 'NEW-sale-0'
+      select id_at(gen_random_uuid(), occurred_at), 'REDEMPTION_REVERSAL'::entry_kind, credit_account,
+        debit_account, amount_minor, currency, merchant_id, serial_number, 'CANCEL-NEW-sale-0', id,
+        occurred_at from journal where reference = 'NEW-sale-0'
       union all
-      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-        serial_number, 'NEW-NEW-sale-0', id, occurred_at
+      select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, amount_minor,
+        currency, merchant_id, serial_number, 'NEW-NEW-sale-0', id, occurred_at
       from journal where reference = 'NEW-sale-0'`,
     ['redemption-updates'],
   ],

@@ -12,6 +12,7 @@ type Scope = {
   /** The bucket of each position. */
   readonly buckets: readonly number[];
   readonly since: Since;
+  readonly now: Date;
 };
 
 /** The point at which a reconciliation begins. */

@@ -42,10 +42,10 @@ export type Reconciliation = {
 const QUIET_MS = 300_000;
 
 /**
- * Proves the books: every stored balance against the journal, every journal row against its accounts, every
- * batch against its vouchers and its reserve, and that every update and replacement is complete, every
- * reference is used, and every top-up is in the audit. On one server it uses a single snapshot while the
- * service continues; on several shards it checks one shard after the other.
+ * Proves the books: every stored balance against the journal, every journal row against its accounts and its
+ * slice, every batch against its vouchers and its reserve, and that every update and replacement is complete,
+ * every reference is used, and every top-up is in the audit. On one server it uses a single snapshot while
+ * the service continues; on several shards it checks one shard after the other.
  * @param sinceClosing checks only rows after the last closed day, whose proof is `verifyBooks`; everything
  *   if no day is closed, and on several shards
  * @returns the result of each check; `ok` only if there are no differences
@@ -87,7 +87,7 @@ async function isBalanced(db: Database, account: bigint, quietBefore: Date): Pro
 }
 
 function check(
-  { db, buckets }: Pick<Service, 'db' | 'buckets'>,
+  { db, buckets, clock }: Pick<Service, 'db' | 'buckets' | 'clock'>,
   quietBefore: Date | null,
   sinceClosing: boolean,
 ): Promise<Reconciliation> {
@@ -97,7 +97,7 @@ function check(
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(since.day === null ? checks : checksSince)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement({ quietBefore, buckets: buckets.all, since }),
+        statement({ quietBefore, buckets: buckets.all, since, now: clock() }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
