@@ -46,6 +46,11 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     `update claims set fingerprint = '110000' where reference = 'sale-3'`,
     ['references'],
   ],
+  [
+    'a claim for a tenth of the amount',
+    `update claims set fingerprint = left(fingerprint, -1) where reference = 'sale-3'`,
+    ['references'],
+  ],
   ['a claim in no bucket', `update claims set bucket = 7 where reference = 'sale-3'`, ['buckets']],
   [
     'an update that is not recorded',
@@ -87,8 +92,8 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     'held money that is not in transit',
     `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at,
         entry_id)
-      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now(), gen_random_uuid() from accounts
-        where id = (${A_FLOAT})`,
+      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now(), gen_random_uuid()
+        from accounts where id = (${A_FLOAT})`,
     ['holds'],
   ],
   [
@@ -99,7 +104,7 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
       update floats set balance_minor = balance_minor - 1 where account_id = (${A_FLOAT});
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         occurred_at)
-      select gen_random_uuid(), 'HOLD', f.id, t.id, 1, 'USD', f.merchant_id, now()
+      select id_at(gen_random_uuid(), now()), 'HOLD', f.id, t.id, 1, 'USD', f.merchant_id, now()
       from accounts f, accounts t where f.id = (${A_FLOAT}) and t.kind = 'TRANSIT' and t.currency = 'USD'`,
     ['holds'],
   ],

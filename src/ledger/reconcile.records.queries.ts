@@ -69,8 +69,11 @@ with operations (kind, operation) as (
     ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'), ('OWN_TRANSFER', 'own-transfer'),
     ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
 ), booked as (
-  select j.merchant_id, j.reference, j.id, j.serial_number, j.amount_minor::text as amount, o.operation
-  from journal j join operations o on o.kind = j.kind::text
+  select j.merchant_id, j.reference, j.id, j.serial_number, (j.amount_minor * unit_of(s.decimals))::text
+    as amount, o.operation
+  from journal j
+  join operations o on o.kind = j.kind::text
+  join (select currency, min(decimals) as decimals from accounts group by currency) s using (currency)
   where j.reference is not null and j.batch_id is null and j.id >= ${since.id}::uuid
     and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
     and (${quietBefore}::timestamptz is null or j.occurred_at < ${quietBefore})
@@ -91,7 +94,7 @@ select (select count(*) from claims where id >= ${since.id}::uuid) as checked, j
       and c.merchant_id <> b.merchant_id
     or b.id is not null and c.operation in ('activate', 'redeem')
       and (c.serial_number is distinct from b.serial_number
-        or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
+        or c.fingerprint <> b.amount)
   limit ${EXAMPLES}
 ) d`,
 
