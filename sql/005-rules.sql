@@ -150,17 +150,26 @@ end $$;
 create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;
 
 -- Refuses (SC001) a booking whose stamp is more than 150 seconds behind the database's clock or more than a
--- minute ahead of it. A day can therefore be closed: no new row gets a time in it
--- (docs/explanation/books.md). The transaction gets its number before the check, so that a close whose mark
--- comes after the check waits for it.
+-- minute ahead of it, and (SC002) one before the horizon of the books, which only a clock that was set back
+-- can have. A day can therefore be closed: no new row gets a time in it (docs/explanation/books.md). The
+-- transaction gets its number before the check, so that a close whose mark comes after the check waits for
+-- it. Every function that writes to the journal calls this one.
 create function check_stamp(p_stamp timestamptz) returns void
 language plpgsql as $$
+declare
+  horizon timestamptz;
 begin
   perform pg_current_xact_id();
-  if p_stamp between database_time() - interval '150 seconds' and database_time() + interval '1 minute'
-  then return; end if;
-  raise exception 'the clock of the process is wrong: it has %, the database %', p_stamp, database_time()
-    using errcode = 'SC001';
+  if not p_stamp between database_time() - interval '150 seconds' and database_time() + interval '1 minute'
+  then
+    raise exception 'the clock of the process is wrong: it has %, the database %', p_stamp, database_time()
+      using errcode = 'SC001';
+  end if;
+  select h.at into strict horizon from book_horizon h;
+  if p_stamp < horizon then
+    raise exception 'the clock was set back: it has %, but the books are at %', p_stamp, horizon
+      using errcode = 'SC002';
+  end if;
 end $$;
 grant execute on function database_time to scrip_service;
 

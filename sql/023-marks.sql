@@ -8,6 +8,14 @@ create table book_marks (
   mark xid8 not null
 );
 
+-- The time before which nothing is booked: 150 seconds before the last mark. It never goes back, even if the
+-- clock does. On Citus every server has it.
+create table book_horizon (
+  only_row boolean primary key default true constraint book_horizon_is_one_row check (only_row),
+  at timestamptz not null
+);
+insert into book_horizon (at) values ('-infinity');
+
 -- Returns the newest and the oldest transaction on each server, and a time before the servers were asked. On
 -- Citus, distribute.sql replaces this function by one that asks all servers.
 create function node_transactions() returns table (
@@ -23,7 +31,7 @@ end $$;
 -- stamped before a mark may still be written on another server after its own transaction has ended, so the
 -- time that has passed is that of the marks before the last ones. No new row gets a time before that, less
 -- half the grace: a booking first gets its transaction number, then check_stamp accepts a stamp that is at
--- most 150 seconds old.
+-- most 150 seconds old, and not before the horizon. If the clock was set back, the marks keep their time.
 create function advance_mark() returns table (now_at timestamptz, passed timestamptz)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -37,11 +45,14 @@ begin
   into nodes, newest, oldest, asked_at
   from node_transactions() t;
   if not exists (
-    select from unnest(nodes, oldest) as u (node, oldest)
+    select from unnest(nodes, oldest, newest) as u (node, oldest, newest)
     left join book_marks m on m.node = u.node
-    where m.mark >= u.oldest
+    -- A later mark than the newest transaction is of a server from which the rows were copied.
+    where m.mark between u.oldest and u.newest
   ) then
-    update books b set passed_at = b.marked_before, marked_before = b.marked_at, marked_at = asked_at;
+    update books b set passed_at = b.marked_before, marked_before = b.marked_at,
+      marked_at = greatest(b.marked_at, asked_at);
+    update book_horizon h set at = greatest(h.at, asked_at - interval '150 seconds');
     delete from book_marks;
     insert into book_marks (node, mark)
     select u.node, u.newest from unnest(nodes, newest) as u (node, newest);
@@ -50,5 +61,5 @@ begin
 end $$;
 
 revoke execute on function advance_mark, node_transactions from public;
-grant select on book_marks to scrip_service;
+grant select on book_marks, book_horizon to scrip_service;
 grant execute on function advance_mark to scrip_service;

@@ -46,6 +46,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   book_cohorts: ['INSERT', 'SELECT'],
   book_days: ['INSERT', 'SELECT'],
   book_late_rows: ['INSERT', 'SELECT'],
+  book_horizon: ['SELECT'],
   book_marks: ['SELECT'],
   book_movements: ['INSERT', 'SELECT'],
   book_reversals: ['INSERT', 'SELECT'],

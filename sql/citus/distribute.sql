@@ -111,7 +111,7 @@ alter table scrip.floats drop constraint floats_account;
 alter table scrip.batches drop constraint batches_merchant;
 alter table scrip.webhook_endpoints drop constraint webhook_endpoints_merchant;
 select create_reference_table(('scrip.' || t)::regclass)
-from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints', 'book_late_rows'])
+from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints', 'book_late_rows', 'book_horizon'])
   with ordinality as u (t, n)
 order by n;
 -- create_reference_table sets the sequences of identity columns back to 1.

@@ -15,7 +15,7 @@ import {
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
-import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
+import { checkClock, findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
 import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
 import { Pieces } from './pieces.ts';
 import { GENESIS, hashOfClosing, passMark, sealDue, sealUntil, VERSION } from './seal.ts';
@@ -56,6 +56,8 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
   const { until, stopping = () => false, dayEnds = [] } = options;
   const closed: Closed[] = [];
   const pieces = new Pieces(service.db, stopping);
+  // The clocks agree, and were not set back.
+  await service.db.query(checkClock(service.clock()));
   await service.db.query(openDays());
   for (;;) {
     const [next] = await service.db.query<DayRow>(findOpenDay());

@@ -45,6 +45,14 @@ export function isStampRefused(error: unknown): boolean {
 }
 
 /**
+ * Whether a booking was refused since the clock was set back (sql/005-rules.sql). Nothing is booked until the
+ * clock is right again.
+ */
+function isClockBack(error: unknown): boolean {
+  return sqlState(error) === 'SC002';
+}
+
+/**
  * Whether a statement waited too long for a lock. Maintenance that may not wait in front of tills is tried
  * again later.
  */
@@ -118,6 +126,7 @@ export function isUnavailable(error: unknown): boolean {
       lostRace(state) ||
       isLockTimeout(error) ||
       isStampRefused(error) ||
+      isClockBack(error) ||
       isNodeLost(error)
     );
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };

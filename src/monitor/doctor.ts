@@ -80,6 +80,8 @@ type ServerRow = {
   max_connections: number;
   connections: number;
   clock: number;
+  /** By how many seconds the database's clock is behind the horizon of the books. */
+  behind: number;
 };
 
 const inHours = (seconds: number) => `${Math.floor(seconds / HOUR)} h ago`;
@@ -100,8 +102,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   clocks: async (service) => {
     const askedAt = Date.now();
-    const { clock } = await one<ServerRow>(service, SERVER);
+    const { clock, behind } = await one<ServerRow>(service, SERVER);
     const answeredAt = Date.now();
+    if (behind > 0)
+      return failure(
+        `the database's clock is ${behind.toFixed(0)} s behind the books: every booking is refused`,
+        'set the clock (docs/how-to/disaster.md, "The clock was wrong")',
+      );
     // The database read its clock between these two times.
     const offSeconds = Math.max(0, askedAt / 1_000 - clock, clock - answeredAt / 1_000);
     const found = `the database's clock is ${offSeconds.toFixed(1)} s off this machine's`;

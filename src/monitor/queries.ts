@@ -90,4 +90,5 @@ select current_setting('server_version') as version,
   current_setting('max_connections')::int as max_connections,
   (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
   extract(epoch from clock_timestamp())::float8 as clock,
+  (select extract(epoch from greatest(h.at, 'epoch') - database_time()) from book_horizon h)::float8 as behind,
   current_setting('TimeZone') as time_zone`;
