@@ -28,7 +28,7 @@ async function makeFor({ service }: Context, count: number): Promise<CopyRows> {
     Buffer.from(numbers.map((_, index) => `${row(index).join('\t')}\n`).join(''));
   return {
     vouchers: lines((n) => [
-      ...[serials?.[n], 0, buckets?.[n], codeKeys?.[n], pinKeys?.[n], sealed?.[n], at, VALUE, VALUE, at],
+      ...[serials?.[n], 0, buckets?.[n], codeKeys?.[n], pinKeys?.[n], sealed?.[n], at, VALUE, VALUE, at, 1],
     ]),
     entries: lines((n) => [
       ...[ids?.[n], 'ACTIVATION', 1, serials?.[n], VALUE, 'USD', 1, serials?.[n], 0, buckets?.[n], at],
@@ -38,7 +38,7 @@ async function makeFor({ service }: Context, count: number): Promise<CopyRows> {
 
 const COPY_VOUCHERS = `
 copy scrip.vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed, expires_at, value_minor,
-  balance_minor, activated_at) from stdin`;
+  balance_minor, activated_at, payer_id) from stdin`;
 const COPY_ENTRIES = `
 copy scrip.journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
   serial_number, batch_id, bucket, occurred_at) from stdin`;

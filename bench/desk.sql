@@ -73,12 +73,12 @@ begin
   from generate_series(p_first, p_first + cardinality(p_serials) - 1) n
   join bench.batches b on b.place = n.n::bigint * (select count(*) from bench.batches) / p_all;
   insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
-    activated_at, expires_at, blocked_at, closed)
+    activated_at, expires_at, payer_id, blocked_at, closed)
   select serial, batch_id, u.code_key, u.pin_key, u.sealed,
     case when sold then 100000 end,
     case when not sold or n % 200 in (3, 4) then 0 else 100000 - 4 + n % 2 end,
     case when sold then born end,
-    case when n % 200 = 2 then born + interval '1 second' else now() + interval '1 year' end,
+    case when n % 200 = 2 then born + interval '1 second' else now() + interval '1 year' end, issuer,
     case when n % 200 = 1 then now() end,
     case when n % 200 = 3 then 'REPLACED'::voucher_closure end
   from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) with ordinality

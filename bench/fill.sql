@@ -20,9 +20,9 @@ begin
     now() - interval '1 year' * (1 - (p_first + place - 1)::float8 / greatest(p_first + place, 10000000))
   from unnest(p_serials) with ordinality u (serial, place);
   insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
-    activated_at, expires_at)
+    activated_at, expires_at, payer_id)
   select serial, filled_batch, u.code_key, u.pin_key, u.sealed, 100000, 100000 - (p_entries - 1), born,
-    now() + interval '1 year'
+    now() + interval '1 year', p_merchant
   from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) u (serial, code_key, pin_key, sealed)
   join filled using (serial) order by serial;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,

@@ -78,7 +78,6 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
     'rows.written',
     'reconcile.differences',
   ],
-  reserve_price: ['012-vouchers', 'generate', 'rows.written'],
   post: ['012-vouchers', 'generate', 'rows.written', 'batches.failures'],
   book: [
     '015-booking',
@@ -88,6 +87,13 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
     'rows.written',
   ],
   book_voucher: ['015-booking', 'booking.statement', 'operator.support', 'rows.written', 'books.repeat'],
+  take_price: ['015-booking', 'generate', 'books.never', 'rows.written'],
+  release_price: ['015-booking', 'books.never', 'sweep.statement', 'rows.written'],
+  reserve_batch: ['015-booking', 'generate', 'rows.written'],
+  release_batch: ['015-booking', 'batches.failures', 'batches.background', 'rows.written'],
+  release_lapsed: ['015-booking', 'books.never', 'sweep.statement', 'rows.written'],
+  cancel_inactive: ['015-booking', 'books.never', 'operate', 'rows.written'],
+  reserve_again: ['015-booking', 'books.never', 'rows.written'],
   sweep_vouchers: ['015-booking', 'sweep.statement', 'books.clocks', 'rows.written', 'books.repeat'],
   import_vouchers: ['016-imports', 'import.vouchers'],
 };

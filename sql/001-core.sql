@@ -11,7 +11,9 @@ create type account_kind as enum (
 );
 create type entry_kind as enum (
   'TOP_UP',              -- funding -> float
-  'RESERVATION',         -- float -> reserve of a batch, when the batch is accepted
+  -- float -> reserve of a batch, when the batch is accepted, or when an inactive voucher is extended after
+  -- its price was released
+  'RESERVATION',
   'HOLD',                -- float -> transit, before an activation on another shard
   'HOLD_RELEASE',        -- transit -> float, where that activation was declined
   'ACTIVATION',          -- reserve, float or transit -> voucher
@@ -19,8 +21,10 @@ create type entry_kind as enum (
   'REDEMPTION_REVERSAL', -- settlement -> voucher
   'REPLACEMENT',         -- voucher -> the voucher that replaces it
   'VOID',                -- voucher of a canceled batch -> reserve
-  'RELEASE',             -- reserve of a canceled batch -> float
-  'EXPIRY',              -- voucher -> breakage, the issuer's float or unclaimed, by the expiry policy
+  -- reserve -> float: of a canceled batch, of the vouchers that were not active when their batch expired, or
+  -- of a single voucher that is canceled or expires before its activation
+  'RELEASE',
+  'EXPIRY',              -- voucher -> breakage, the payer's float or unclaimed, by the expiry policy
   'REINSTATEMENT',       -- where the expiry went -> voucher
   'FLOAT_REFUND',        -- float -> funding: an unused prepayment is paid back
   'FLOAT_CORRECTION',    -- float -> funding: a wrong top-up
@@ -35,7 +39,7 @@ create type entry_kind as enum (
   'ESCHEAT',             -- unclaimed or voucher -> funding: paid to a state
   'OWN_TRANSFER',        -- fees, breakage or VAT -> funding; funding -> goodwill
   'IMPORT',              -- funding or float -> voucher taken over from another system
-  'CANCELLATION'         -- voucher -> float of its issuer: the operator cancels a single voucher
+  'CANCELLATION'         -- voucher -> the payer's float: the operator cancels a single voucher
 );
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
@@ -174,6 +178,8 @@ create table batches (
   voided_at timestamptz, -- when the last voucher of a canceled batch was taken back
   swept_to bigint not null default 0, -- the last serial number that the sweep after its expiry has seen
   swept_at timestamptz, -- when the sweep had seen all its vouchers
+  -- the vouchers that the sweep found inactive; their price is released when the sweep ends
+  lapsed integer not null default 0,
   constraint batches_reference_once unique (merchant_id, reference),
   constraint batches_produced_bounds check (produced between 0 and quantity),
   constraint batches_complete_is_complete check (status <> 'COMPLETED' or produced = quantity),
@@ -217,11 +223,15 @@ create table vouchers (
   pin_locked_until timestamptz, -- 'infinity': until the operator unlocks it
   replaced_by bigint,
   earlier_use_at timestamptz, -- the last redemption with the vouchers that this one replaced
+  -- The merchant whose float paid for its value, at the generation or at the activation. Null: nobody yet, or
+  -- the price was released because the voucher was not activated.
+  payer_id integer,
   closed voucher_closure,
   wrong_pins smallint not null default 0
     constraint vouchers_wrong_pins_bounds check (wrong_pins between 0 and 15),
   constraint vouchers_serial_above_accounts check (serial_number > 10000000000),
   constraint vouchers_active_has_value check ((activated_at is null) = (value_minor is null)),
+  constraint vouchers_active_has_payer check (activated_at is null or payer_id is not null),
   constraint vouchers_closed_holds_nothing check (closed is null or balance_minor = 0)
 ) with (
   fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,

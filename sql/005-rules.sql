@@ -11,6 +11,12 @@ create function reserve_of(batch_id integer) returns bigint language sql immutab
   select 5000000000 + batch_id
 $$;
 
+-- Returns whether money is behind a voucher: on it or, before its activation, in the reserve of its batch.
+create function is_funded(balance_minor bigint, activated_at timestamptz, payer_id integer) returns boolean
+language sql immutable parallel safe as $$
+  select balance_minor > 0 or activated_at is null and payer_id is not null
+$$;
+
 -- The order of declines (docs/reference/status-codes.md), in two parts: until the PIN is known to be right,
 -- only these three may be reported of a voucher. Returns null if there is nothing to decline.
 create function decline_before_pin(unknown boolean, pin_locked boolean, wrong_pin boolean) returns text

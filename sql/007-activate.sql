@@ -4,7 +4,7 @@
 -- A voucher is given by the keys of its code and PIN, or by its serial number. The latter works only for the
 -- merchant that generated it. Its value is that of the batch, otherwise the requested one, otherwise 5000. A
 -- batch with a value was paid for when it was generated, so its vouchers are paid from its reserve. Vouchers
--- of a batch without a value are paid from the float of the merchant that activates them.
+-- of a batch without a value are paid from the float of the merchant that activates them, their payer.
 
 -- Takes an amount from a float. Returns false if the float does not cover it. Queues `float.low` only for the
 -- debit that takes the balance below the mark.
@@ -137,7 +137,8 @@ begin
           decline_after_pin(
             closed => v.closed is not null,
             blocked => v.blocked_at is not null,
-            expired => v.expires_at <= p_now,
+            -- The sweep of a process whose clock is ahead may have released the price already.
+            expired => v.expires_at <= p_now or b.value_minor is not null and v.payer_id is null,
             already_active => v.activated_at is not null,
             other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id),
           case
@@ -262,12 +263,14 @@ begin
     value_minor = case when u.outcome = 'ok' then u.amount_minor else v.value_minor end,
     balance_minor = v.balance_minor + case when u.outcome = 'ok' then u.amount_minor else 0 end,
     activated_at = case when u.outcome = 'ok' then p_now else v.activated_at end,
+    payer_id = coalesce(v.payer_id, case when u.outcome = 'ok' then u.merchant_id end),
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
     pin_locked_until = case
       when u.pin_count is null then v.pin_locked_until
       else pin_locked_until(u.pin_count, p_now)
     end
-  from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
+  from unnest(outcomes, rows, amounts, pin_counts, p_merchants)
+    as u (outcome, row, amount_minor, pin_count, merchant_id)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, changed);

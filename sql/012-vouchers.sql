@@ -5,8 +5,8 @@
 -- Locks a voucher for a change. Returns no row until the batch of the voucher is completed.
 create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
   batch_id integer, balance_minor bigint, value_minor bigint, activated_at timestamptz,
-  expires_at timestamptz, blocked_at timestamptz, closed voucher_closure, wrong_pins smallint,
-  pin_locked_until timestamptz, currency text, decimals smallint
+  expires_at timestamptz, blocked_at timestamptz, closed voucher_closure, payer_id integer,
+  wrong_pins smallint, pin_locked_until timestamptz, currency text, decimals smallint
 )
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
@@ -16,7 +16,7 @@ begin
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
     select v.batch_id, v.balance_minor, v.value_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed,
-      v.wrong_pins, nullif(v.pin_locked_until, 'infinity'), b.currency, b.decimals
+      v.payer_id, v.wrong_pins, nullif(v.pin_locked_until, 'infinity'), b.currency, b.decimals
     from vouchers v join batches b on b.id = v.batch_id
     where v.bucket = p_bucket and v.serial_number = p_serial and b.status = 'COMPLETED';
 end $$;
@@ -67,9 +67,9 @@ begin
     order by j.id;
 end $$;
 
--- Replaces a voucher by a new one in the same bucket. The balance, activation, last use and expiry move to
--- the new voucher; a block and wrong PINs do not. The new voucher's value is the balance that it took over.
--- The caller has locked the old one. Returns false, without a change, if the new code exists already.
+-- Replaces a voucher by a new one in the same bucket. The balance, payer, activation, last use and expiry
+-- move to the new voucher; a block and wrong PINs do not. The new voucher's value is the balance that it took
+-- over. The caller has locked the old one. Returns false, without a change, if the new code exists already.
 create function replace_voucher(
   p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea,
   p_entry_id uuid, p_now timestamptz
@@ -87,10 +87,10 @@ begin
   where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'REDEMPTION'
     and j.original_id is null;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor,
-    balance_minor, activated_at, earlier_use_at, expires_at)
+    balance_minor, activated_at, earlier_use_at, payer_id, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
     case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at,
-    greatest(old.earlier_use_at, used_at), old.expires_at)
+    greatest(old.earlier_use_at, used_at), old.payer_id, old.expires_at)
   on conflict do nothing;
   if not found then return false; end if;
   insert into voucher_expiries (bucket, serial_number, due_at)
@@ -131,8 +131,9 @@ begin
   loop
     begin
       insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at,
-        value_minor, balance_minor, activated_at)
+        payer_id, value_minor, balance_minor, activated_at)
       select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
+        case when b.value_minor is not null then b.merchant_id end,
         case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
         case when is_active then p_now end
       from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed)
@@ -221,51 +222,30 @@ begin
   return resealed;
 end $$;
 
--- Moves the price of a batch from its merchant's float to its reserve. Returns false if the float does not
--- cover it.
-create function reserve_price(p_batch integer, p_id uuid, p_low_event uuid, p_now timestamptz) returns boolean
-language plpgsql security definer set search_path = scrip, pg_temp as $$
-declare
-  b batches;
-  float_account bigint;
-begin
-  select * into strict b from batches where id = p_batch;
-  select f.account_id into float_account from floats f
-  where f.merchant_id = b.merchant_id and f.currency = b.currency;
-  if not found or not debit_float(float_account, b.quantity * b.value_minor, p_low_event, p_now) then
-    return false;
-  end if;
-  perform post(p_id, 'RESERVATION', float_account, reserve_of(b.id), b.quantity * b.value_minor,
-    b.merchant_id, b.id, null, p_now);
-  return true;
-end $$;
-
--- Books a movement between two accounts other than vouchers. The kinds below say which accounts are allowed.
+-- Books a movement of a float whose balance the caller changes. The kinds below say which accounts are
+-- allowed.
 create function post(
   p_id uuid, p_kind entry_kind, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
-  p_batch integer, p_reference text, p_now timestamptz
+  p_reference text, p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
-  debit_kind text := coalesce(
-    (select kind::text from accounts where id = p_debit),
-    case when p_debit = reserve_of(p_batch) then 'RESERVE' end);
-  credit_kind text := coalesce(
-    (select kind::text from accounts where id = p_credit),
-    case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
+  d accounts;
+  c accounts;
+  -- A constant: Citus would look the function up on a worker, which does not have it.
+  at_bucket constant integer := bucket_of(p_merchant);
 begin
   perform check_stamp(p_now);
-  if (p_kind::text, debit_kind, credit_kind) not in (
-    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
-    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT')
+  select * into d from accounts where id = p_debit;
+  select * into c from accounts where id = p_credit;
+  if (p_kind::text, d.kind::text, c.kind::text) not in (
+    ('TOP_UP', 'FUNDING', 'FLOAT'), ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT')
   ) is not false then
-    raise exception 'no % goes from % to %', p_kind, debit_kind, credit_kind;
+    raise exception 'no % goes from % to %', p_kind, d.kind, c.kind;
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    batch_id, reference, occurred_at)
-  select bucket_of(p_merchant), p_id, p_kind, p_debit, p_credit, p_amount, a.currency, p_merchant, p_batch,
-    p_reference, p_now
-  from accounts a where a.id = case when debit_kind = 'RESERVE' then p_credit else p_debit end;
+    reference, occurred_at)
+  values (at_bucket, p_id, p_kind, p_debit, p_credit, p_amount, d.currency, p_merchant, p_reference, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
 end $$;
 
@@ -283,8 +263,8 @@ begin
 end $$;
 
 revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers,
-  reserve_price, post from public;
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
+  from public;
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers,
-  reserve_price, post to scrip_service;
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
+  to scrip_service;

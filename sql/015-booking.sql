@@ -150,8 +150,8 @@ begin
     return '50';
   end if;
   if p_kind = 'CANCELLATION' then
-    if a.merchant_id <> b.merchant_id then
-      raise exception 'voucher % is not of merchant %', p_serial, a.merchant_id;
+    if a.merchant_id is distinct from v.payer_id then
+      raise exception 'merchant % did not pay for voucher %', a.merchant_id, p_serial;
     end if;
     update floats set balance_minor = balance_minor + p_amount
     where account_id = p_account and balance_minor + p_amount < 1000000000000000;
@@ -182,17 +182,166 @@ create function id_at(id uuid, at timestamptz) returns uuid language sql immutab
   select (left(scrip.id_floor(at)::text, 13) || substr(id::text, 14))::uuid
 $$;
 
+-- Takes the price of vouchers that are not active from the float of the merchant that generates them:
+-- RESERVATION, into the reserve of their batch. Returns false if the float does not cover it. p_serial: the
+-- only voucher; null: p_amount is that of several. The caller has locked what it is about. This function and
+-- the next are only for functions of this file.
+create function take_price(
+  p_batch integer, p_amount bigint, p_id uuid, p_bucket integer, p_serial bigint, p_event uuid,
+  p_now timestamptz
+) returns boolean
+language plpgsql set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+  float_account bigint;
+begin
+  perform check_stamp(p_now);
+  select * into strict b from batches where id = p_batch;
+  select f.account_id into float_account from floats f
+  where f.merchant_id = b.merchant_id and f.currency = b.currency;
+  if not found or not debit_float(float_account, p_amount, p_event, p_now) then return false; end if;
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id, occurred_at)
+  values (p_bucket, p_id, 'RESERVATION', float_account, reserve_of(p_batch), p_amount, b.currency,
+    b.merchant_id, p_serial, p_batch, p_now);
+  if not found then perform expect_rows('journal', 0, 1); end if;
+  return true;
+end $$;
+
+-- Returns such a price to the float: RELEASE. p_at: the stamp of the row, which the caller has checked if it
+-- is in the past.
+create function release_price(
+  p_batch integer, p_amount bigint, p_id uuid, p_bucket integer, p_serial bigint, p_at timestamptz,
+  p_now timestamptz
+) returns void
+language plpgsql set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+  f floats;
+begin
+  perform check_stamp(p_now);
+  select * into strict b from batches where id = p_batch;
+  update floats set balance_minor = balance_minor + p_amount
+  where merchant_id = b.merchant_id and currency = b.currency returning * into f;
+  if not found then raise exception 'there is no float of merchant % in %', b.merchant_id, b.currency; end if;
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id, occurred_at)
+  values (p_bucket, p_id, 'RELEASE', reserve_of(p_batch), f.account_id, p_amount, b.currency, b.merchant_id,
+    p_serial, p_batch, p_at);
+  if not found then perform expect_rows('journal', 0, 1); end if;
+end $$;
+
+-- Takes the whole price of a batch that is being accepted. Returns false if the float does not cover it.
+create function reserve_batch(p_batch integer, p_id uuid, p_event uuid, p_now timestamptz) returns boolean
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+begin
+  select * into strict b from batches where id = p_batch and status = 'PROCESSING';
+  return take_price(
+    p_batch, b.quantity * b.value_minor, p_id, bucket_of(b.merchant_id), null, p_event, p_now);
+end $$;
+
+-- Returns the whole price of a batch that is being canceled. The caller has locked the batch.
+create function release_batch(p_batch integer, p_id uuid, p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+begin
+  select * into strict b from batches where id = p_batch and status = 'PROCESSING';
+  perform release_price(
+    p_batch, b.quantity * b.value_minor, p_id, bucket_of(b.merchant_id), null, p_now, p_now);
+end $$;
+
+-- Returns the price of the vouchers that the sweep of a batch found inactive, when the sweep ends. The row is
+-- dated like that of an expiry. The caller has locked the batch.
+create function release_lapsed(p_batch integer, p_id uuid, p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+  stamp timestamptz;
+begin
+  select * into strict b from batches where id = p_batch and swept_at is not null;
+  if b.lapsed = 0 then return; end if;
+  select case when b.expires_at >= coalesce(k.sealed_until, '-infinity') then b.expires_at else p_now end
+  into strict stamp from books k for share;
+  perform release_price(
+    p_batch, b.lapsed * b.value_minor, id_at(p_id, stamp), bucket_of(b.merchant_id), null, stamp,
+    p_now);
+end $$;
+
+-- Cancels an inactive voucher for good, and returns its price if the batch has paid it: lock, check, write.
+-- Returns `ok` and the amount, or the status code of a decline, which changes nothing.
+create function cancel_inactive(
+  p_bucket integer, p_serial bigint, p_id uuid, p_now timestamptz
+) returns table (outcome text, released_minor bigint)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  v vouchers;
+  b batches;
+begin
+  perform check_stamp(p_now);
+  select * into v from vouchers where bucket = p_bucket and serial_number = p_serial for update;
+  select * into b from batches where id = v.batch_id and status = 'COMPLETED';
+  outcome := case
+    when b.id is null then '14'
+    when v.closed is not null then '44'
+    when v.expires_at <= p_now then '54'
+    when v.activated_at is not null then '41'
+    else 'ok'
+  end;
+  released_minor := 0;
+  if outcome = 'ok' then
+    if v.payer_id is not null then
+      released_minor := b.value_minor;
+      perform release_price(b.id, b.value_minor, p_id, p_bucket, p_serial, p_now, p_now);
+    end if;
+    update vouchers set closed = 'CANCELED', payer_id = null
+    where bucket = p_bucket and serial_number = p_serial;
+    if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
+  end if;
+  return next;
+end $$;
+
+-- Takes the price of an inactive voucher from the float again, after it was released: RESERVATION. Returns
+-- `ok`, also if there is nothing to take, or `50` if the float does not cover it. The caller has locked the
+-- voucher.
+create function reserve_again(
+  p_bucket integer, p_serial bigint, p_id uuid, p_event uuid, p_now timestamptz
+) returns text
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  v vouchers;
+  b batches;
+begin
+  perform check_stamp(p_now);
+  select * into strict v from vouchers where bucket = p_bucket and serial_number = p_serial for update;
+  select * into strict b from batches where id = v.batch_id;
+  if b.value_minor is null or v.activated_at is not null or v.payer_id is not null or v.closed is not null
+  then return 'ok'; end if;
+  if not take_price(b.id, b.value_minor, p_id, p_bucket, p_serial, p_event, p_now) then
+    return '50';
+  end if;
+  update vouchers set payer_id = b.merchant_id where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
+  return 'ok';
+end $$;
+
 -- Sweeps expired vouchers of one bucket: their balances go to the account that their batch's policy names. A
 -- row is dated at the expiry if that is after the last sealed slice and the voucher has no later row,
--- otherwise p_now. Vouchers that another transaction has locked are left for the next sweep. p_ids: one id
--- for each serial number. Returns the number of vouchers swept.
+-- otherwise p_now. An inactive voucher lapses: it can no longer be activated, and its price goes back to the
+-- float that paid it, at once if p_batch is null, otherwise when the sweep of that batch ends. Vouchers that
+-- another transaction has locked are left for the next sweep. p_ids: one id for each serial number. Returns
+-- how many vouchers were swept, and how many lapsed.
 create function sweep_vouchers(
-  p_bucket integer, p_serials bigint[], p_ids uuid[], p_now timestamptz
-) returns integer
+  p_bucket integer, p_serials bigint[], p_ids uuid[], p_batch integer, p_now timestamptz
+) returns table (swept integer, lapsed integer)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   horizon timestamptz;
   due bigint[];
+  inactive bigint[];
+  each record;
   amounts bigint[];
   targets bigint[];
   owners integer[];
@@ -204,20 +353,42 @@ begin
   perform check_stamp(p_now);
   -- Sweeps share this lock. A seal takes it exclusively, so that no slice is sealed during a sweep.
   select coalesce(b.sealed_until, '-infinity') into strict horizon from books b for share;
-  select array_agg(l.serial_number) into due from (
-    select v.serial_number from vouchers v
+  select array_agg(l.serial_number) filter (where l.balance_minor > 0),
+    array_agg(l.serial_number) filter (where l.balance_minor = 0)
+  into due, inactive from (
+    select v.serial_number, v.balance_minor from vouchers v
     where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.expires_at <= p_now
-      and v.balance_minor > 0 and v.closed is null
+      and is_funded(v.balance_minor, v.activated_at, v.payer_id) and v.closed is null
     order by v.serial_number for update skip locked
   ) l;
+  swept := coalesce(cardinality(due), 0);
+  lapsed := coalesce(cardinality(inactive), 0);
   -- A voucher that is locked, or that expires after its batch, gets its own due date.
   delete from voucher_expiries e where e.bucket = p_bucket and e.serial_number = any (p_serials);
   insert into voucher_expiries (bucket, serial_number, due_at)
   select v.bucket, v.serial_number, v.expires_at from vouchers v
   where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.closed is null
-    and v.serial_number <> all (coalesce(due, '{}')) and (v.balance_minor > 0 or v.expires_at > p_now)
+    and v.serial_number <> all (coalesce(due, '{}') || coalesce(inactive, '{}'))
+    and (is_funded(v.balance_minor, v.activated_at, v.payer_id) or v.expires_at > p_now)
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
-  if due is null then return 0; end if;
+
+  if lapsed > 0 then
+    update vouchers v set payer_id = null where v.bucket = p_bucket and v.serial_number = any (inactive);
+    get diagnostics written = row_count;
+    perform expect_rows('vouchers', written, lapsed);
+    for each in
+      select v.batch_id, b.value_minor, v.serial_number, p_ids[swept + u.ord::integer] as id,
+        case when v.expires_at >= horizon then v.expires_at else p_now end as stamp
+      from unnest(inactive) with ordinality as u (serial_number, ord)
+      join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
+      join batches b on b.id = v.batch_id
+      where p_batch is null
+    loop
+      perform release_price(each.batch_id, each.value_minor, id_at(each.id, each.stamp), p_bucket,
+        each.serial_number, each.stamp, p_now);
+    end loop;
+  end if;
+  if swept = 0 then return next; return; end if;
 
   select array_agg(v.balance_minor order by u.ord), array_agg(a.id order by u.ord),
     array_agg(nullif(a.merchant_id, 0) order by u.ord), array_agg(b.currency order by u.ord),
@@ -234,7 +405,7 @@ begin
   join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
   join batches b on b.id = v.batch_id
   left join accounts a on a.currency = b.currency
-    and a.merchant_id = case b.expiry_policy when 'issuer' then b.merchant_id else 0 end
+    and a.merchant_id = case b.expiry_policy when 'issuer' then v.payer_id else 0 end
     and a.kind = case b.expiry_policy
       when 'issuer' then 'FLOAT'::account_kind
       when 'operator' then 'BREAKAGE'
@@ -257,14 +428,14 @@ begin
     serial_number, occurred_at)
   select p_bucket, id_at(u.id, u.stamp), 'EXPIRY', u.serial_number, u.target, u.amount, u.currency, u.owner,
     u.serial_number, u.stamp
-  from unnest(due, p_ids[:cardinality(due)], amounts, targets, owners, currencies, stamps)
+  from unnest(due, p_ids[:swept], amounts, targets, owners, currencies, stamps)
     as u (serial_number, id, amount, target, owner, currency, stamp);
   get diagnostics written = row_count;
-  perform expect_rows('journal', written, cardinality(due));
+  perform expect_rows('journal', written, swept);
   update vouchers v set balance_minor = 0 where v.bucket = p_bucket and v.serial_number = any (due);
   get diagnostics written = row_count;
-  perform expect_rows('vouchers', written, cardinality(due));
-  return cardinality(due);
+  perform expect_rows('vouchers', written, swept);
+  return next;
 end $$;
 
 -- Creates the rows of the days up to now. The first day is that of the oldest row.
@@ -292,6 +463,7 @@ begin
   end loop;
 end $$;
 
-revoke execute on function account_balance, book, book_voucher, sweep_vouchers, open_days from public;
-grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers, open_days
-  to scrip_service;
+revoke execute on function account_balance, book, book_voucher, take_price, release_price, reserve_batch,
+  release_batch, release_lapsed, cancel_inactive, reserve_again, sweep_vouchers, open_days from public;
+grant execute on function is_movement, id_at, account_balance, book, book_voucher, reserve_batch,
+  release_batch, release_lapsed, cancel_inactive, reserve_again, sweep_vouchers, open_days to scrip_service;

@@ -27,35 +27,36 @@ grant select, insert on voucher_imports, voucher_import_chunks to scrip_service;
 grant update (finished_at) on voucher_imports to scrip_service;
 
 -- Creates the vouchers of an import's batch, each with its own balance, and books that balance as IMPORT from
--- p_payer to the voucher. Takes parallel arrays. A code that exists fails the call.
+-- p_source to the voucher. The issuer is the payer, also of money that another system held for it. Takes
+-- parallel arrays. A code that exists fails the call.
 create function import_vouchers(
-  p_batch integer, p_payer bigint, p_buckets integer[], p_serials bigint[], p_code_keys uuid[],
+  p_batch integer, p_source bigint, p_buckets integer[], p_serials bigint[], p_code_keys uuid[],
   p_pin_keys uuid[], p_sealed bytea[], p_balances bigint[], p_expiries timestamptz[], p_entry_ids uuid[],
   p_references text[], p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   b batches;
-  payer accounts;
+  source accounts;
   written integer;
 begin
   perform check_stamp(p_now);
   select * into strict b from batches where id = p_batch;
-  select * into strict payer from accounts where id = p_payer;
-  if is_movement('IMPORT', payer.kind::text, 'VOUCHER') is not true or payer.currency <> b.currency then
-    raise exception 'no IMPORT goes from % % to a voucher in %', payer.kind, payer.currency, b.currency;
+  select * into strict source from accounts where id = p_source;
+  if is_movement('IMPORT', source.kind::text, 'VOUCHER') is not true or source.currency <> b.currency then
+    raise exception 'no IMPORT goes from % % to a voucher in %', source.kind, source.currency, b.currency;
   end if;
-  insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
-    balance_minor, activated_at)
-  select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, u.expires_at, u.balance_minor,
-    u.balance_minor, p_now
+  insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, payer_id,
+    value_minor, balance_minor, activated_at)
+  select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, u.expires_at, b.merchant_id,
+    u.balance_minor, u.balance_minor, p_now
   from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed, p_balances, p_expiries)
     as u (bucket, serial_number, code_key, pin_key, sealed, balance_minor, expires_at);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, b.quantity);
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, reference, occurred_at)
-  select u.bucket, u.id, 'IMPORT', p_payer, u.serial_number, u.balance_minor, b.currency, b.merchant_id,
+  select u.bucket, u.id, 'IMPORT', p_source, u.serial_number, u.balance_minor, b.currency, b.merchant_id,
     u.serial_number, u.reference, p_now
   from unnest(p_buckets, p_serials, p_balances, p_entry_ids, p_references)
     as u (bucket, serial_number, balance_minor, id, reference);

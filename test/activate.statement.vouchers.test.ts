@@ -23,8 +23,8 @@ describe('a voucher to activate', () => {
     for (const [code, what] of [
       ['44', "closed = 'CANCELED', balance_minor = 0, blocked_at = now()"],
       ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
-      ['54', "expires_at = '2030-01-15T08:00:00Z', activated_at = now(), value_minor = 1"],
-      ['41', 'activated_at = now(), value_minor = 1'],
+      ['54', "expires_at = '2030-01-15T08:00:00Z', activated_at = now(), value_minor = 1, payer_id = 1"],
+      ['41', 'activated_at = now(), value_minor = 1, payer_id = 1'],
       ['ok', "expires_at = '2030-01-15T08:00:00.001Z'"],
     ] as const) {
       const [card, next] = await bench.cards(one, 2);
@@ -159,7 +159,7 @@ test('an activation that waited for a voucher decides on its new state, with or 
     ['44', "closed = 'CANCELED', balance_minor = 0"],
     ['43', 'blocked_at = now()'],
     ['54', "expires_at = '2029-01-01'"],
-    ['41', 'activated_at = now(), value_minor = 1'],
+    ['41', 'activated_at = now(), value_minor = 1, payer_id = 1'],
     ['75', "pin_locked_until = '2030-01-15T08:01Z'"],
   ] as const) {
     for (const reference of [undefined, `raced ${what}`]) {

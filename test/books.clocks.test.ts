@@ -6,10 +6,9 @@ import { createService, type Operator } from '../src/context.ts';
 import { idAt, newId } from '../src/ledger/id.ts';
 import { book } from '../src/ledger/queries.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { showVoucher } from '../src/vouchers/operate.ts';
-import { type Ledger, openLedger, sell } from './books.ts';
+import { type Ledger, openLedger, product, sell } from './books.ts';
 
 /** Processes whose clocks differ by less than the bounds of a booking (sql/005-rules.sql). */
 
@@ -26,9 +25,8 @@ test('a voucher that is activated after its batch was swept, by a clock that is 
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { operator } = ledger;
   const shop = await ledger.merchant();
-  const terms = { ...productDefaults('USD', 2), activation: 'on-activation', validityDays: 2 } as const;
-  await createProduct(operator, { ...terms, code: 'LATER', name: 'Later' });
-  const [card] = await sell(shop, 1, 50, { productCode: 'LATER' });
+  const productCode = await product(operator, 'SHORT', 'operator');
+  const [card] = await sell(shop, 1, undefined, { productCode });
   assert.ok(card);
   await ledger.at('2026-03-05T00:00:30Z');
   assert.equal(await sweepExpired(operator.service), 0);

@@ -96,11 +96,11 @@ export async function checkOfStamps(): Promise<string> {
 
 let orders = 0;
 
-/** Sells vouchers of a value, and returns them. */
+/** Sells vouchers of a value, or of one that their activation gives them, and returns them. */
 export async function sell(
   context: Context,
   quantity: number,
-  value: number,
+  value: number | undefined,
   terms: { productCode?: string; expiryDate?: Date } = {},
 ): Promise<Sold[]> {
   const now = context.service.clock();

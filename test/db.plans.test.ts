@@ -128,9 +128,9 @@ async function grow({ till }: Hooked): Promise<void> {
         from batches order by id limit 1 returning id
       ), made as (
         insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
-          balance_minor, activated_at)
+          balance_minor, activated_at, payer_id)
         select nextval('voucher_numbers') * 64, batch.id, gen_random_uuid(), gen_random_uuid(), '',
-          '2040-01-01', 100, 100, now()
+          '2040-01-01', 100, 100, now(), ${neighbor}
         from batch, generate_series(1, 10000)
         returning serial_number
       ), sales as (

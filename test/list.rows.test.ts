@@ -53,9 +53,9 @@ async function addBatches(count: number, value: number | null, year: number): Pr
       returning id
     ), vouchers_made as (
       insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
-        balance_minor, activated_at)
+        balance_minor, activated_at, payer_id)
       select nextval('voucher_numbers') * 64, id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01',
-        ${value}, ${value ?? 0}, ${value === null ? 'null' : "'2029-01-01'"}::timestamptz
+        ${value}, ${value ?? 0}, ${value === null ? 'null' : "'2029-01-01'"}::timestamptz, ${one.merchant.id}
       from made returning serial_number, batch_id
     )
     insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,

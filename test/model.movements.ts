@@ -25,7 +25,6 @@ function refusedToMove(voucher: Voucher, call: Movement, now: number): string | 
 }
 
 function refusedToCancel(voucher: Voucher, now: number): string | undefined {
-  if (voucher.value === null) return '40';
-  if (voucher.balance === 0) return '42';
+  if (voucher.value !== null && voucher.balance === 0) return '42';
   return voucher.expires <= now ? '54' : undefined;
 }

@@ -66,6 +66,8 @@ export type Voucher = {
   issuer: number;
   issuerOnly: boolean;
   batchMinor: number | null;
+  /** The merchant whose float paid for its value. */
+  payer: number | null;
   value: number | null;
   balance: number;
   expires: number;
@@ -185,6 +187,7 @@ export class ModelState {
         issuer: merchant,
         issuerOnly,
         batchMinor: minor,
+        payer: minor === null ? null : merchant,
         value: later ? null : minor,
         balance: later ? 0 : (minor ?? 0),
         expires,

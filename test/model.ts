@@ -181,7 +181,7 @@ export class Model extends ModelState {
     const price = voucher.batchMinor === null ? minor : 0;
     if (price > this.float(merchant)) return '50';
     this.floats[merchant] = this.float(merchant) - price;
-    Object.assign(voucher, { value: minor, balance: minor });
+    Object.assign(voucher, { value: minor, balance: minor, payer: voucher.payer ?? merchant });
     const serial = call.serial as string;
     return this.#book(answer, {
       type: 'ACTIVATION',
@@ -272,9 +272,11 @@ export class Model extends ModelState {
     if (!voucher) return '14';
     if (voucher.replaced || voucher.canceled) return '44';
     if (call.do === 'adjust' || call.do === 'cashOut' || call.do === 'cancelVoucher') {
-      const { balance, issuer } = voucher;
+      const { balance, payer, value, batchMinor } = voucher;
       const outcome = moveMoney(voucher, call, now);
-      if (voucher.canceled) this.floats[issuer] = this.float(issuer) + balance;
+      // A voucher that is not active holds nothing yet, but may have been paid for.
+      const back = value === null ? (batchMinor ?? 0) : balance;
+      if (voucher.canceled && payer !== null) this.floats[payer] = this.float(payer) + back;
       return outcome;
     }
     if (call.do === 'extend') {

@@ -240,7 +240,7 @@ describe('reconcile reports', () => {
   test('a voucher whose activation is missing or has another value', async () => {
     const [differing] = await differences(
       'activations',
-      `update vouchers set value_minor = 500, activated_at = now() where serial_number
+      `update vouchers set value_minor = 500, activated_at = now(), payer_id = 1 where serial_number
         = (select max(serial_number) from vouchers where activated_at is null)`,
     );
     assert.partialDeepStrictEqual(differing, { valueMinor: '500', activations: 0, activationMinor: null });
@@ -272,6 +272,7 @@ describe('reconcile reports', () => {
           status: 'COMPLETED',
           expectedMinor: '6000',
           reservedMinor: '5999',
+          dueMinor: '0',
           releasedMinor: '0',
         },
       ],
@@ -279,7 +280,14 @@ describe('reconcile reports', () => {
     // Two of three are active.
     const elsewhere = "update journal set debit_account = reserve_of(999) where reference = 'activation-0'";
     assert.deepEqual(await differences('reserve-shares', elsewhere), [
-      { transactionId, status: 'COMPLETED', bucket: 0, expectedMinor: '4000', journalMinor: '2000' },
+      {
+        transactionId,
+        status: 'COMPLETED',
+        bucket: 0,
+        expectedMinor: '4000',
+        journalMinor: '2000',
+        lapsed: 0,
+      },
     ]);
   });
 });

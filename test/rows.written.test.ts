@@ -10,7 +10,13 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { balance } from '../src/vouchers/balance.ts';
-import { blockVoucher, extendVoucher, replaceVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import {
+  blockVoucher,
+  cancelVoucher,
+  extendVoucher,
+  replaceVoucher,
+  unlockPin,
+} from '../src/vouchers/operate.ts';
 import { asOperator } from './harness.ts';
 import { Bench } from './statement.ts';
 
@@ -21,6 +27,8 @@ import { Bench } from './statement.ts';
 
 let bench: Bench;
 let shop: Context;
+/** Its vouchers are paid for when they are generated, and activated later. */
+let later: Context;
 let operator: Operator;
 let references = 0;
 const fresh = () => `r${++references}`;
@@ -28,6 +36,8 @@ const fresh = () => `r${++references}`;
 before(async () => {
   bench = await Bench.open();
   shop = await bench.merchant();
+  await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
+  later = await bench.merchant('LATER');
   await bench.endpoint(shop, null);
   operator = {
     ...asOperator(shop.service),
@@ -105,6 +115,33 @@ const CASES: Readonly<Record<string, Case>> = {
         balance(shop, { code, pin: wrong }).catch((error) => {
           if (error.code !== '55') throw error;
         });
+    },
+  },
+  'the cancelation of an inactive voucher': {
+    tables: 'journal floats vouchers',
+    async prepare() {
+      const { serial } = await bench.card(later, 25);
+      return () => cancelVoucher(operator, serial);
+    },
+  },
+  'the sweep of an inactive voucher': {
+    tables: 'journal floats vouchers',
+    async prepare() {
+      const card = await bench.card(later, 25);
+      const at = bench.now.toISOString();
+      await bench.setCard(card, `expires_at = '${at}'`);
+      await bench.query(
+        `insert into voucher_expiries (serial_number, due_at) values (${card.serial}, '${at}')`,
+      );
+      return () => sweepExpired(shop.service);
+    },
+  },
+  'a price that is paid again': {
+    tables: 'journal vouchers',
+    async prepare() {
+      const card = await bench.card(later, 25);
+      await bench.setCard(card, 'payer_id = null');
+      return () => extendVoucher(operator, card.serial, new Date('2032-01-01T00:00:00Z'));
     },
   },
   'a block': onCard('vouchers', (serial) => blockVoucher(operator, serial)),

@@ -12,6 +12,7 @@ let other: Context;
 before(async () => {
   bench = await Bench.open();
   await bench.product('ISSUER', 'USD', 2, { expiryPolicy: 'issuer' });
+  await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
   [one, other] = [await bench.merchant('ISSUER'), await bench.merchant('ISSUER')];
   await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
 });
@@ -19,13 +20,23 @@ after(() => bench.close());
 
 const at = (seconds: number) => new Date(bench.now.getTime() + seconds * 1000);
 
+/**
+ * @param batch the batch whose sweep it is; without one, the vouchers expire by themselves
+ * @returns how many vouchers were swept, and how many lapsed
+ */
+async function sweepAll(cards: readonly Card[], batch: number | null, now = bench.now) {
+  const [serials, ids] = [cards.map(({ serial }) => serial), cards.map(() => bench.id())];
+  const [row] = await bench.query<{ swept: number; lapsed: number }>(
+    `select * from sweep_vouchers(0, '{${serials}}', '{${ids}}', ${batch}, '${now.toISOString()}')`,
+  );
+  return [row?.swept, row?.lapsed];
+}
+
 /** @returns how many vouchers were swept */
 async function sweep(cards: readonly Card[], now = bench.now): Promise<number> {
-  const [serials, ids] = [cards.map(({ serial }) => serial), cards.map(() => bench.id())];
-  const [row] = await bench.query<{ swept: number }>(
-    `select sweep_vouchers(0, '{${serials}}', '{${ids}}', '${now.toISOString()}') as swept`,
-  );
-  return row?.swept ?? -1;
+  const [swept, lapsed] = await sweepAll(cards, null, now);
+  assert.equal(lapsed, 0);
+  return swept ?? -1;
 }
 
 const expiriesOf = (card: Card) =>
@@ -126,4 +137,42 @@ test('a sweep leaves a due date to each voucher that is still to be swept, and t
   assert.equal(await bench.dueOf(later), '60');
   assert.equal(await sweep([locked]), 1);
   assert.equal(await bench.dueOf(locked), null);
+});
+
+test('inactive vouchers lapse: each returns its price at once, or is counted for its batch', async () => {
+  const shop = await bench.merchant('LATER');
+  const cards = await bench.cards(shop, 6, { value: 25 });
+  const [alone, sealed, counted, locked, later, closed] = cards as [Card, Card, Card, Card, Card, Card];
+  const unpaid = await bench.card(await bench.merchant());
+  for (const card of [...cards, unpaid]) await bench.expiresIn(card, 0);
+  await bench.expiresIn(later, 60);
+  await bench.expiresIn(sealed, -60);
+  await bench.setCard(closed, "closed = 'CANCELED'");
+  const float = await bench.floatOf(shop);
+  await bench.query(`update books set sealed_until = '${bench.now.toISOString()}'`);
+  assert.deepEqual(await sweepAll([alone, sealed, later, closed, unpaid], null, at(30)), [0, 2]);
+  await bench.query('update books set sealed_until = null');
+  assert.equal(await bench.floatOf(shop), float + 5000n);
+  const released = await bench.query(
+    `select j.serial_number as serial, j.amount_minor, j.occurred_at, j.merchant_id,
+       j.debit_account = reserve_of(j.batch_id) as is_own, f.merchant_id as to
+     from journal j join floats f on f.account_id = j.credit_account
+     where kind = 'RELEASE' and j.merchant_id = ${shop.merchant.id} order by j.serial_number`,
+  );
+  const common = { amount_minor: 2500n, merchant_id: shop.merchant.id, is_own: true, to: shop.merchant.id };
+  assert.deepEqual(released, [
+    { serial: alone.serial, occurred_at: bench.now, ...common },
+    { serial: sealed.serial, occurred_at: at(30), ...common },
+  ]);
+
+  const batch = Number(await bench.ofCard(counted, 'batch_id'));
+  const lock = `select from vouchers where serial_number = ${locked.serial} for update`;
+  assert.deepEqual(await bench.during([lock], () => sweepAll([counted, locked], batch)), [0, 1]);
+  assert.equal(await bench.floatOf(shop), float + 5000n);
+  const paid = await bench.ofCards([...cards, unpaid], 'payer_id is not null');
+  assert.deepEqual(paid, ['false', 'false', 'false', 'true', 'true', 'true', 'false']);
+  const dues: (string | null)[] = [];
+  for (const card of [alone, counted, locked, later]) dues.push(await bench.dueOf(card));
+  assert.deepEqual(dues, [null, null, '0', '60']);
+  assert.deepEqual(await sweepAll([locked, alone], null), [0, 1]);
 });

@@ -5,6 +5,10 @@ const FIRST_OF_NOW = `
 const THIRD_OF_NOW = `
   select serial_number from vouchers where batch_id = (select id from batches where reference = 'now')
   order by serial_number limit 1 offset 2`;
+const LAST_OF_LATER = `
+  select max(serial_number) from vouchers
+  where activated_at is null and closed is null
+    and batch_id = (select id from batches where reference = 'later')`;
 const reserveOf = (reference: string) =>
   `select reserve_of(id) from batches where reference = '${reference}'`;
 
@@ -154,6 +158,30 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
         where activated_at is null
       and closed is null and batch_id = (select id from batches where reference = 'open'))`,
     ['batches'],
+  ],
+  [
+    'an inactive voucher whose price went nowhere',
+    `update vouchers set payer_id = null where serial_number = (${LAST_OF_LATER})`,
+    ['reserve-shares'],
+  ],
+  [
+    'an inactive voucher that was canceled without its price',
+    `update vouchers set payer_id = null, closed = 'CANCELED' where serial_number = (${LAST_OF_LATER})`,
+    ['reserve-shares', 'batches'],
+  ],
+  [
+    'a voucher whose price went to the reserve of another batch',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, batch_id, occurred_at)
+      select id_at(gen_random_uuid(), now()), 'RESERVATION', debit_account, credit_account, 2000, currency,
+        merchant_id, (${LAST_OF_LATER}), batch_id, now()
+      from journal where kind = 'RESERVATION' and credit_account = (${reserveOf('now')})`,
+    ['float-balances', 'journal-entries', 'reserve-shares', 'totals'],
+  ],
+  [
+    'a batch that released more than lapsed',
+    `update batches set lapsed = 1, swept_at = now() where reference = 'later'`,
+    ['reserve-shares', 'reserves'],
   ],
   [
     'two vouchers replaced by the same one',

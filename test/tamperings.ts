@@ -161,9 +161,15 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'an active voucher without an activation',
-    `update vouchers set value_minor = 500, activated_at = now() where activated_at is null and closed is null
-      and batch_id = (select id from batches where reference = 'open')`,
+    `update vouchers set value_minor = 500, activated_at = now(), payer_id = 1
+      where activated_at is null and closed is null
+        and batch_id = (select id from batches where reference = 'open')`,
     ['activations'],
+  ],
+  [
+    'a voucher for which another merchant paid',
+    `update vouchers set payer_id = payer_id + 1 where serial_number = (${ONE_VOUCHER})`,
+    ['journal-entries'],
   ],
   [
     'an inactive voucher with an activation',

@@ -130,8 +130,8 @@ from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates'
   'webhook_deliveries', 'webhook_attempts']) as t;
 
 -- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
--- that they share are on every worker. All other functions work on tables of the coordinator, including
--- book_voucher and sweep_vouchers.
+-- that they share are on every worker. All other functions work on tables of the coordinator, including those
+-- that move money between a voucher of a bucket and a float.
 do $$
 declare
   f record;
@@ -144,7 +144,8 @@ begin
       select p.provolatile = 'i' or p.proname in ('database_time', 'check_stamp', 'expect_rows') as is_rule
     ) r
     where p.pronamespace = 'scrip'::regnamespace and (r.is_rule or 'p_bucket' = any (p.proargnames))
-      and p.proname not in ('book_voucher', 'sweep_vouchers')
+      and p.proname not in ('book_voucher', 'sweep_vouchers', 'take_price', 'release_price',
+        'cancel_inactive', 'reserve_again')
     order by r.is_rule desc, p.oid
   loop
     if f.is_generic then execute format('alter function %s reset plan_cache_mode', f.signature); end if;

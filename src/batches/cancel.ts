@@ -1,18 +1,16 @@
 import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { isUnavailable, retrying, sqlState } from '../db/errors.ts';
-import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { newId } from '../ledger/id.ts';
-import { accountOf, creditFloat, reserveOf } from '../ledger/journal.ts';
-import { insertPosting } from '../ledger/queries.ts';
 import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
   cancelBatchRow,
   countFailure,
   findBatchById,
   lockBatchByTransactionId,
+  releasePrice,
   setVoided,
   voidVouchers,
 } from './queries.ts';
@@ -40,7 +38,7 @@ export async function cancelBatch(
       if (!row) return undefined;
       const batch = toBatch(row);
       if (batch.status !== 'PROCESSING') return batch;
-      if (batch.value) await release(tx, batch, batch.value.minor * BigInt(batch.quantity), now);
+      if (batch.value) await tx.query(releasePrice(batch.id, newId(now), now));
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
@@ -58,29 +56,6 @@ export async function cancelBatch(
       return after;
     }),
   );
-}
-
-/** Moves the whole price from the reserve to the float. */
-async function release(
-  tx: Queries,
-  { id, merchantId, currency }: Batch,
-  amountMinor: bigint,
-  now: Date,
-): Promise<void> {
-  const debit = reserveOf(id);
-  const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
-  await creditFloat(tx, credit, amountMinor);
-  const posting = {
-    id: newId(now),
-    kind: 'RELEASE',
-    debit,
-    credit,
-    amountMinor,
-    merchantId,
-    batchId: id,
-    now,
-  } as const;
-  await tx.query(insertPosting(posting));
 }
 
 type Voided = { last: bigint | null };

@@ -65,7 +65,12 @@ returning *`;
 
 /** Moves the price of a batch from the float to its reserve. `done` is false if the float is too low. */
 export function reservePrice(batchId: number, entryId: string, lowId: string, now: Date): Sql {
-  return sql`select reserve_price(${batchId}, ${entryId}, ${lowId}, ${now}) as done`;
+  return sql`select reserve_batch(${batchId}, ${entryId}, ${lowId}, ${now}) as done`;
+}
+
+/** Moves the price of a batch that is being canceled from its reserve to the float. */
+export function releasePrice(batchId: number, entryId: string, now: Date): Sql {
+  return sql`select release_batch(${batchId}, ${entryId}, ${now})`;
 }
 
 /** Returns those of these code keys that exist already. */

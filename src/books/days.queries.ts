@@ -78,13 +78,23 @@ select swept_to from batches where id = ${id} and swept_at is null for update sk
 /** Lists the next vouchers of a batch after a serial number. */
 export function listBatchSerials(id: number, after: bigint, count: number): Sql {
   return sql`
-select serial_number, bucket, balance_minor > 0 or expires_at > b.batch_expires_at as counts
+select serial_number, bucket,
+  closed is null and (is_funded(balance_minor, activated_at, payer_id) or expires_at > b.batch_expires_at)
+    as counts
 from vouchers, (select expires_at as batch_expires_at from batches where id = ${id}) b
 where batch_id = ${id} and serial_number > ${after} order by serial_number limit ${count}`;
 }
 
-export function setSwept(id: number, sweptTo: bigint, sweptAt: Date | null): Sql {
-  return sql`update batches set swept_to = ${sweptTo}, swept_at = ${sweptAt} where id = ${id}`;
+/** Records the progress of a sweep. @param lapsed how many more vouchers were found inactive */
+export function setSwept(id: number, sweptTo: bigint, lapsed: number, sweptAt: Date | null): Sql {
+  return sql`
+update batches set swept_to = ${sweptTo}, lapsed = lapsed + ${lapsed}, swept_at = ${sweptAt}
+where id = ${id}`;
+}
+
+/** Returns the price of the vouchers that a finished sweep found inactive (sql/015-booking.sql). */
+export function releaseLapsed(batchId: number, entryId: string, now: Date): Sql {
+  return sql`select release_lapsed(${batchId}, ${entryId}, ${now})`;
 }
 
 /** Lists vouchers that have expired separately from their batch, after the last one of a page. */
@@ -96,9 +106,20 @@ where due_at <= ${now}
 order by due_at, serial_number limit ${count}`;
 }
 
-/** Sweeps vouchers of one bucket (sql/015-booking.sql). */
-export function sweepVouchers(bucket: number, serials: string, ids: string, now: Date): Sql {
-  return sql`select sweep_vouchers(${bucket}, ${serials}::bigint[], ${ids}::uuid[], ${now}) as swept`;
+/**
+ * Sweeps vouchers of one bucket (sql/015-booking.sql).
+ * @param batchId the batch whose sweep this is; null for vouchers that expire by themselves
+ */
+export function sweepVouchers(
+  bucket: number,
+  serials: string,
+  ids: string,
+  batchId: number | null,
+  now: Date,
+): Sql {
+  return sql`
+select swept, lapsed
+from sweep_vouchers(${bucket}, ${serials}::bigint[], ${ids}::uuid[], ${batchId}, ${now})`;
 }
 
 /**

@@ -16,6 +16,7 @@ join batches b on b.id = v.batch_id
 where r.place >= id_floor(${from}::timestamptz, '-1 hour')
   and r.place < id_floor(${to}::timestamptz, '1 hour')
   and r.booked_at >= ${from} and r.booked_at < ${to} and r.kind <> 'REPLACEMENT'
+  and v.serial_number in (r.debit_account, r.credit_account)
 group by 1, 2, 3, 4, 5, 6`;
 }
 

@@ -11,6 +11,7 @@ import {
   listDueVouchers,
   listExpiredBatches,
   lockExpiredBatch,
+  releaseLapsed,
   setSwept,
   sweepVouchers,
 } from './days.queries.ts';
@@ -23,8 +24,8 @@ const BATCHES = 100;
 type Voucher = { readonly serial_number: bigint; readonly bucket: number };
 
 /**
- * Books what has expired: an EXPIRY for each voucher with a balance. It can be interrupted, and can run in
- * several processes at once.
+ * Books what has expired: an EXPIRY for each voucher with a balance, and one RELEASE for all vouchers of a
+ * batch that were not activated. It can be interrupted, and can run in several processes at once.
  * @returns the number of swept vouchers
  */
 export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {
@@ -60,15 +61,12 @@ function sweepBatch(
       const found = await tx.query<Voucher & { counts: boolean }>(
         listBatchSerials(batchId, batch.swept_to, CHUNK),
       );
-      const swept = await sweep(
-        service,
-        tx,
-        found.filter(({ counts }) => counts),
-        now,
-      );
+      const counted = found.filter(({ counts }) => counts);
+      const { swept, lapsed } = await sweep(service, tx, counted, batchId, now);
       const last = found.at(-1)?.serial_number ?? batch.swept_to;
       const more = found.length === CHUNK;
-      await tx.query(setSwept(batchId, last, more ? null : now));
+      await tx.query(setSwept(batchId, last, lapsed, more ? null : now));
+      if (!more) await tx.query(releaseLapsed(batchId, newId(now), now));
       return { swept, seen: true, more };
     }),
   );
@@ -88,7 +86,7 @@ async function sweepSingle(service: Service, stopping: () => boolean): Promise<n
     more = await retrying(() =>
       db.transaction(async (tx) => {
         const found = await tx.query<Voucher & { due_at: Date }>(listDueVouchers(until, page, CHUNK));
-        swept += await sweep(service, tx, found, clock());
+        swept += (await sweep(service, tx, found, null, clock())).swept;
         const last = found.at(-1);
         if (last) after = { due: last.due_at, serial: last.serial_number };
         return found.length === CHUNK;
@@ -98,23 +96,28 @@ async function sweepSingle(service: Service, stopping: () => boolean): Promise<n
   return swept;
 }
 
+type Swept = { readonly swept: number; readonly lapsed: number };
+
+/** @param batchId the batch whose sweep this is; null for vouchers that expire by themselves */
 async function sweep(
   { buckets }: Service,
   tx: Queries,
   vouchers: readonly Voucher[],
+  batchId: number | null,
   now: Date,
-): Promise<number> {
-  let swept = 0;
+): Promise<Swept> {
+  const sum = { swept: 0, lapsed: 0 };
   for (const bucket of buckets.all) {
     const serials = vouchers.filter((each) => each.bucket === bucket).map((each) => each.serial_number);
     if (serials.length === 0) continue;
     const ids = serials.map(() => newId(now));
-    const [row] = await tx.query<{ swept: number }>(
-      sweepVouchers(bucket, plainArray(serials), plainArray(ids), now),
+    const [row] = await tx.query<Swept>(
+      sweepVouchers(bucket, plainArray(serials), plainArray(ids), batchId, now),
     );
-    swept += row?.swept ?? 0;
+    sum.swept += row?.swept ?? 0;
+    sum.lapsed += row?.lapsed ?? 0;
   }
-  return swept;
+  return sum;
 }
 
 /** The result of a money command. `replayed`: the same command was booked earlier under its reference. */

@@ -67,7 +67,7 @@ export function registerVoucher(program: Command): void {
   const changes = [
     ['block', 'refuse to redeem or activate it (43)', vouchers.block],
     ['unblock', 'end a block', vouchers.unblock],
-    ['cancel', 'close it for good; what it holds goes back to the float of its merchant', vouchers.cancel],
+    ['cancel', 'close it for good; its money goes back to the float that paid for it', vouchers.cancel],
     ['unlock-pin', 'forget wrong PINs, and end the lock that they caused', vouchers.unlockPin],
   ] as const;
   for (const [name, description, run] of changes) {

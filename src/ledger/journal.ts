@@ -109,14 +109,6 @@ export async function pageOfJournal(
   return (await readDb.query<Row>(listJournalRows(filter, limit))).map((row) => toEntry(keys, row));
 }
 
-/** The first account number of the reserves. A batch's reserve is this number plus the id of the batch. */
-const FIRST_RESERVE = 5_000_000_000n;
-
-/** Returns the account of a batch's reserve. */
-export function reserveOf(batchId: number): bigint {
-  return FIRST_RESERVE + BigInt(batchId);
-}
-
 /**
  * Creates the missing accounts of a merchant in a currency (float and settlement) and those of the operator
  * (funding and transit). It can be repeated, even by several processes at once.
@@ -186,9 +178,16 @@ export async function postVoucher(tx: Queries, movement: Omit<VoucherMovement, '
   await checkBooked(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));
 }
 
-async function checkBooked(booking: Promise<{ outcome: string }[]>): Promise<void> {
-  const [{ outcome } = { outcome: '' }] = await booking;
-  if (outcome === 'ok') return;
+/**
+ * Returns the rows of a booking that the database accepted.
+ * @throws Refusal if the database declines it
+ */
+export async function checkBooked<Row extends { readonly outcome: string }>(
+  booking: Promise<Row[]>,
+): Promise<Row[]> {
+  const rows = await booking;
+  const outcome = rows[0]?.outcome;
+  if (outcome === 'ok') return rows;
   const code = outcome as RefusalCode;
   const message = DECLINED[code];
   throw new Refusal(code, message === undefined ? {} : { message });

@@ -56,24 +56,23 @@ select id from accounts
 where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`;
 }
 
-/** A movement between two accounts that are not vouchers (sql/012-vouchers.sql). */
+/** A movement of a float whose balance the caller changes (sql/012-vouchers.sql). */
 export type Posting = {
   readonly id: string;
-  readonly kind: 'TOP_UP' | 'RESERVATION' | 'RELEASE' | 'HOLD' | 'HOLD_RELEASE';
+  readonly kind: 'TOP_UP' | 'HOLD' | 'HOLD_RELEASE';
   readonly debit: bigint;
   readonly credit: bigint;
   readonly amountMinor: bigint;
   readonly merchantId: number;
-  readonly batchId?: number;
   readonly reference?: string | undefined;
   readonly now: Date;
 };
 
 export function insertPosting(posting: Posting): Sql {
-  const { id, kind, debit, credit, amountMinor, merchantId, batchId, reference, now } = posting;
+  const { id, kind, debit, credit, amountMinor, merchantId, reference, now } = posting;
   return sql`
 select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
-  ${batchId ?? null}, ${reference ?? null}, ${now})`;
+  ${reference ?? null}, ${now})`;
 }
 
 /** Takes an amount from a float for a hold. `done` is false if the float is too low. */

@@ -14,7 +14,7 @@ const FIRST_VOUCHER = 10_000_000_000n;
 
 /** Lists the two accounts that each journal row changes. */
 const SIDES = `
-  select j.bucket, j.kind, j.currency, s.account, s.amount_minor
+  select j.bucket, j.kind, j.currency, j.serial_number, s.account, s.amount_minor
   from journal j
   cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
     as s (account, amount_minor)`;
@@ -81,8 +81,9 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   // One row moves one amount between two accounts, so it balances by itself if both accounts exist, have the
   // kinds that its own kind allows, and belong to its currency and its merchant. An activation is paid from
   // the reserve of its batch or, if the batch has none, from the float (on several shards, the transit
-  // account). Any merchant may activate a voucher that its batch has paid for. The check voucher-balances
-  // finds unknown vouchers.
+  // account). Any merchant may activate a voucher that its batch has paid for. Money that leaves a voucher
+  // other than by a redemption goes to the float of its payer, and comes back from there. The price of a
+  // single voucher moves without changing its balance. The check voucher-balances finds unknown vouchers.
   'journal-entries': ({ since }) => sql`
 select (
     select count(*) from journal where id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz
@@ -92,6 +93,7 @@ select (
     s.credit_account as "creditAccount", s.debit as "debitKind", s.credit as "creditKind", s.currency
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
+      v.payer_id = j.merchant_id as is_payer, v.payer_id = n.merchant_id as is_paid_by_issuer,
       case
         when j.debit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
         when j.debit_account >= ${FIRST_RESERVE}::bigint then 'RESERVE'
@@ -134,14 +136,22 @@ select (
       when 'RELEASE' then s.debit_account = reserve_of(s.batch_id)
       when 'VOID' then s.credit_account = reserve_of(s.voucher_batch)
       when 'ACTIVATION' then case
-        when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT')
-        else s.debit_account = reserve_of(s.voucher_batch)
+        when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT') and s.is_payer is not false
+        else s.debit_account = reserve_of(s.voucher_batch) and s.is_paid_by_issuer is not false
       end
+      when 'IMPORT' then s.is_payer is not false
+      when 'CANCELLATION' then s.is_payer is not false
+      when 'EXPIRY' then s.credit <> 'FLOAT' or s.is_payer is not false
+      when 'REINSTATEMENT' then s.debit <> 'FLOAT' or s.is_payer is not false
       else true
     end is not true
     or s.amount_minor <= 0 or s.debit_account = s.credit_account
     or s.currency <> s.debit_currency or s.currency <> s.credit_currency
-    or s.merchant_id is distinct from s.owner or s.serial_number is distinct from s.voucher
+    or s.merchant_id is distinct from s.owner
+    or s.serial_number is distinct from case
+      when s.kind in ('RESERVATION', 'RELEASE') and s.voucher_batch = s.batch_id then s.serial_number
+      else s.voucher
+    end
   limit ${EXAMPLES}
 ) e`,
 
@@ -181,35 +191,46 @@ select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as 
   }),
 
   // The reserve of a batch, in each bucket: it has paid the amounts with which the batch's vouchers were
-  // activated, and a canceled batch has received all value that its vouchers no longer have.
-  'reserve-shares': () => ({
+  // activated, and the price of each voucher whose price went back separately. A canceled batch has received
+  // all value that its vouchers no longer have. What a sweep gave back in one sum belongs to no bucket: it is
+  // the price of the vouchers that the sweep found inactive.
+  'reserve-shares': ({ quietBefore, now }) => ({
     text: `
-select (select count(*) from batches where value_minor is not null) as checked,
-  json_agg(d) as differing from (
-  select b.transaction_id as "transactionId", b.status, v.bucket, v.taken_minor::text as "expectedMinor",
-    coalesce(m.amount_minor, 0)::text as "journalMinor"
+with shares as materialized (
+  select v.batch_id, v.bucket, v.taken_minor, coalesce(m.amount_minor, 0) as amount_minor
   from (
     select n.bucket, n.batch_id,
-      count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') as active,
-      coalesce(sum(n.balance_minor) filter (where n.closed is null), 0) as open_minor,
       case
         when c.status = 'CANCELED' then coalesce(sum(n.balance_minor) filter (where n.closed is null), 0)
-        else c.value_minor
-          * count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED')
+        else c.value_minor * count(*) filter (
+          where n.closed is distinct from 'REPLACED' and (n.activated_at is not null or n.payer_id is null))
       end as taken_minor
     from vouchers n join batches c on c.id = n.batch_id and c.value_minor is not null
     group by n.bucket, n.batch_id, c.status, c.value_minor
   ) v
-  join batches b on b.id = v.batch_id
   left join (
-    select s.bucket, s.account, -sum(s.amount_minor) as amount_minor from (${SIDES}) s
-    where s.account >= ${FIRST_RESERVE} and s.account < ${FIRST_VOUCHER} and s.kind in ('ACTIVATION', 'VOID')
+    select s.bucket, s.account, -sum(s.amount_minor) as amount_minor
+    from (${SIDES}) s
+    where s.account >= ${FIRST_RESERVE} and s.account < ${FIRST_VOUCHER} and s.serial_number is not null
     group by s.bucket, s.account
   ) m on m.bucket = v.bucket and m.account = reserve_of(v.batch_id)
-  where v.taken_minor <> coalesce(m.amount_minor, 0)
+), lapses as (
+  select s.*, sum(s.taken_minor - s.amount_minor) over (partition by s.batch_id) as lapsed_minor
+  from shares s
+)
+select (select count(*) from batches where value_minor is not null) as checked,
+  json_agg(d) as differing from (
+  select b.transaction_id as "transactionId", b.status, l.bucket, l.taken_minor::text as "expectedMinor",
+    l.amount_minor::text as "journalMinor", b.lapsed
+  from lapses l join batches b on b.id = l.batch_id
+  where case b.lapsed
+      when 0 then l.taken_minor <> l.amount_minor
+      else l.lapsed_minor <> b.lapsed * b.value_minor
+    end
+    and ($1::timestamptz is null or b.expires_at > $2::timestamptz or b.swept_at < $1)
   limit ${EXAMPLES}
 ) d`,
-    values: [],
+    values: [quietBefore, now],
   }),
 };
 

@@ -185,16 +185,22 @@ const RECENT = "coalesce(ended_at, 'infinity') >= $2::timestamptz";
 /** Compares batches with their vouchers and their reserve, and vouchers with their replacements. */
 export const BATCHES: Checks = {
   // A replaced voucher does not count; its replacement does. Vouchers are canceled with their batch, or each
-  // by a separate movement.
+  // by itself: a movement shows it or, if the voucher was not active, the audit.
   batches: ({ quietBefore, since }) => ({
     text: `
-with made as (
+with noted as (
+  select distinct subject from audit where action = 'voucher.cancel'
+), made as (
   select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
-    count(*) filter (where closed = 'CANCELED' and not exists (
-      select from journal j
-      where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'CANCELLATION'
-    )) as canceled
+    count(*) filter (where closed = 'CANCELED' and case
+      when activated_at is null then payer_id is not null or n.subject is null
+      else not exists (
+        select from journal j
+        where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'CANCELLATION'
+      )
+    end) as canceled
   from vouchers v
+  left join noted n on v.closed = 'CANCELED' and n.subject = 'voucher ' || v.serial_number
   ${since.day === null ? '' : `where batch_id in (select id from batches where ${RECENT})`}
   group by batch_id
 )
@@ -211,29 +217,40 @@ select (select count(*) from batches where ${RECENT}) as checked, json_agg(d) as
     values: [quietBefore, since.at],
   }),
 
-  // A batch reserves its whole price once, and returns it once if it is canceled.
+  // A batch reserves its whole price once, and returns it once if it is canceled. When the sweep after its
+  // expiry ends, it returns the price of the vouchers that were not active. A sweep may date that row before
+  // the last closing, so only the batches that expired since then must have one. The check reserve-shares has
+  // the prices of single vouchers.
   reserves: ({ quietBefore, since }) => sql`
 with moved as (
   select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
     coalesce(sum(amount_minor) filter (where kind = 'RELEASE'), 0) as released
-  from journal where kind in ('RESERVATION', 'RELEASE') and id >= ${since.id}::uuid group by batch_id
+  from journal
+  where kind in ('RESERVATION', 'RELEASE') and serial_number is null and id >= ${since.id}::uuid
+  group by batch_id
 ), counted as (
   select *, accepted_at >= ${since.at}::timestamptz as is_new,
-    coalesce(ended_at, 'infinity') >= ${since.at}::timestamptz as is_over
+    case status
+      when 'CANCELED' then ended_at >= ${since.at}::timestamptz
+      else swept_at is not null and expires_at >= ${since.at}::timestamptz
+    end as is_over,
+    value_minor * case
+      when status = 'CANCELED' then quantity when swept_at is not null then lapsed else 0
+    end as due_minor
   from batches
-  where value_minor is not null and coalesce(ended_at, accepted_at) >= ${since.at}::timestamptz
+  where value_minor is not null and (coalesce(ended_at, accepted_at) >= ${since.at}::timestamptz
+    or swept_at is not null and expires_at >= ${since.at}::timestamptz
+    or id in (select batch_id from moved))
 )
 select (select count(*) from counted) as checked, json_agg(d) as differing from (
   select b.transaction_id as "transactionId", b.status, (b.quantity * b.value_minor)::text as "expectedMinor",
-    m.reserved::text as "reservedMinor", m.released::text as "releasedMinor"
+    m.reserved::text as "reservedMinor", b.due_minor::text as "dueMinor", m.released::text as "releasedMinor"
   from counted b
   full join moved m on m.batch_id = b.id
-  where (b.id is null and not exists (
-        select from batches a where a.id = m.batch_id and a.accepted_at < ${since.at}::timestamptz)
-      or b.is_new and m.reserved is distinct from b.quantity * b.value_minor
-      or b.is_over and coalesce(m.released, 0) <>
-        case b.status when 'CANCELED' then b.quantity * b.value_minor else 0 end)
-    and (${quietBefore}::timestamptz is null or coalesce(b.ended_at, b.accepted_at) < ${quietBefore})
+  where (b.id is null or b.is_new and m.reserved is distinct from b.quantity * b.value_minor
+      or (b.is_over or m.released > 0) and coalesce(m.released, 0) <> b.due_minor)
+    and (${quietBefore}::timestamptz is null
+      or coalesce(b.swept_at, b.ended_at, b.accepted_at) < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
 
@@ -251,7 +268,8 @@ select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by i
   ) t on t.bucket = o.bucket and t.replaced_by = o.replaced_by
   where (o.closed = 'REPLACED' or o.replaced_by is not null)
     and (o.closed is distinct from 'REPLACED' or n.serial_number is null or n.batch_id <> o.batch_id
-      or o.balance_minor <> 0 or t.times > 1)
+      or o.balance_minor <> 0 or t.times > 1
+      or o.activated_at is not null and n.payer_id is distinct from o.payer_id)
   limit ${EXAMPLES}
 ) d`,
     values: [],

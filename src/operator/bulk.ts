@@ -90,20 +90,19 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
   return vouchers;
 }
 
-const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = {
-  EXPIRED: '54',
-  INACTIVE: '40',
-  REDEEMED: '42',
-};
+const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = { EXPIRED: '54', REDEEMED: '42' };
 
 /** Returns why a voucher will be declined, or null if it will be changed. The job checks again. */
 function obstacle(
-  { state, expiresAt, balance }: FoundVoucher,
+  { state, expiresAt, activatedAt, balance }: FoundVoucher,
   action: Action,
   expiry: Date | null,
 ): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
-  if (action === 'cancel') return CANCEL_OBSTACLES[state] ?? (balance.minor === 0n ? '42' : null);
+  if (action === 'cancel') {
+    const isSpent = activatedAt !== null && balance.minor === 0n;
+    return CANCEL_OBSTACLES[state] ?? (isSpent ? '42' : null);
+  }
   return expiry !== null && expiry <= expiresAt ? '17' : null;
 }
 

@@ -76,6 +76,10 @@ const VoucherSchema = Type.Object({
   voucherCode: Type.String({ description: 'The code, masked.', examples: ['4829****7641'] }),
   state: Word(VOUCHER_STATES),
   merchantId: MerchantId,
+  payerId: Nullable(MerchantId, {
+    description:
+      'The merchant whose float paid for its value, and gets the rest if it is canceled; null: none.',
+  }),
   batch: Type.String({ description: 'The transaction id of its batch.' }),
   batchReference: Text,
   product: Text,
@@ -83,7 +87,7 @@ const VoucherSchema = Type.Object({
   balance: Type.Number(),
   value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
   reserved: Nullable(Type.Number(), {
-    description: 'The value that it gets at its activation; null afterwards.',
+    description: 'The value that it gets at its activation; null afterwards, and once it has expired.',
   }),
   activatedAt: NullableTime,
   expiresAt: Time,
@@ -105,8 +109,7 @@ export type Voucher = Static<typeof VoucherSchema>;
 /** Returns a voucher as every door shows it. */
 async function voucherJson({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
   const voucher = await showVoucher(service, serialNumber);
-  const isWaiting =
-    voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
+  const isWaiting = voucher.activatedAt === null && voucher.payerId !== null && voucher.state !== 'REPLACED';
   const batch = isWaiting ? (await findProgress(service.db, voucher.batch))?.batch : undefined;
   return { ...toJson(voucher, batch?.value ?? null), timeline: await timelineOf(service, voucher) };
 }
@@ -188,6 +191,7 @@ function toJson(voucher: VoucherInfo, reserved: Money | null): Omit<Voucher, 'ti
     ...rest,
     serialNumber: String(voucher.serialNumber),
     replacedBy: idOf(voucher.replacedBy),
+    payerId: idOf(voucher.payerId),
     voucherCode: maskCode(code),
     merchantId: String(voucher.merchantId),
     balance: toNumber(balance),
@@ -272,7 +276,7 @@ const replace = changing({
 
 const cancel = changing({
   name: 'voucher.cancel',
-  summary: 'Cancel a voucher for good; its balance goes back to the float of its merchant',
+  summary: 'Cancel a voucher for good; its money goes back to the float that paid for it',
   method: 'POST',
   path: '/vouchers/:serialNumber/cancel',
   command: 'voucher cancel',

@@ -4,12 +4,21 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
-import { getAccount, postVoucher } from '../ledger/journal.ts';
+import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
 import { listExpiries } from '../ledger/queries.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { insertReplacement } from './look-up.ts';
-import { findVoucher, listVoucherEntries, lockVoucher, resetPin, setBlock, setExpiry } from './queries.ts';
+import {
+  cancelInactive,
+  findVoucher,
+  listVoucherEntries,
+  lockVoucher,
+  reservePrice,
+  resetPin,
+  setBlock,
+  setExpiry,
+} from './queries.ts';
 
 /**
  * The changes that an operator can make to a single voucher. Each one happens completely, or is declined and
@@ -46,6 +55,8 @@ export type VoucherInfo = {
   readonly wrongPins: number;
   readonly pinLocked: 'no' | 'until unlocked' | Date;
   readonly replacedBy: bigint | null;
+  /** The merchant whose float paid for its value; null if nobody has. */
+  readonly payerId: number | null;
   /** Newest first. */
   readonly entries: readonly {
     readonly transactionId: string;
@@ -70,6 +81,7 @@ type VoucherRow = {
   blocked_at: Date | null;
   closed: 'CANCELED' | 'REPLACED' | null;
   replaced_by: bigint | null;
+  payer_id: number | null;
   wrong_pins: number;
   pin_locked_for_good: boolean | null;
   pin_locked_until: Date | null;
@@ -122,6 +134,7 @@ export async function showVoucher(
     wrongPins: row.wrong_pins,
     pinLocked: pinLock(row, now),
     replacedBy: row.replaced_by,
+    payerId: row.payer_id,
     entries: entries.map((entry) => ({
       transactionId: entry.id,
       kind: entry.kind,
@@ -177,9 +190,10 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
 }
 
 /**
- * Extends a voucher, even one that has expired.
+ * Extends a voucher, even one that has expired: what its expiry moved comes back from where it went. That is
+ * its balance or, if it was not active, its price, which the float of its merchant pays again.
  * @param expiresAt later than now and than the current expiry
- * @throws Refusal `14`, `44`, `17`
+ * @throws Refusal `14`, `44`, `17`; `50` if the float does not cover it
  */
 export async function extendVoucher(
   operator: Operator,
@@ -193,6 +207,7 @@ export async function extendVoucher(
       });
     }
     const reinstated = await reinstate(operator, tx, bucket, serialNumber);
+    await reserveAgain(operator, tx, bucket, serialNumber);
     await tx.query(setExpiry(bucket, serialNumber, expiresAt));
     return { before: { expiresAt: expires_at }, after: { expiresAt, ...reinstated } };
   });
@@ -209,6 +224,13 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
     await postVoucher(tx, { ...movement, toVoucher: true, amountMinor, originalId });
   }
   return expiries.length === 0 ? {} : { reinstated: expiries.map(({ id }) => id) };
+}
+
+/** Takes the price of an inactive voucher again, if its expiry gave the price back. */
+async function reserveAgain({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
+  const now = service.clock();
+  const ids = { id: newId(now), eventId: newId(now) };
+  await checkBooked(tx.query<{ outcome: string }>(reservePrice({ bucket, serialNumber, ...ids, now })));
 }
 
 /**
@@ -243,7 +265,11 @@ type Locked = {
   readonly expires_at: Date;
   readonly closed: string | null;
   readonly blocked_at: Date | null;
+  readonly activated_at: Date | null;
+  readonly payer_id: number | null;
   readonly wrong_pins: number;
+  readonly currency: string;
+  readonly decimals: number;
 };
 
 /**
@@ -269,28 +295,36 @@ async function change(
 }
 
 /**
- * Cancels a voucher permanently: its balance goes back to the float of the merchant that generated it
- * (CANCELLATION). Its redemptions remain.
- * @throws Refusal `14`, `44`, `54`, `40`; `42` if its balance is 0; `13` if the float would exceed its
- *   maximum
+ * Cancels a voucher permanently: its balance goes back to the float that paid for it (CANCELLATION). Its
+ * redemptions remain. If it is not active, its price goes back (RELEASE); if nobody has paid for it, nothing
+ * moves.
+ * @throws Refusal `14`, `44`, `54`; `42` if its balance is 0; `13` if the float would exceed its maximum
  */
 export async function cancelVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const { service } = operator;
-  const { merchantId, currency, balance, activatedAt } = await showVoucher(service, serialNumber);
-  await change(operator, serialNumber, 'voucher.cancel', async (tx, { bucket, balance_minor: minor }) => {
-    if (activatedAt === null)
-      throw new Refusal('40', { message: 'Voucher not active: it holds nothing yet; block it instead' });
-    if (minor === 0n)
-      throw new Refusal('42', { message: 'Voucher already redeemed: it holds nothing; block it instead' });
+  await change(operator, serialNumber, 'voucher.cancel', async (tx, voucher) => {
+    const { bucket, balance_minor: minor, payer_id: merchantId, currency, decimals } = voucher;
     const now = service.clock();
     const id = newId(now);
+    if (voucher.activated_at === null) {
+      const [canceled] = await checkBooked(
+        tx.query<Canceled>(cancelInactive({ bucket, serialNumber, id, now })),
+      );
+      const released = toText({ minor: canceled?.released_minor ?? 0n, decimals });
+      const moved = canceled?.released_minor ? { released, currency, merchantId, transactionId: id } : {};
+      return { before: { closed: null }, after: { closed: 'CANCELED', ...moved } };
+    }
+    if (minor === 0n || merchantId === null)
+      throw new Refusal('42', { message: 'Voucher already redeemed: it holds nothing; block it instead' });
     const account = await getAccount(tx, merchantId, currency, 'FLOAT');
     const movement = { id, bucket, serialNumber, account, toVoucher: false, amountMinor: minor, now };
     await postVoucher(tx, { kind: 'CANCELLATION', ...movement });
-    const amount = toText({ minor, decimals: balance.decimals });
+    const amount = toText({ minor, decimals });
     return {
       before: { balance: amount, currency },
       after: { closed: 'CANCELED', refunded: amount, currency, merchantId, transactionId: id },
     };
   });
 }
+
+type Canceled = { readonly outcome: string; readonly released_minor: bigint };

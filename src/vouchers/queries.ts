@@ -58,6 +58,25 @@ export function setExpiry(bucket: number, serialNumber: bigint, expiresAt: Date)
   return sql`select set_voucher_expiry(${bucket}, ${serialNumber}, ${expiresAt})`;
 }
 
+type PriceMove = {
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly id: string;
+  readonly now: Date;
+};
+
+/** Cancels an inactive voucher, and returns its price (sql/015-booking.sql). */
+export function cancelInactive({ bucket, serialNumber, id, now }: PriceMove): Sql {
+  return sql`
+select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, ${id}, ${now})`;
+}
+
+/** Takes the price of an inactive voucher again, after its expiry gave it back (sql/015-booking.sql). */
+export function reservePrice(move: PriceMove & { readonly eventId: string }): Sql {
+  const { bucket, serialNumber, id, eventId, now } = move;
+  return sql`select reserve_again(${bucket}, ${serialNumber}, ${id}, ${eventId}, ${now}) as outcome`;
+}
+
 export function drawNumber(): Sql {
   return sql`select nextval('voucher_numbers') as number`;
 }

@@ -33,7 +33,7 @@ export const actions: Catalogue['actions'] = {
   'voucher.bulk': ['Viele ändern', 'Ändert viele Gutscheine in einem Auftrag.'],
   'voucher.bulk-cancel': [
     'Viele stornieren',
-    'Storniert Gutscheine endgültig. Ihr Betrag geht an das Guthaben der Händler zurück.',
+    'Storniert Gutscheine endgültig. Ihr Geld geht an das Guthaben zurück, das sie bezahlt hat.',
   ],
   'product.create': ['Produkt anlegen', 'Ein Produkt legt fest, was für bestellte Gutscheine gilt.'],
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],
@@ -171,5 +171,6 @@ export const hints: Catalogue['hints'] = {
   head: 'Leer, oder ein Kopf, den Sie früher notiert haben.',
   serialNumbers: 'Eine je Zeile.',
   stepUp: 'Programme können keinen zweiten Faktor eingeben.',
-  expiryPolicy: 'Steht für jede Charge fest, sobald sie bestellt ist.',
+  expiryPolicy:
+    'Steht für jede Charge fest, sobald sie bestellt ist. Seinem Aussteller: dem Guthaben, das den Gutschein bezahlt hat.',
 };

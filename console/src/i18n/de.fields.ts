@@ -200,6 +200,7 @@ export const fields: Catalogue['fields'] = {
   refundStatus: 'Berichtigung',
   reinstated: 'Wiederhergestellt',
   replacedBy: 'Ersetzt durch',
+  payerId: 'Bezahlt von',
   requestId: 'Anfrage',
   reserved: 'Reserviert',
   reserves: 'Rückstellungen',

@@ -26,7 +26,10 @@ export const actions = {
   'voucher.adjust': ['Adjust', 'Adds to the balance, or takes from it.'],
   'voucher.cash-out': ['Cash out', 'Records that the balance was paid in cash.'],
   'voucher.bulk': ['Change many', 'Changes many vouchers as a job.'],
-  'voucher.bulk-cancel': ['Cancel many', 'Cancels vouchers for good. What they hold returns to the floats.'],
+  'voucher.bulk-cancel': [
+    'Cancel many',
+    'Cancels vouchers for good. Their money returns to the floats that paid for them.',
+  ],
   'product.create': ['New product', 'A product sets the terms of the vouchers that are ordered.'],
   'product.set': ['Edit', 'New orders get the new terms. Existing vouchers keep theirs.'],
   'product.on-sale': ['Put on sale', 'Vouchers of this product can be ordered.'],
@@ -144,5 +147,5 @@ export const hints = {
   head: 'Leave empty, or give a head that you noted earlier.',
   serialNumbers: 'One per line.',
   stepUp: 'Programs cannot type a second factor.',
-  expiryPolicy: 'Frozen on each batch when it is ordered.',
+  expiryPolicy: 'Frozen on each batch when it is ordered. Its issuer: the float that paid for the voucher.',
 };

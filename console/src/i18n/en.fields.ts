@@ -199,6 +199,7 @@ export const fields = {
   refundStatus: 'Update',
   reinstated: 'Reinstated',
   replacedBy: 'Replaced by',
+  payerId: 'Paid by',
   requestId: 'Request',
   reserved: 'Reserved',
   reserves: 'Reserves',

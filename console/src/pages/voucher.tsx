@@ -94,7 +94,7 @@ export function Screen() {
               <Fields
                 of={thing}
                 show={['product', 'merchantId', 'batchReference', 'activatedAt', 'expiresAt', 'wrongPins']}
-                also={['blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
+                also={['payerId', 'blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
               />
             </Stack>
           </Panel>

@@ -155,7 +155,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   }
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
   if (/^(state|status)$/.test(name) && typeof value === 'string') return <State name={value} />;
-  if (name === 'merchantId') return <Merchant id={String(value)} />;
+  if (name === 'merchantId' || name === 'payerId') return <Merchant id={String(value)} />;
   if (isTime(value)) return <Moment at={value} />;
   if (isDay(value)) return format.day(value);
   if (/^(issueMonth|month)$/.test(name) && isMonth(value)) return format.month(value);
