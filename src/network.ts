@@ -19,7 +19,7 @@ export function containing(networks: readonly string[]): (address: string | unde
     list.addSubnet(address, Number(prefix), isIP(address) === 6 ? 'ipv6' : 'ipv4');
   }
   return (text) => {
-    const address = text?.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '') ?? '';
+    const address = text?.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*/s, '') ?? '';
     const version = isIP(address);
     return version !== 0 && list.check(address, version === 6 ? 'ipv6' : 'ipv4');
   };

@@ -93,6 +93,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [file('src/config.ts', 'read(process.env)')],
   },
+  'regular expressions are literals': {
+    broken: [[file('src/json.ts', "const STRING = new RegExp('a+$');")]],
+    fine: [file('src/json.ts', 'const STRING = /a/;'), file('src/bank/match.ts', 'new RegExp(escaped)')],
+  },
   'packages stand alone': {
     broken: [
       [file('sdk/src/scrip.ts', "import { join } from 'node:path';")],

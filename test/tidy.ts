@@ -189,6 +189,12 @@ const linesAreNarrow: Rule = (files) =>
 const INTERNALS =
   /\b[a-z]\w*\._[a-z]\w*|\bgetOwnPropertySymbols\(|\.prototype(\.\w+|\[[^\]]+\]) = |\b(socket|server|parser|client|pool|reply|request|response|raw|agent|stream)\.(\w+\.)*\w+ = (async )?(function\b|\([^)]*\) =>|\w+ =>)/g;
 
+/**
+ * The files that build a regular expression, each reviewed: of constants, of an escaped text between two
+ * assertions, and of forms of amounts whose repetitions have an end or begin with a separator.
+ */
+const BUILDS_PATTERNS = ['src/http/wire.ts', 'src/cli/output.ts', 'src/bank/match.ts', 'src/bank/read.ts'];
+
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {
   'imports point one way': importsPointOneWay,
@@ -213,6 +219,11 @@ export const RULES = {
     /\bprocess\.env\b|\benv\b[^}]*\} from 'node:process'/g,
     'reads the environment, which only src/config.ts does',
     (file) => isSource(file) && file.path !== 'src/config.ts',
+  ),
+  'regular expressions are literals': forbid(
+    /\bRegExp\(/g,
+    'builds a regular expression: write a literal, which the test of linear time finds',
+    (file) => isSource(file) && !BUILDS_PATTERNS.includes(file.path),
   ),
   'packages stand alone': packagesStandAlone,
   'functions of at most 70 lines': functionsAreShort,

@@ -200,7 +200,7 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
 function fileName(reference: string, transactionId: string): string {
   const safe = reference
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')
-    .replace(/^[.-]+|[.-]+$/g, '')
+    .replace(/^[.-]+/, '')
     .slice(0, NAME_MAX);
   return `vouchers-${safe === '' ? transactionId : safe}`;
 }
