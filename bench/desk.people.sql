@@ -87,12 +87,12 @@ end $$;
 
 create or replace function bench.fill_work(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$
-  insert into operator_jobs (operation, input, actor, state, total, done, created_at, ended_at)
+  insert into jobs (operation, input, actor, state, total, done, created_at, ended_at)
   select 'voucher.block-many', '{}', '{"name":"anna"}', 'COMPLETED', 1, 1, now(), now()
   from generate_series(1, p_rows);
-  insert into operator_job_rows (job_id, number, subject, outcome)
+  insert into job_rows (job_id, number, subject, outcome)
   select j.id, n, '10000000064', 'ok'
-  from (select max(id) as id from operator_jobs) j cross join generate_series(1, 10000) n;
+  from (select max(id) as id from jobs) j cross join generate_series(1, 10000) n;
   insert into approvals (operation, input, maker, mode, state, created_at, not_before, expires_at, decided_at)
   select 'float.refund', '{}', '{"kind":"user","id":"3","userId":"3","name":"anna","roles":["finance"]}',
     'two-people', 'REJECTED', now(), now(), now() + interval '3 days', now()

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { Batcher } from './db/batcher.ts';
 import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
@@ -27,16 +28,20 @@ type Resources = {
   readonly metrics?: Metrics | undefined;
   /** The traces of the process; undefined if they are off. */
   readonly tracing?: Tracing | undefined;
+  /** Emits `added` for background work that this process has added, so that it begins at once. */
+  readonly jobs?: EventEmitter;
 };
 
 /** The resources and the batcher of a process, which live as long as the process. */
 export type Service = Resources & {
   /** Batches the calls of the hot path. */
   readonly batcher: Batcher;
+  readonly jobs: EventEmitter;
 };
 
 export function createService(resources: Resources): Service {
   return {
+    jobs: new EventEmitter(),
     ...resources,
     batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
   };

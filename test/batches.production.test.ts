@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancelBatch } from '../src/batches/cancel.ts';
+import { cancelBatch, voidBatch } from '../src/batches/cancel.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { listVouchers } from '../src/batches/queries.ts';
-import { sweep, TASKS } from '../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
@@ -109,7 +109,7 @@ describe('several batches at a time', () => {
     const { service } = till.testService;
     await tamper(till.testService.url, 'update scrip.products set max_quantity = 5000000');
     await till.done(A.generate('large', 1_000_000, 0.01));
-    const worker = await startWorker(service, TASKS, sweep);
+    const worker = startJobs(service, [BATCH_JOBS]);
     try {
       const progress = async () =>
         (
@@ -155,7 +155,7 @@ describe('a cancellation that races with the last chunk', () => {
         assert.equal(now.vouchers?.length, now.status === 'COMPLETED' ? quantity : undefined);
         seen[now.status as keyof typeof seen]++;
         if (now.status === 'COMPLETED') spentMinor += quantity;
-        else await TASKS['void-batch'](service, race, () => false);
+        else await voidBatch(service, race);
       }
       assert.equal(seen.PROCESSING, 0);
       assert.ok(seen.COMPLETED > 0 && seen.CANCELED > 0, JSON.stringify(seen));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cancelBatch } from '../src/batches/cancel.ts';
+import { cancelBatch, voidBatch } from '../src/batches/cancel.ts';
 import { findBatch } from '../src/batches/export.ts';
+import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
-import { TASKS } from '../src/batches/tasks.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { escheatVoucher } from '../src/books/vouchers.ts';
@@ -93,9 +93,9 @@ test('the books are exact to the cent after a half-made batch is canceled and a 
   const now = service.clock();
   await generate({ ...shop, now }, { quantity: 5_000, value: 0.01, reference: 'half made' });
   const { id, transactionId } = await findBatch({ ...shop, now }, 'half made');
-  await TASKS['fill-batch'](service, id, () => true);
+  await fillBatch(service, id, () => true);
   await cancelBatch(operator, transactionId);
-  await TASKS['void-batch'](service, id, () => false);
+  await voidBatch(service, id);
   await escheatVoucher(operator, { serialNumber: card.serial, reference: 'state' });
   const [made] = await ledger.sql<{ cents: number }>(
     `select count(*)::int as cents from scrip.vouchers where batch_id = ${id}`,

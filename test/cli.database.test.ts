@@ -43,7 +43,7 @@ test('a command on a database without the schema creates nothing, and names the 
   const { url } = await testDatabase(t);
   const owner = await openOwner(url);
   t.after(() => owner.close());
-  await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
+  await owner.query({ text: 'drop schema scrip cascade', values: [] });
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const { status, out, err } = await runScrip(settings, 'merchant', 'list');
   assert.deepEqual([status, out], [5, '']);
@@ -51,9 +51,7 @@ test('a command on a database without the schema creates nothing, and names the 
     err,
     /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
   );
-  const schemas = await owner.query(
-    sql`select from pg_namespace where nspname in ('scrip', 'graphile_worker')`,
-  );
+  const schemas = await owner.query(sql`select from pg_namespace where nspname = 'scrip'`);
   assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
 });
 

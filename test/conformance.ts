@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type Report, runConformance } from '../conformance/src/index.ts';
-import { sweep, TASKS } from '../src/batches/tasks.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { BATCH_JOBS } from '../src/batches/tasks.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { Till } from './till.ts';
 
 /** Runs of the conformance kit on a service of a test. */
@@ -14,7 +14,7 @@ export async function withService(
   run: (till: Till) => Promise<void>,
 ) {
   const till = await Till.open(t, wanted);
-  const worker = await startWorker(till.testService.service, TASKS, sweep);
+  const worker = startJobs(till.testService.service, [BATCH_JOBS]);
   try {
     await run(till);
   } finally {

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Download, Page } from 'playwright-core';
 import { buildServer } from '../src/http/server.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { JOB_RUNS } from '../src/operator/job-operations.ts';
-import { startJobs } from '../src/operator/jobs.ts';
+import { groupOf } from '../src/operator/jobs.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
@@ -122,7 +123,7 @@ test('vouchers are canceled in bulk, with a preview, a job and a file of the res
   await dialog.getByLabel('Reason').fill('Never handed out.');
   await dialog.getByRole('button', { name: 'Cancel: 1 voucher' }).click();
   await page.getByText('0 of 2 done, 0 failed').waitFor();
-  const worker = startJobs(stage.listening.service, JOB_RUNS);
+  const worker = startJobs(stage.listening.service, [groupOf(JOB_RUNS)]);
   t.after(() => worker.stop());
   await page.getByText('2 of 2 done, 1 failed').waitFor();
   const [file] = await Promise.all([

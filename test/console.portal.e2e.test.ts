@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sweep, TASKS } from '../src/batches/tasks.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { BATCH_JOBS } from '../src/batches/tasks.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
@@ -28,7 +28,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   await dialog.getByRole('button', { name: 'Order vouchers' }).click();
   await ready(page, 'spring');
   await page.getByText('0 of 5,000 vouchers produced').waitFor();
-  const worker = await startWorker(service, TASKS, sweep);
+  const worker = startJobs(service, [BATCH_JOBS]);
   t.after(() => worker.stop());
   await page.reload();
   await page.getByText('Completed', { exact: true }).first().waitFor({ timeout: 120_000 });

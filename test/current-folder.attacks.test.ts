@@ -19,16 +19,12 @@ const run = promisify(execFile);
 
 /** JavaScript that packages and tools look for in the current folder. */
 const CODE: readonly string[] = [
-  ...['.graphile-workerrc.js', '.graphile-workerrc.cjs', '.graphile-workerrc.ts'],
-  ...['graphile-worker.config.js', 'graphile-worker.config.cjs', 'graphile-worker.config.ts'],
-  ...['graphile.config.js', 'graphile.config.cjs', 'graphile.config.mjs', 'graphile.config.ts'],
-  ...['.config.js', '.config.cjs', 'tasks/fill-batch.js', 'tasks/keep-books.js'],
-  ...['node_modules/pg/index.js', 'node_modules/pg-native/index.js', 'node_modules/cosmiconfig/index.js'],
+  ...['.scriprc.js', 'scrip.config.js', 'scrip.config.cjs', 'scrip.config.ts', '.config.js', '.config.cjs'],
+  ...['node_modules/pg/index.js', 'node_modules/pg-native/index.js'],
 ];
 /** Settings that are none: a program that reads them fails. */
 const SETTINGS = [
-  ...['package.json', '.graphile-workerrc', '.graphile-workerrc.json', '.graphile-workerrc.yaml'],
-  '.config.json',
+  ...['package.json', '.scriprc', '.config.json'],
   ...['crontab', 'tsconfig.json', '.npmrc', '.env', '.pgpass', 'openssl.cnf', 'node.config.json'],
 ];
 
@@ -79,8 +75,7 @@ test('commands run no code of the current folder, or of a folder above it', asyn
   const { url } = await testDatabase(t);
   const owner = await openOwner(url);
   t.after(() => owner.close());
-  // The queue is set up again, by its own package.
-  await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
+  await owner.query({ text: 'drop schema scrip cascade', values: [] });
   const data = await mkdtemp(join(tmpdir(), 'scrip-folder-'));
   t.after(() => rm(data, { recursive: true, force: true, maxRetries: 10 }));
   const settings = {

@@ -74,7 +74,7 @@ describe('a dump', () => {
     const { url, drop } = await testDatabase();
     afterAll.push(drop);
     const owner = await openOwner(url);
-    await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
+    await owner.query({ text: 'drop schema scrip cascade', values: [] });
     const settings = { SCRIP_DATABASE_URL: url };
     const broken = installation.at('broken');
     const load = (expected: RegExp) => installation.fails(expected, ['db', 'load', broken], settings);

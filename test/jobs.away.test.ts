@@ -1,65 +1,50 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { enqueue } from '../src/jobs/enqueue.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { sql } from '../src/db/sql.ts';
+import { enqueue, type Run, startJobs } from '../src/jobs/jobs.ts';
 import { startBehindWay } from './way.ts';
 
-test('the job queue survives an outage of the database during a job, and runs jobs after it', async (t) => {
+test('jobs survive an outage of the database, and a job that hangs delays no other', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
-  const ran: number[] = [];
-  const working = Promise.withResolvers<void>();
-  const worked = Promise.withResolvers<void>();
-  const run = async (_service: unknown, batchId: number) => {
-    ran.push(batchId);
-    if (batchId === 2) worked.resolve();
-    if (batchId !== 1) return;
-    way.set('closed');
-    working.resolve();
-    // The outcome of the job cannot be stored now.
-    throw new Error('lost the database');
-  };
-  const tasks = { 'fill-batch': run, 'void-batch': run } as never;
-  const worker = await startWorker({ ...testService.service, db }, tasks, async () => {});
-  t.after(() => worker.stop());
-  await enqueue(testService.service.db, 'fill-batch', 1);
-  await working.promise;
-  // Meanwhile the queue tries to store it, and fails.
-  await sleep(4_000);
-  way.set('open');
-  await enqueue(testService.service.db, 'fill-batch', 2);
-  await worked.promise;
-  assert.ok(ran.includes(1) && ran.includes(2));
-});
-
-test('a new queue is started when the old one waits for a job that never ends', async (t) => {
-  const { testService, way, db } = await startBehindWay(t);
+  const { db: direct } = testService.service;
+  const ran: string[] = [];
   const [hanging, lost, worked, over] = Array.from({ length: 4 }, () => Promise.withResolvers<void>()) as [
     PromiseWithResolvers<void>,
     PromiseWithResolvers<void>,
     PromiseWithResolvers<void>,
     PromiseWithResolvers<void>,
   ];
-  const run = async (_service: unknown, batchId: number) => {
-    if (batchId === 3) return worked.resolve();
-    if (batchId === 1) {
+  const run: Run = async (_service, { subject }) => {
+    ran.push(subject ?? '');
+    if (subject === '1') {
       hanging.resolve();
-      return over.promise;
+      await over.promise;
     }
-    way.set('closed');
-    lost.resolve();
-    throw new Error('lost the database');
+    if (subject === '2' && ran.filter((each) => each === '2').length === 1) {
+      way.set('closed');
+      lost.resolve();
+      // The outcome of the job cannot be stored now.
+      throw new Error('lost the database');
+    }
+    if (subject === '3') worked.resolve();
+    return undefined;
   };
-  const tasks = { 'fill-batch': run, 'void-batch': run } as never;
-  const worker = await startWorker({ ...testService.service, db }, tasks, async () => {});
-  t.after(() => worker.stop());
-  t.after(() => over.resolve());
-  await enqueue(testService.service.db, 'fill-batch', 1);
+  const worker = startJobs({ ...testService.service, db }, [{ atOnce: 4, tasks: { task: run } }]);
+  await enqueue(direct, 'task', 1);
   await hanging.promise;
-  await enqueue(testService.service.db, 'fill-batch', 2);
+  await enqueue(direct, 'task', 2);
   await lost.promise;
-  await sleep(4_000);
+  await enqueue(direct, 'task', 3);
+  await sleep(1_000);
+  assert.deepEqual(ran, ['1', '2']);
   way.set('open');
-  await enqueue(testService.service.db, 'fill-batch', 3);
   await worked.promise;
+  // The lease of the lost job is over.
+  await direct.query(sql`update jobs set leased_until = now() where subject = '2'`);
+  while (ran.filter((each) => each === '2').length < 2) await sleep(20);
+  over.resolve();
+  await worker.stop();
+  const left = await direct.query<{ subject: string }>(sql`select subject from jobs where task = 'task'`);
+  assert.deepEqual(left, []);
 });

@@ -98,7 +98,7 @@ test('gauges show late work, low floats and blocked keys under the names that th
     `update webhook_deliveries set due_at = now() - interval '1 hour'`,
     `update batches set progressed_at = now() - interval '1 hour' where status = 'PROCESSING'`,
     `update batches set expires_at = now() - interval '2 hours' where status = 'COMPLETED'`,
-    `update graphile_worker._private_jobs set run_at = now() - interval '1 hour'`,
+    `update jobs set due_at = now() - interval '1 hour'`,
     "update webhook_endpoints set disabled_at = now(), disabled_reason = 'GONE'",
     'update floats set low_minor = balance_minor + 1',
     `insert into api_key_days (key_id, day, guesses, blocked_at)

@@ -17,7 +17,7 @@ async function execute(url: string, text: string): Promise<void> {
 /** An empty database. */
 async function emptyDatabase(t: TestContext): Promise<string> {
   const { url } = await testDatabase(t);
-  await execute(url, 'drop schema scrip cascade; drop schema graphile_worker cascade');
+  await execute(url, 'drop schema scrip cascade');
   return url;
 }
 

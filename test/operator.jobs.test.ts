@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { sql } from '../src/db/sql.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { JOB_RUNS } from '../src/operator/job-operations.ts';
-import { startJobs } from '../src/operator/jobs.ts';
+import { groupOf } from '../src/operator/jobs.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
@@ -46,7 +47,7 @@ describe('a bulk change', () => {
     const again = await api.post('/vouchers/bulk', { ...change, reason: 'stolen parcel' }, headers);
     assert.equal(again.body.id, started.body.id);
     const following = api.call('GET', `/operator/v1/jobs/${started.body.id}/events`);
-    worker = startJobs(api.testService.service, JOB_RUNS);
+    worker = startJobs(api.testService.service, [groupOf(JOB_RUNS)]);
     const job = await ended(started.body.id);
     assert.deepEqual([job.state, job.done, job.failed], ['COMPLETED', 11, 2]);
     const { items } = (await api.get(`/jobs/${job.id}/rows`)).body;
@@ -70,10 +71,8 @@ describe('a bulk change', () => {
     const change = { action: 'unblock', serialNumbers: serials.slice(1) };
     const { body: started } = await api.post('/vouchers/bulk', change);
     const { service } = api.testService;
-    await service.db.query(
-      sql`update operator_jobs set asked_to_cancel = true where id = ${Number(started.id)}`,
-    );
-    worker = startJobs(service, JOB_RUNS);
+    await service.db.query(sql`update jobs set asked_to_cancel = true where id = ${Number(started.id)}`);
+    worker = startJobs(service, [groupOf(JOB_RUNS)]);
     const job = await ended(started.id);
     assert.deepEqual([job.state, job.done], ['CANCELED', 0]);
     const { items } = (await api.get(`/jobs/${job.id}/rows`)).body;
@@ -106,12 +105,12 @@ describe('a bulk change', () => {
       async row(...args) {
         if (++rows === 5)
           await service.db.query(
-            sql`update operator_jobs set asked_to_cancel = true where id = ${Number(started.id)}`,
+            sql`update jobs set asked_to_cancel = true where id = ${Number(started.id)}`,
           );
         await run.row(...args);
       },
     };
-    worker = startJobs(service, { ...JOB_RUNS, 'voucher.bulk-cancel': stopping });
+    worker = startJobs(service, [groupOf({ ...JOB_RUNS, 'voucher.bulk-cancel': stopping })]);
     const job = await ended(started.id);
     // It checks after every 20 rows if it was canceled.
     assert.deepEqual([job.state, job.done, job.failed], ['CANCELED', 20, 1]);

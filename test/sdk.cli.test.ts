@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { sweep, TASKS } from '../src/batches/tasks.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { BATCH_JOBS } from '../src/batches/tasks.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { BIN, Terminal } from './terminal.ts';
 import { withWrongPin } from './till.ts';
 
@@ -134,7 +134,7 @@ describe('the command line of the merchant', () => {
   it('writes vouchers to a CSV file of mode 600, completely or not at all', async (t) => {
     const terminal = await Terminal.open(t);
     const { service } = terminal.till.testService;
-    const worker = await startWorker(service, TASKS, sweep);
+    const worker = startJobs(service, [BATCH_JOBS]);
     try {
       const path = join(terminal.folder, 'vouchers.csv');
       const order = [

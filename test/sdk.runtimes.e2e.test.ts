@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
-import { sweep, TASKS } from '../src/batches/tasks.ts';
-import { startWorker } from '../src/jobs/worker.ts';
+import { BATCH_JOBS } from '../src/batches/tasks.ts';
+import { startJobs } from '../src/jobs/jobs.ts';
 import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 import { Till } from './till.ts';
 
@@ -121,7 +121,7 @@ const EXPECTED = {
 /** Runs the calls on a runtime, as a new merchant, and compares the results. */
 async function holds(t: TestContext, run: (settings: string) => Promise<string>): Promise<void> {
   const till = await Till.open(t);
-  const worker = await startWorker(till.testService.service, TASKS, sweep);
+  const worker = startJobs(till.testService.service, [BATCH_JOBS]);
   t.after(() => worker.stop());
   const { baseUrl } = till.testService;
   const { keyId, secret } = till.merchant;

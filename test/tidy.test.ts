@@ -72,19 +72,12 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     fine: [file('src/http/server.ts', "import Fastify from 'fastify';")],
   },
   'the driver only in src/db': {
-    broken: [[file('src/jobs/worker.ts', "import pg from 'pg';")]],
+    broken: [[file('src/jobs/jobs.ts', "import pg from 'pg';")]],
     fine: [file('src/db/pool.ts', "import pg from 'pg';")],
   },
   'priorities only in src/priority.ts': {
     broken: [[file('src/cli/backup.ts', "import { setPriority } from 'node:os';")]],
     fine: [file('src/priority.ts', 'setPriority(nice);'), file('src/cli/backup.ts', 'lowerPriority(10);')],
-  },
-  'the queue only by src/db/graphile-worker.ts': {
-    broken: [
-      [file('src/jobs/worker.ts', "import { run } from 'graphile-worker';")],
-      [file('src/db/migrate.ts', "const queue = await import('graphile-worker');")],
-    ],
-    fine: [file('src/db/graphile-worker.ts', "const queue = await import('graphile-worker');")],
   },
   'the environment only in src/config.ts': {
     broken: [

@@ -210,11 +210,6 @@ export const RULES = {
     'changes its priority: use lowerPriority, which no refusal stops',
     (file) => isSource(file) && file.path !== 'src/priority.ts',
   ),
-  'the queue only by src/db/graphile-worker.ts': importOnlyIn(
-    /^graphile-worker(\/|$)/,
-    'src/db/graphile-worker.ts',
-    'the queue is imported by src/db/graphile-worker.ts',
-  ),
   'the environment only in src/config.ts': forbid(
     /\bprocess\.env\b|\benv\b[^}]*\} from 'node:process'/g,
     'reads the environment, which only src/config.ts does',

@@ -3,7 +3,6 @@ import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
-import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
 import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
@@ -14,7 +13,6 @@ import {
   drawNumbers,
   findBatchById,
   findCodeKeys,
-  listStalled,
   lockBatch,
 } from './queries.ts';
 import { drawCodes, type MadeRows, makeRows } from './rows.ts';
@@ -102,23 +100,23 @@ const SMALL_CHUNK = 250;
 const CHUNKS_MAX = 2;
 /** After this time a large batch goes to the end of the queue. */
 const TURN_MS = 1_000;
-/**
- * A batch without progress for this long has lost its worker. Even on a busy machine, a chunk takes much less
- * than a second.
- */
-const QUIET_SECONDS = 5;
 
 /**
  * Produces a batch as a job. Every chunk is a transaction that holds the batch's row and records its
  * progress. After a crash, or with two workers on one batch, the result still has exactly the ordered
  * quantity. A permanent failure cancels the batch.
+ * @returns 0 if the batch has had its turn and goes to the end of the queue; undefined if it is done
  */
-export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
+export async function fillBatch(
+  service: Service,
+  batchId: number,
+  stopping: () => boolean,
+): Promise<0 | undefined> {
   try {
-    if (await takeTurn(service, batchId, stopping)) return;
-    await enqueue(service.db, 'fill-batch', batchId);
+    return (await takeTurn(service, batchId, stopping)) ? undefined : 0;
   } catch (error) {
     await recordFailure(service, batchId, error);
+    return undefined;
   }
 }
 
@@ -242,10 +240,4 @@ function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const turns = turnsOf.get(db) ?? new Turns(db, { atOnce: CHUNKS_MAX });
   turnsOf.set(db, turns);
   return turns.run(work);
-}
-
-/** Queues batches again whose worker died silently. It is harmless for batches that are only waiting. */
-export async function resumeStalled(service: Service): Promise<void> {
-  const stalled = await service.db.query<{ id: number; task: Task }>(listStalled(QUIET_SECONDS));
-  for (const { id, task } of stalled) await keepQueued(service.db, task, id);
 }

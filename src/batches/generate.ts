@@ -3,7 +3,7 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { enqueue } from '../jobs/enqueue.ts';
+import { enqueue } from '../jobs/jobs.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { permitAmount } from '../merchants/merchants.ts';
@@ -78,7 +78,7 @@ export async function generate(
     throw new Refusal('13');
   await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
-  return retrying(() =>
+  const made = await retrying(() =>
     service.db.transaction(async (tx) => {
       const id = await claimOrder(context, tx, order, product);
       if (id !== order.id) return { batch: await getBatch(tx, id), replayed: true };
@@ -87,6 +87,8 @@ export async function generate(
       return { batch, replayed: false };
     }),
   );
+  service.jobs.emit('added');
+  return made;
 }
 
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };

@@ -145,23 +145,6 @@ update batches set
 where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
-/** Lists batches without progress for a while, to be produced or voided, since their worker has died. */
-export function listStalled(quietSeconds: number): Sql {
-  return sql`
-(
-  select id, 'fill-batch' as task from batches
-  where status = 'PROCESSING' and progressed_at < now() - make_interval(secs => ${quietSeconds})
-  order by progressed_at limit 1000
-)
-union all
-(
-  select id, 'void-batch' from batches
-  where status = 'CANCELED' and voided_at is null
-    and ended_at < now() - make_interval(secs => ${quietSeconds})
-  order by ended_at limit 1000
-)`;
-}
-
 export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
 
 /** Lists a page of batches, newest first, before an id. Each filter has an index (sql/019-operator.sql). */

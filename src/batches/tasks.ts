@@ -1,15 +1,15 @@
-import { isSharded, type Service } from '../context.ts';
-import type { Task } from '../jobs/enqueue.ts';
-import type { TaskRun } from '../jobs/worker.ts';
-import { resolveOldHolds } from '../ledger/holds.ts';
+import type { Group } from '../jobs/jobs.ts';
 import { voidBatch } from './cancel.ts';
-import { fillBatch, resumeStalled } from './fill.ts';
+import { fillBatch } from './fill.ts';
 
-/** The tasks of background work. */
-export const TASKS: Record<Task, TaskRun> = { 'fill-batch': fillBatch, 'void-batch': voidBatch };
-
-/** Resumes the work of dead processes. It runs every few seconds. */
-export async function sweep(service: Service): Promise<void> {
-  await resumeStalled(service);
-  if (isSharded(service)) await resolveOldHolds(service);
-}
+/** The background work of batches. Each job of a process takes a core, so more at a time would be slower. */
+export const BATCH_JOBS: Group = {
+  atOnce: 4,
+  tasks: {
+    'fill-batch': (service, { subject }, stopping) => fillBatch(service, Number(subject), stopping),
+    async 'void-batch'(service, { subject }) {
+      await voidBatch(service, Number(subject));
+      return undefined;
+    },
+  },
+};

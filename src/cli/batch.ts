@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findProgress, percentOf, type Batch as StoredBatch } from '../batches/batch.ts';
 import { newReference } from '../batches/generate.ts';
-import { sweep, TASKS } from '../batches/tasks.ts';
+import { BATCH_JOBS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
-import { startWorker, type Worker } from '../jobs/worker.ts';
+import { startJobs } from '../jobs/jobs.ts';
 import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
 import { addExport } from './batch-export.ts';
 import { amountText, parseProduct } from './merchant.ts';
@@ -106,7 +106,7 @@ async function waitFor(
   const { transactionId, reference, quantity } = accepted;
   const named = `batch ${transactionId} (reference ${reference})`;
   const progress = showProgress(quantity, 'vouchers', quiet);
-  let worker: Worker | undefined;
+  let worker: ReturnType<typeof startJobs> | undefined;
   let produced = accepted.produced;
   let grewAtMs = performance.now();
   try {
@@ -123,8 +123,7 @@ async function waitFor(
         );
       }
       if (batch.produced !== produced) grewAtMs = performance.now();
-      else if (!worker && performance.now() - grewAtMs > IDLE_MS)
-        worker = await startWorker(service, TASKS, sweep);
+      else if (!worker && performance.now() - grewAtMs > IDLE_MS) worker = startJobs(service, [BATCH_JOBS]);
       produced = batch.produced;
       await Promise.race([sleep(POLL_MS), stop.asked]);
     }

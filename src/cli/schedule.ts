@@ -1,7 +1,10 @@
 import { keepBooks } from '../books/close.ts';
+import { isSharded } from '../context.ts';
 import { createPartitions } from '../db/partitions.ts';
-import type { Scheduled } from '../jobs/worker.ts';
+import type { Scheduled } from '../jobs/jobs.ts';
+import { resolveOldHolds } from '../ledger/holds.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
+import { HOUR_MS, MINUTE_MS } from '../time.ts';
 import { dropDeclines } from '../vouchers/declines.ts';
 import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';
 
@@ -12,17 +15,24 @@ import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';
 export const SCHEDULE: Readonly<Record<string, Scheduled>> = {
   // Sweeps expired vouchers, seals slices, and closes days.
   'keep-books': {
-    match: '*/5 * * * *',
+    everyMs: 5 * MINUTE_MS,
     run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
   },
   'create-partitions': {
-    match: '*/10 * * * *',
+    everyMs: 10 * MINUTE_MS,
     async run({ db, clock }) {
       const now = clock();
       await createPartitions(db, now, now);
     },
   },
-  'end-deliveries': { match: '*/10 * * * *', run: endAbandoned },
-  'drop-deliveries': { match: '3 * * * *', run: dropDeliveries },
-  'drop-declines': { match: '4 * * * *', run: dropDeclines },
+  'end-deliveries': { everyMs: 10 * MINUTE_MS, run: endAbandoned },
+  'drop-deliveries': { everyMs: HOUR_MS, run: dropDeliveries },
+  'drop-declines': { everyMs: HOUR_MS, run: dropDeclines },
+  // What a process that died left on a float.
+  'resolve-holds': {
+    everyMs: 5_000,
+    async run(service) {
+      if (isSharded(service)) await resolveOldHolds(service);
+    },
+  },
 };

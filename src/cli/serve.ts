@@ -6,7 +6,6 @@ import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
-import type { Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { openService } from './open.ts';
@@ -117,7 +116,7 @@ async function serveUntilStopped(
   const isSupervised = isOneOfSeveral();
   let metrics: MetricsServer | undefined;
   let listener: Listener | undefined;
-  let worker: Worker | undefined;
+  let worker: { stop(): Promise<void> } | undefined;
   const close = () => Promise.all([listener?.close(), worker?.stop(), metrics?.close()]);
   try {
     if (isSupervised) service.metrics?.watchPools(service.db.pools);

@@ -4,10 +4,11 @@ import type { Command } from 'commander';
 import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
 import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
+import { runJob } from '../jobs/jobs.ts';
 import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
 import { JOB_RUNS, jobs } from '../operator/job-operations.ts';
 import type { Job } from '../operator/job-schema.ts';
-import { runJob } from '../operator/jobs.ts';
+import { groupOf } from '../operator/jobs.ts';
 import { findReplacement } from '../operator/printable.ts';
 import { cardDesign, LANGUAGE_HELP, prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
@@ -80,9 +81,7 @@ async function runBulk(text: string, options: BulkOptions): Promise<void> {
 
 /** Runs a job in this process, unless another process does, and shows its progress. */
 async function follow(service: Service, { id, total }: Job, stop: Stop, quiet = false): Promise<Job> {
-  const stopping = new AbortController();
-  void stop.asked.then(() => stopping.abort());
-  const running = runJob(service, JOB_RUNS, Number(id), stopping.signal);
+  const running = runJob(service, [groupOf(JOB_RUNS)], Number(id), stop.isAsked);
   const progress = showProgress(total, 'vouchers', quiet);
   try {
     for (;;) {

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/export.ts';
-import { sweep, TASKS } from '../batches/tasks.ts';
+import { BATCH_JOBS } from '../batches/tasks.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { requireOwnSession } from '../db/pooler.ts';
 import type { MetricsServer } from '../http/metrics.ts';
-import { startWorker, type Worker } from '../jobs/worker.ts';
+import { startJobs } from '../jobs/jobs.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { JOB_RUNS } from '../operator/job-operations.ts';
-import { startJobs } from '../operator/jobs.ts';
+import { groupOf } from '../operator/jobs.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 import { openService } from './open.ts';
@@ -51,19 +51,18 @@ async function work(): Promise<void> {
   }
 }
 
-/** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
+/** Starts the background work: the jobs, and the deliveries of webhooks. */
 export async function startBackground(
   service: Service,
   { databaseUrl, webhookAllowPrivate }: Config,
-): Promise<Worker> {
+): Promise<{ stop(): Promise<void> }> {
   if (databaseUrl !== undefined) await requireOwnSession(databaseUrl, 'background work needs');
-  const worker = await startWorker(service, TASKS, sweep, SCHEDULE);
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
-  const jobs = startJobs(service, JOB_RUNS);
+  const jobs = startJobs(service, [BATCH_JOBS, groupOf(JOB_RUNS)], SCHEDULE);
   return {
     async stop() {
-      await Promise.all([worker.stop(), delivery.stop(), jobs.stop()]);
+      await Promise.all([delivery.stop(), jobs.stop()]);
     },
   };
 }

@@ -47,7 +47,7 @@ export type DumpManifest = {
 };
 
 /** Tables that describe the schema. A load fills them by migrating. */
-const OWN = ['scrip.migrations', 'graphile_worker.migrations'];
+const OWN = ['scrip.migrations'];
 
 /** Parents come before the tables that refer to them. Generated columns are left out. */
 const TABLES = `
@@ -59,7 +59,7 @@ with recursive tables as (
       order by attnum
     ) as columns
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('scrip', 'graphile_worker') and c.relkind in ('r', 'p') and not c.relispartition
+  where n.nspname = 'scrip' and c.relkind in ('r', 'p') and not c.relispartition
 ), depths as (
   select oid, 0 as depth from tables
   union
@@ -71,7 +71,7 @@ where name <> all ($1) group by name, columns order by max(depth), name`;
 
 const SEQUENCES = `
 select quote_ident(schemaname) || '.' || quote_ident(sequencename) as name from pg_sequences
-where schemaname in ('scrip', 'graphile_worker') order by 1`;
+where schemaname = 'scrip' order by 1`;
 
 const FIRST_MONTH = `
 select min(substring(relname from '\\d{4}_\\d{2}$')) as month from pg_class c

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
-import { openOwner, openPool, type Queries } from './pool.ts';
+import { openOwner, type Queries } from './pool.ts';
 import { requireOwnSession, requireSessions } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
 import { type Sql, splitStatements, sql } from './sql.ts';
@@ -67,7 +67,7 @@ export async function migrate(
   const migrations = select(await readMigrations(), wanted);
   const owner = await openOwner(url);
   try {
-    if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) {
+    if (pending(await readApplied(owner), migrations).length === 0) {
       await requireSessions(owner, url);
       return [];
     }
@@ -79,9 +79,7 @@ export async function migrate(
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
     await createRoles(owner);
-    const applied = await applyInTurns(owner, migrations);
-    if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);
-    return applied;
+    return await applyInTurns(owner, migrations);
   } catch (error) {
     if (sqlState(error) === '42501') {
       throw new StartError(
@@ -212,51 +210,6 @@ async function createRoles(owner: Queries): Promise<void> {
       if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then
         execute format('grant ${SERVICE_ROLE} to %I', current_user);
       end if;
-    end $$`),
-  );
-}
-
-/** The policies are the last step of setting up the queue. If they exist, so does everything before them. */
-async function hasJobs(owner: Queries): Promise<boolean> {
-  const [found] = await owner.query<{ there: boolean }>(
-    sql`select exists (select from pg_policy where polname = 'scrip_service_works') as there`,
-  );
-  return found?.there ?? false;
-}
-
-async function migrateJobs(url: string, owner: Queries): Promise<void> {
-  // Loaded on demand: nearly every command finds an up-to-date schema.
-  const { makeWorkerUtils, QUEUE } = await import('./graphile-worker.ts');
-  const pgPool = openPool(url, 'scrip-owner', 1);
-  const utils = await makeWorkerUtils({ pgPool, ...QUEUE });
-  try {
-    await utils.migrate();
-  } finally {
-    await utils.release();
-    await pgPool.end();
-  }
-  // The queue stays on the Citus coordinator. The workers may not know the role yet.
-  await owner.query(raw('set citus.enable_ddl_propagation = off'));
-  await owner.query(
-    raw(`grant usage on schema graphile_worker to ${SERVICE_ROLE};
-      grant select, insert, update, delete on all tables in schema graphile_worker to ${SERVICE_ROLE};
-      grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
-      grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
-  );
-  // graphile-worker protects its tables with row security: only their owner can use them. The role of the
-  // service needs policies.
-  await owner.query(
-    raw(`do $$ declare
-      jobs record;
-    begin
-      for jobs in
-        select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = 'graphile_worker' and c.relkind = 'r' and c.relrowsecurity
-          and not exists (
-            select from pg_policy p where p.polrelid = c.oid and p.polname = 'scrip_service_works')
-      loop
-        execute format('create policy scrip_service_works on graphile_worker.%I to ${SERVICE_ROLE} using (true) with check (true)', jobs.relname);
-      end loop;
     end $$`),
   );
 }

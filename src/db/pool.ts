@@ -24,8 +24,6 @@ export type Database = Queries & {
    * @param bucket the bucket of its rows
    */
   hot<Row>(statement: HotStatement, values: readonly unknown[], bucket?: number): Promise<Row[]>;
-  /** Opens a pool, with the service's role, for a library with its own statements. The caller ends it. */
-  openPool(name: string, size: number): pg.Pool;
   /** Whether statements of the hot path run, or ran a moment ago. Background work then waits. */
   isBusy(): boolean;
   /** The connections of its pools. */
@@ -77,12 +75,6 @@ function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
     .on('error', () => {})
     .on('connect', (client) => client.on('error', () => {}));
-}
-
-/** Opens a pool for a library with its own statements, as the account that signs in. The caller ends it. */
-export function openPool(url: string, name: string, size: number): pg.Pool {
-  // Libraries expect the default types of the driver.
-  return poolOf({ ...connectionOf(url, name), types: pg.types, max: size });
 }
 
 function connectionOf(url: string, name: string, isReader = false) {
@@ -138,17 +130,6 @@ export function openDatabase(
     query: (statement) =>
       onClient(pool, health, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
     transaction: (run, isolation) => inTransaction(pool, health, run, isolation),
-    openPool(forName, size) {
-      const { role = '', lock_timeout = '' } = SESSION;
-      const query_timeout = STATEMENT_TIMEOUT_MS + GRACE_MS;
-      return poolOf({
-        ...connectionOf(url, forName),
-        types: pg.types,
-        max: size,
-        onConnect: (client: pg.ClientBase) => configure(client, { role, lock_timeout }),
-        query_timeout,
-      });
-    },
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     pools: { ordinary: pool, till: hotPool },
     async hot<Row>({ name: statementName, text, background }: HotStatement, values: readonly unknown[]) {

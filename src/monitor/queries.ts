@@ -20,17 +20,12 @@ export const WEBHOOKS_BEHIND: Sql = sql`
 select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
 from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
 
-/** Jobs of the queue, and jobs that operators started and on which no process works. */
+/** Jobs that are due, and on which no process works. */
 export const JOBS_BEHIND: Sql = sql`
-with due as (
-  select run_at as at from graphile_worker.jobs
-  where run_at <= now() and locked_at is null and attempts < max_attempts
-  union all
-  select coalesce(leased_until, created_at) from operator_jobs
-  where state in ('WAITING', 'RUNNING') and (leased_until is null or leased_until < now())
-)
-select count(*)::int as due, coalesce(extract(epoch from now() - min(at)), 0)::float8 as oldest_seconds
-from due`;
+select count(*)::int as due,
+  coalesce(extract(epoch from now() - min(greatest(due_at, leased_until))), 0)::float8 as oldest_seconds
+from jobs
+where state in ('WAITING', 'RUNNING') and due_at <= now() and (leased_until is null or leased_until < now())`;
 
 /** The expired batch that has waited longest for its sweep. */
 export const SWEEP_BEHIND: Sql = sql`

@@ -191,7 +191,7 @@ const startVerify = changing({
     ),
 });
 
-/** The jobs that every process with background work can run. */
+/** The jobs of operators, which every process with background work can run. */
 export const JOB_RUNS: JobRuns = {
   ...BULK_RUNS,
   'ledger.reconcile': {

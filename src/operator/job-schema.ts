@@ -25,7 +25,7 @@ export type Job = Static<typeof JobSchema>;
 export function toJobJson(row: JobRow): Job {
   return {
     id: String(row.id),
-    operation: row.operation,
+    operation: row.task,
     state: row.state,
     total: row.total,
     done: row.done,

@@ -1,32 +1,32 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Actor, createService, type Operator, type Service } from '../context.ts';
-import { retrying } from '../db/errors.ts';
+import { isUnavailable, retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
+import type { Group, Run } from '../jobs/jobs.ts';
 import { Refusal } from '../refusal.ts';
 import {
+  countJobRows,
   endJob,
   endJobRow,
-  extendJob,
   findJobRow,
   insertJob,
   listOpenRows,
   lockJobRow,
-  takeJob,
 } from './jobs.queries.ts';
 import type { Caller } from './operations.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Long work in the background, row by row or as a whole. Each row is a separate transaction that also stores
- * the result. An interrupted job continues after the last row that was done, and no row is done twice.
+ * Operators' jobs: long work in the background, row by row or as a whole. Each row is a separate transaction
+ * that also stores the result. An interrupted job continues after the last row that was done, and no row is
+ * done twice.
  */
 
 type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
 
 export type JobRow = {
   readonly id: number;
-  readonly operation: string;
+  readonly task: string;
   readonly input: string;
   readonly actor: string;
   readonly state: JobState;
@@ -48,8 +48,6 @@ type JobRun =
 /** The work of each job, by the name of the operation. */
 export type JobRuns = Readonly<Record<string, JobRun>>;
 
-const LEASE_MS = 15_000;
-const POLL_MS = 500;
 /** The number of rows between two checks whether the job was canceled. */
 const CHUNK = 20;
 
@@ -78,76 +76,35 @@ export async function findJob(db: Queries, id: number): Promise<JobRow | undefin
   return job;
 }
 
-/** Works on the jobs of the database until it is stopped. */
-export function startJobs(service: Service, runs: JobRuns): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const working = (async () => {
-    while (!signal.aborted) {
-      const isDone = await runJob(service, runs, null, signal).catch((error: Error) => {
-        service.log.warn({ part: 'jobs', error: error.message }, 'a job was interrupted');
-        return false;
-      });
-      if (!isDone) await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+/** Returns the tasks of operators' jobs, one of which runs at a time in each process. */
+export const groupOf = (runs: JobRuns): Group => ({
+  atOnce: 1,
+  tasks: Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, taskOf(run)])),
+});
+
+function taskOf(run: JobRun): Run {
+  return async (service, { id, input: text, actor: by }, stopping) => {
+    const { db, clock, log } = service;
+    const actor = JSON.parse(by as string) as Actor;
+    const input = JSON.parse(text) as never;
+    const end = (state: JobState, result: string | null, failure: string | null) =>
+      db.query(endJob(id, state, result, failure, clock()));
+    try {
+      if ('whole' in run) {
+        await end('COMPLETED', JSON.stringify(await run.whole({ service, actor }, input)), null);
+        return undefined;
+      }
+      const each = (within: Service, subject: string) => run.row({ service: within, actor }, input, subject);
+      const state = await runRows(service, id, each, stopping);
+      if (!state) return 0;
+      await end(state, null, null);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      log.error({ part: 'jobs', jobId: id, err: error }, 'a job failed');
+      await end('FAILED', null, (error as Error).message);
     }
-  })();
-  return {
-    async stop() {
-      stopping.abort();
-      await working;
-    },
+    return undefined;
   };
-}
-
-/**
- * Runs a given job, or the oldest one that waits.
- * @returns false if there is none
- */
-export async function runJob(
-  service: Service,
-  runs: JobRuns,
-  id: number | null,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { db, clock } = service;
-  const [job] = await db.query<JobRow>(takeJob(id, clock(), LEASE_MS));
-  if (!job) return false;
-  const run = runs[job.operation];
-  const actor = JSON.parse(job.actor) as Actor;
-  const input = JSON.parse(job.input) as never;
-  try {
-    if (!run) throw new Error(`no process knows how to perform ${job.operation}`);
-    if ('whole' in run) {
-      const result = await keeping(service, job.id, () => run.whole({ service, actor }, input));
-      await db.query(endJob(job.id, 'COMPLETED', JSON.stringify(result), null, clock()));
-      return true;
-    }
-    const state = await runRows(
-      service,
-      job.id,
-      (within, subject) => run.row({ service: within, actor }, input, subject),
-      signal,
-    );
-    if (state) await db.query(endJob(job.id, state, null, null, clock()));
-    return true;
-  } catch (error) {
-    await db.query(endJob(job.id, 'FAILED', null, (error as Error).message, clock()));
-    service.log.error({ part: 'jobs', jobId: job.id, err: error }, 'a job failed');
-    return true;
-  }
-}
-
-/** Extends the lease of a job while it runs as a whole. */
-async function keeping<T>({ db, clock }: Service, id: number, run: () => Promise<T>): Promise<T> {
-  const timer = setInterval(
-    () => void db.query(extendJob(id, clock(), LEASE_MS)).catch(() => {}),
-    LEASE_MS / 3,
-  );
-  try {
-    return await run();
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 /**
@@ -158,16 +115,16 @@ async function runRows(
   service: Service,
   id: number,
   run: (service: Service, subject: string) => Promise<void>,
-  signal: AbortSignal,
+  stopping: () => boolean,
 ): Promise<'COMPLETED' | 'CANCELED' | undefined> {
-  const { db, clock } = service;
+  const { db } = service;
   for (;;) {
-    const [kept] = await db.query<{ canceled: boolean }>(extendJob(id, clock(), LEASE_MS));
-    if (kept?.canceled) return 'CANCELED';
+    const [counted] = await db.query<{ canceled: boolean }>(countJobRows(id));
+    if (counted?.canceled) return 'CANCELED';
     const rows = await db.query<{ number: number; subject: string }>(listOpenRows(id, CHUNK));
     if (rows.length === 0) return 'COMPLETED';
     for (const { number } of rows) {
-      if (signal.aborted) return undefined;
+      if (stopping()) return undefined;
       await runRow(service, id, number, run);
     }
   }
