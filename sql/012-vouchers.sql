@@ -48,20 +48,25 @@ begin
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
 end $$;
 
--- Returns the expired amounts of a voucher that were not given back, oldest first. It runs with the rights of
--- the owner: the calling transaction has locked the voucher in that role, and Citus does not let a second
--- role read it in the same transaction.
-create function list_expiries(p_bucket integer, p_serial bigint) returns table (
-  id uuid, credit_account bigint, amount_minor bigint
+-- Locks vouchers, and returns their expired amounts that were not given back, oldest first. It runs with the
+-- rights of the owner: the calling transaction may have locked the vouchers in that role, and Citus does not
+-- let a second role read them in the same transaction.
+create function lock_expiries(p_bucket integer, p_serials bigint[]) returns table (
+  serial_number bigint, id uuid, credit_account bigint, amount_minor bigint, occurred_at timestamptz
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+#variable_conflict use_column
 begin
+  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
+  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
+  perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (p_serials)
+    order by v.serial_number for update;
   return query
-    select j.id, j.credit_account, j.amount_minor from journal j
-    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'EXPIRY'
+    select j.serial_number, j.id, j.credit_account, j.amount_minor, j.occurred_at from journal j
+    where j.bucket = p_bucket and j.serial_number = any (p_serials) and j.kind = 'EXPIRY'
       and not exists (
         select from journal r
-        where r.bucket = p_bucket and r.serial_number = p_serial and r.kind = 'REINSTATEMENT'
+        where r.bucket = p_bucket and r.serial_number = j.serial_number and r.kind = 'REINSTATEMENT'
           and r.original_id = j.id
       )
     order by j.id;
@@ -263,8 +268,8 @@ begin
 end $$;
 
 revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
+  set_voucher_expiry, lock_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
   from public;
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
+  set_voucher_expiry, lock_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
   to scrip_service;

@@ -155,6 +155,19 @@ create table book_late_rows (
   found_in date not null
 );
 
+-- The expired amounts that were paid to a state, each once. One movement (ESCHEAT) pays many. Nothing comes
+-- back from them to their vouchers.
+create table escheated_expiries (
+  expiry_id uuid primary key, -- the EXPIRY row that moved the amount to UNCLAIMED
+  escheat_id uuid not null, -- the ESCHEAT row
+  serial_number bigint not null,
+  amount_minor bigint not null,
+  expired_at timestamptz not null, -- the time of the EXPIRY row
+  escheated_at timestamptz not null
+);
+create index escheated_expiries_by_escheat on escheated_expiries (escheat_id, serial_number);
+create index escheated_expiries_by_voucher on escheated_expiries (serial_number);
+
 -- The estimated share of a product's vouchers that are never redeemed. Rows are only added; the newest one is
 -- valid.
 create table book_breakage_rates (
@@ -167,8 +180,10 @@ create table book_breakage_rates (
 );
 
 grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
-  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
+  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates, escheated_expiries
+  to scrip_service;
 grant update on books to scrip_service;
 grant insert on book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
-  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
+  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates, escheated_expiries
+  to scrip_service;
 grant usage on sequence book_breakage_rates_id_seq to scrip_service;

@@ -3,8 +3,10 @@
 -- functions: it locks nothing and takes milliseconds.
 
 -- Returns the balance of an account of the table `accounts`, credit minus debit: that of the last closed day,
--- plus the slices and the rows since. A decision may rely on it only under the lock of the account's row,
--- which `book` takes, because only `book` debits such accounts.
+-- plus the slices and the rows since. `book` decides on it under the lock of the account's row. This does not
+-- stop an extension, which also debits BREAKAGE and UNCLAIMED. So BREAKAGE may become negative: the operator
+-- pays for what it took out. UNCLAIMED may not: each expired amount is paid to a state or given back, once,
+-- under the lock of its voucher.
 create function account_balance(p_account bigint) returns bigint
 language sql stable security definer set search_path = scrip, pg_temp as $$
   with account as (
@@ -144,6 +146,9 @@ begin
       or exists (select from journal j where j.bucket = p_bucket and j.serial_number = p_serial
         and j.kind = 'REINSTATEMENT' and j.original_id = p_original)
     ) then '94'
+    -- It was paid to a state, under the lock of the voucher (src/books/escheat.ts).
+    when p_kind = 'REINSTATEMENT'
+      and exists (select from escheated_expiries e where e.expiry_id = p_original) then '51'
   end;
   if outcome is not null then return outcome; end if;
   if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then

@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
+import { escheatUnclaimed } from '../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
-import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
+import { transferOwn } from '../src/books/own.ts';
 import { adjustVoucher, cashOut, correctRedemption, getRedemption } from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
@@ -70,7 +71,8 @@ export async function playDays(t: TestContext): Promise<Played> {
   const until = new Date('2026-06-30T23:59:59.999Z');
   for (const { serial } of short.filter((_, at) => at % 2 === 0))
     await extendVoucher(operator, serial, until);
-  await escheatUnclaimed(operator, { ...USD, amountMinor: 2_000n, reference: 'state' });
+  const expired = { expiredBefore: new Date('2026-03-05T00:00:00Z') };
+  await escheatUnclaimed(operator, { ...USD, of: expired, amountMinor: 5_000n, reference: 'state' });
   await transferOwn(operator, { ...USD, account: 'breakage', amountMinor: 1_500n, reference: 'out' });
   await transferOwn(operator, { ...USD, account: 'goodwill', amountMinor: 300n, reference: 'in' });
   await ledger.at('2026-03-06T08:00:00Z');

@@ -168,6 +168,17 @@ export class ByHand {
     return sums.figures();
   }
 
+  /** The unclaimed money of each currency at the end. */
+  unclaimed(): Figures {
+    const sums = new Sums();
+    for (const { at, currency, debit, credit, amount } of this.all) {
+      if (at >= this.to) continue;
+      if (credit === 'UNCLAIMED') sums.add(currency, amount);
+      if (debit === 'UNCLAIMED') sums.add(currency, -amount);
+    }
+    return sums.figures();
+  }
+
   breakage(): Figures {
     const sums = new Sums();
     for (const { kind, currency, product, debit, credit, amount } of this.own) {

@@ -1,9 +1,10 @@
 import type { TestContext } from 'node:test';
 import { importVouchers } from '../src/batches/import.ts';
 import { listDays } from '../src/books/days.ts';
+import { escheatUnclaimed } from '../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
-import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
+import { transferOwn } from '../src/books/own.ts';
 import { makeReport, REPORTS } from '../src/books/reports/index.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Context, Operator } from '../src/context.ts';
@@ -180,9 +181,11 @@ const ACTS: readonly Act[] = [
     const own = { currency: 'USD', decimals: 2, account, amountMinor: 3n, reference: `own ${step}` };
     await transferOwn(operator, own);
   },
-  async ({ operator, step }) => {
-    const yen = { currency: 'JPY', decimals: 0, amountMinor: 2n };
-    await escheatUnclaimed(operator, { ...yen, reference: `state ${step}` });
+  async ({ operator, random, cards, step }) => {
+    const yen = { currency: 'JPY', decimals: 0, reference: `state ${step}` };
+    const expiredBefore = new Date(operator.service.clock().getTime() - 3 * DAY_MS);
+    const of = random() < 0.5 ? { serialNumbers: [pick(random, cards).sold.serial] } : { expiredBefore };
+    await escheatUnclaimed(operator, { ...yen, of });
   },
   async ({ operator, step, ledger }) => {
     const days = await ledger.sql<{ day: string }>(

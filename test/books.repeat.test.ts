@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { escheatUnclaimed } from '../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
-import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
+import { transferOwn } from '../src/books/own.ts';
 import { type Booked, sweepExpired } from '../src/books/sweep.ts';
 import {
   adjustVoucher,
@@ -17,6 +18,7 @@ import { approve, giveBack, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
 import { extendVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { fileOf } from './imports.ts';
 import { runScrip } from './scrip.ts';
 import { close, terms } from './settlements.ts';
 
@@ -40,6 +42,8 @@ type Scene = {
   readonly shop: number;
   readonly serials: readonly bigint[];
   readonly short: readonly bigint[];
+  /** A file with the serial number of the second of these. */
+  readonly file: string;
   readonly topUpId: string;
   readonly redemptionId: string;
   readonly settlementId: number;
@@ -82,6 +86,7 @@ async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   return {
     ...{ ledger, shop: merchantId, serials, short: short.map(({ serial }) => serial) },
     ...{ topUpId, redemptionId, settlementId },
+    file: await fileOf(t, 'serials.txt', `${short[1]?.serial}\n`),
   };
 }
 
@@ -155,9 +160,12 @@ function casesOfOperator(operator: Operator, scene: Scene): Case[] {
   return [
     {
       what: 'escheat',
-      book: (differs) =>
-        escheatUnclaimed(operator, { ...USD, amountMinor: more(differs, 1_000n), reference: 'escheat' }),
-      typed: ['books', 'escheat', '--amount', '10'],
+      book: (differs) => {
+        const of = { serialNumbers: [scene.short[1] ?? 0n] };
+        const amountMinor = more(differs, 5_000n);
+        return escheatUnclaimed(operator, { ...USD, of, amountMinor, reference: 'escheat' });
+      },
+      typed: ['books', 'escheat', '--serials', scene.file, '--amount', '50'],
     },
     ...(['fees', 'vat', 'breakage', 'goodwill'] as const).map((account) => ({
       what: `transfer ${account}`,

@@ -25,10 +25,10 @@ async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> 
         FLOAT: '9157.00',
         VOUCHER: '528.00',
         SETTLEMENT: '125.00',
-        UNCLAIMED: '30.00',
+        UNCLAIMED: '0.00',
         BREAKAGE: '35.00',
         GOODWILL: '0.00',
-        FUNDING: '-9875.00',
+        FUNDING: '-9845.00',
         RESERVE: '0.00',
         total: '0.00',
       });

@@ -67,6 +67,7 @@ describe('the books of a busy day', () => {
       'replacement-entries': await count("journal where kind = 'REPLACEMENT'"),
       references: await count('claims'),
       'top-ups': 3,
+      escheats: 0,
       deliveries: 0,
       holds: 0,
       voids: 0,

@@ -60,6 +60,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   decline_counts: ['INSERT', 'SELECT', 'UPDATE'],
   declines: ['INSERT', 'SELECT'],
   dormancy_rules: ['INSERT', 'SELECT', 'UPDATE'],
+  escheated_expiries: ['INSERT', 'SELECT'],
   float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   gl_accounts: ['INSERT', 'SELECT', 'UPDATE'],

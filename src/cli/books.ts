@@ -17,6 +17,7 @@ import {
   performFile,
   sayBooked,
 } from './perform.ts';
+import { readSerials } from './voucher-bulk.ts';
 
 const GRACE_MIN = 5;
 const GRACE_MAX = 60;
@@ -73,8 +74,10 @@ function registerOwn(books: Command): void {
   asMoneyCommand(
     books
       .command('escheat')
-      .description('book unclaimed money that was paid to a state')
-      .requiredOption('--amount <amount>', 'the amount, in major units')
+      .description('book the unclaimed money of expired vouchers as paid to a state')
+      .option('--serials <file>', 'the vouchers: a file with a serial number in each line, or - for stdin')
+      .option('--expired-before <day>', 'or all whose money expired before this day')
+      .option('--amount <amount>', 'what was paid, in major units: another sum is refused')
       .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
   ).action(escheat);
 }
@@ -187,8 +190,37 @@ async function transfer(text: string, options: AmountOptions): Promise<void> {
   await performCommand(operations.transfer, { account, ...amountOf(options) }, options, printBooked);
 }
 
-async function escheat(options: AmountOptions): Promise<void> {
-  await performCommand(operations.escheat, amountOf(options), options, printBooked);
+type EscheatOptions = MoneyOptions & {
+  serials?: string;
+  expiredBefore?: string;
+  amount?: string;
+  currency?: string;
+};
+
+async function escheat(options: EscheatOptions): Promise<void> {
+  const { serials, expiredBefore, amount, currency, reference } = options;
+  if (serials !== undefined && expiredBefore !== undefined)
+    wrongUsage('--serials and --expired-before: choose one');
+  if (serials === undefined && expiredBefore === undefined && amount === undefined)
+    wrongUsage('name the vouchers (--serials, --expired-before), or the --amount of all that is unclaimed');
+  const input = {
+    ...(serials !== undefined && { serialNumbers: readSerials(serials) }),
+    ...(expiredBefore !== undefined && { expiredBefore: parseDay(expiredBefore, '--expired-before') }),
+    ...(amount !== undefined && { amount: parseValue(amount, '--amount') }),
+    ...(currency !== undefined && { currency: parseCurrencyCode(currency) }),
+    reference: parseReference(reference),
+  };
+  await performCommand(operations.escheat, input, options, (booked) => {
+    printTable(
+      ['serial', 'amount', 'expired'],
+      booked.vouchers.map(({ serialNumber, amount: paid, expiredAt }) => [
+        serialNumber,
+        amountText(paid, booked.currency),
+        minuteOf(expiredAt),
+      ]),
+    );
+    printBooked(booked);
+  });
 }
 
 type ExportOptions = {

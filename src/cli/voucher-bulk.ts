@@ -38,7 +38,8 @@ export function addBulk(voucher: Command): void {
     .action(runBulk);
 }
 
-function readSerials(file: string): string[] {
+/** Reads the serial numbers in the lines of a file, or of standard input (`-`). */
+export function readSerials(file: string): string[] {
   const lines = readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/);
   const serials = lines.map((line) => line.trim()).filter(Boolean);
   return [...new Set(serials.map((each) => String(parseSerial(each))))];

@@ -1,4 +1,4 @@
-import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+import { type HotStatement, plainArray, type Sql, sql } from '../db/sql.ts';
 
 /**
  * Inserts a merchant's accounts in a currency, and the operator's (merchant 0). Existing accounts do not
@@ -199,9 +199,27 @@ select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor
 from journal j where j.id = ${id}::uuid`;
 }
 
-/** Lists expired amounts of a voucher that were not given back, oldest first (sql/012-vouchers.sql). */
-export function listExpiries(bucket: number, serialNumber: bigint): Sql {
-  return sql`select * from list_expiries(${bucket}, ${serialNumber})`;
+export type ExpiryRow = {
+  readonly serial_number: bigint;
+  readonly id: string;
+  readonly credit_account: bigint;
+  readonly amount_minor: bigint;
+  readonly occurred_at: Date;
+};
+
+/**
+ * Locks vouchers of a bucket, and lists their expired amounts that were not given back, oldest first
+ * (sql/012-vouchers.sql).
+ */
+export function lockExpiries(bucket: number, serials: readonly bigint[]): Sql {
+  return sql`select * from lock_expiries(${bucket}, ${plainArray(serials)}::bigint[])`;
+}
+
+/** Returns which expired amounts out of a list were paid to a state. */
+export function findEscheated(expiryIds: readonly string[]): Sql {
+  return sql`
+select expiry_id, escheat_id from escheated_expiries
+where expiry_id = any (${plainArray(expiryIds)}::uuid[])`;
 }
 
 /** The functions of sql/008-claims.sql. */

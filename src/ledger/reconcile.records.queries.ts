@@ -134,6 +134,42 @@ select (select count(*) from journal where kind = 'TOP_UP' and id >= ${since.id}
   limit ${EXAMPLES}
 ) d`,
 
+  // A payment of unclaimed money to a state names the expired amounts that it paid. Each of them is paid
+  // once, and never given back.
+  escheats: ({ since }) => sql`
+with noted as materialized (
+  select expiry_id, escheat_id, serial_number, amount_minor, expired_at from escheated_expiries
+  where escheated_at >= ${since.at}::timestamptz
+), found as materialized (
+  select j.id, j.serial_number, j.amount_minor, j.occurred_at, exists (
+      select 1 from journal r
+      where r.bucket = j.bucket and r.serial_number = j.serial_number and r.kind = 'REINSTATEMENT'
+        and r.original_id = j.id
+    ) as is_reinstated
+  from journal j
+  join noted n on n.expiry_id = j.id
+  join accounts a on a.id = j.credit_account and a.kind = 'UNCLAIMED'
+  where j.kind = 'EXPIRY'
+), paid as materialized (
+  select j.id, j.amount_minor from journal j
+  join accounts a on a.id = j.debit_account and a.kind = 'UNCLAIMED'
+  where j.kind = 'ESCHEAT' and j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
+), named as (
+  select escheat_id, sum(amount_minor) as amount_minor from noted group by escheat_id
+)
+select (select count(*) from noted) as checked, json_agg(d) as differing from (
+  select coalesce(p.id, n.escheat_id) as "transactionId", null::bigint as "serialNumber",
+    p.amount_minor::text as "journalMinor", n.amount_minor::text as "namedMinor"
+  from paid p full join named n on n.escheat_id = p.id
+  where p.amount_minor is distinct from n.amount_minor
+  union all
+  select n.expiry_id, n.serial_number, f.amount_minor::text, n.amount_minor::text
+  from noted n left join found f on f.id = n.expiry_id
+  where f.serial_number is distinct from n.serial_number or f.amount_minor <> n.amount_minor
+    or f.occurred_at <> n.expired_at or f.is_reinstated
+  limit ${EXAMPLES}
+) d`,
+
   // Every booking since an endpoint was enabled has a delivery to it, as long as deliveries are kept.
   deliveries: ({ since }) => sql`
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (

@@ -1,10 +1,12 @@
 import Type from 'typebox';
 import { closeDays } from '../books/close.ts';
 import { getBooks, listDays, setBooks } from '../books/days.ts';
-import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
+import { escheatUnclaimed, VOUCHERS_MAX } from '../books/escheat.ts';
+import { INCOME, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
+import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
 import {
@@ -22,9 +24,11 @@ import {
   Page,
   Reason,
   requireDecimals,
+  SerialNumber,
   Text,
   Time,
   TransactionId,
+  toStart,
 } from './fields.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
@@ -32,6 +36,9 @@ import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE, VERIFY } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
+
+/** A list of 10,000 serial numbers is 180 kB. */
+const BODY_MAX_BYTES = 256 * 1024;
 
 export function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   checkDay(from, 'from');
@@ -231,25 +238,62 @@ const transfer = changing({
 
 const escheat = changing({
   name: 'books.escheat',
-  summary: 'Book unclaimed money that was paid to a state',
+  summary: 'Book the unclaimed money of expired vouchers as paid to a state; they do not get it back',
+  description:
+    'Names the vouchers or a day, and pays all of their unclaimed money under one movement. Without either, ' +
+    'it pays all that is unclaimed, and needs the amount.',
   method: 'POST',
   path: '/books/escheat',
   command: 'books escheat',
+  bodyMaxBytes: BODY_MAX_BYTES,
   input: Input({
-    amount: Amount('In major units.'),
+    serialNumbers: Type.Optional(
+      Type.Array(SerialNumber, {
+        minItems: 1,
+        maxItems: VOUCHERS_MAX,
+        uniqueItems: true,
+        description: 'The vouchers.',
+      }),
+    ),
+    expiredBefore: Type.Optional(
+      Type.String({ ...Day, description: 'All vouchers whose money expired before this day.' }),
+    ),
+    amount: Type.Optional(
+      Amount('What was paid, in major units: another sum of the vouchers is refused. Left out: any sum.'),
+    ),
     currency: Type.Optional(Currency),
     reference: Reference,
     reason: Reason,
   }),
-  output: BookedAmount,
+  output: Type.Object({
+    ...BookedAmount.properties,
+    vouchers: Type.Array(Type.Object({ serialNumber: SerialNumber, amount: Type.Number(), expiredAt: Time })),
+  }),
   roles: MONEY,
   risk: 'four-eyes',
-  async run(caller, { amount, currency: given, reference }) {
+  async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     const decimals = requireDecimals(currency);
-    const amountMinor = minorOf(amount, currency, 'amount');
-    const booked = await escheatUnclaimed(caller, { currency, decimals, amountMinor, reference });
-    return { currency, amount, ...booked };
+    if (serialNumbers !== undefined && day !== undefined)
+      throw invalid('expiredBefore', 'dependent', 'and serialNumbers: name one of them');
+    if (serialNumbers === undefined && day === undefined && amount === undefined)
+      throw invalid('amount', 'required', 'is required to pay all that is unclaimed');
+    const expiredBefore = day === undefined ? null : await toStart(caller, day, 'expiredBefore');
+    const booked = await escheatUnclaimed(caller, {
+      ...{ currency, decimals, reference },
+      of: serialNumbers ? { serialNumbers: serialNumbers.map(BigInt) } : { expiredBefore },
+      amountMinor: amount === undefined ? undefined : minorOf(amount, currency, 'amount'),
+    });
+    const { transactionId, replayed, vouchers } = booked;
+    const inMajor = (minor: bigint) => toNumber({ minor, decimals });
+    return {
+      ...{ currency, transactionId, replayed, amount: inMajor(booked.amountMinor) },
+      vouchers: vouchers.map(({ serialNumber, amountMinor, expiredAt }) => ({
+        serialNumber: String(serialNumber),
+        amount: inMajor(amountMinor),
+        expiredAt,
+      })),
+    };
   },
 });
 

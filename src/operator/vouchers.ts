@@ -16,6 +16,7 @@ import {
   unlockPin,
   type VoucherInfo,
 } from '../vouchers/operate.ts';
+import { listEscheats } from '../vouchers/queries.ts';
 import {
   End,
   Input,
@@ -132,6 +133,8 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
     listAudit(readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
     declinesOf(readDb, serialNumber, TIMELINE_MAX),
   ]);
+  type Escheat = { readonly escheat_id: string; readonly at: Date };
+  const escheats = await readDb.query<Escheat>(listEscheats(serialNumber, TIMELINE_MAX));
   // A movement that an operator made is one event, with its author.
   const author = new Map(changes.map((each) => [transactionOf(each), each]));
   const isMoved = new Set<unknown>(voucher.entries.map(({ transactionId }) => transactionId));
@@ -158,6 +161,14 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
         actor,
         reason,
       })),
+    // Its expired money was paid to a state, with that of others.
+    ...escheats.map(({ escheat_id: transactionId, at }) => ({
+      ...EMPTY,
+      at,
+      kind: 'change' as const,
+      what: 'books.escheat',
+      transactionId,
+    })),
     ...declines.map(({ at, operation, code, amount, merchantId, reference }) => ({
       ...EMPTY,
       at,

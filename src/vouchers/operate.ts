@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
-import { listExpiries } from '../ledger/queries.ts';
+import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { insertReplacement } from './look-up.ts';
@@ -193,7 +193,8 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
  * Extends a voucher, even one that has expired: what its expiry moved comes back from where it went. That is
  * its balance or, if it was not active, its price, which the float of its merchant pays again.
  * @param expiresAt later than now and than the current expiry
- * @throws Refusal `14`, `44`, `17`; `50` if the float does not cover it
+ * @throws Refusal `14`, `44`, `17`; `50` if the float does not cover it; `51` if its money was paid to a
+ *   state
  */
 export async function extendVoucher(
   operator: Operator,
@@ -215,9 +216,12 @@ export async function extendVoucher(
 
 /** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. */
 async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
-  const expiries = await tx.query<{ id: string; credit_account: bigint; amount_minor: bigint }>(
-    listExpiries(bucket, serialNumber),
-  );
+  const expiries = await tx.query<ExpiryRow>(lockExpiries(bucket, [serialNumber]));
+  const paid = await tx.query<{ escheat_id: string }>(findEscheated(expiries.map(({ id }) => id)));
+  if (paid[0])
+    throw new Refusal('51', {
+      message: `Insufficient balance: the money of the voucher was paid to a state (${paid[0].escheat_id})`,
+    });
   for (const { id: originalId, credit_account: account, amount_minor: amountMinor } of expiries) {
     const now = service.clock();
     const movement = { kind: 'REINSTATEMENT', id: newId(now), bucket, serialNumber, account, now };

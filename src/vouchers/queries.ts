@@ -41,6 +41,13 @@ export function listVoucherEntries(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from list_voucher_entries(${bucket}, ${serialNumber}, ${HISTORY})`;
 }
 
+/** Lists the payments of a voucher's expired money to a state, newest first. */
+export function listEscheats(serialNumber: bigint, limit: number): Sql {
+  return sql`
+select escheat_id, max(escheated_at) as at from escheated_expiries
+where serial_number = ${serialNumber} group by escheat_id order by at desc limit ${limit}`;
+}
+
 /** Locks a voucher until the transaction ends. */
 export function lockVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from lock_voucher(${bucket}, ${serialNumber})`;

@@ -7,7 +7,7 @@ import { aging, expiryMonths, issuerAcceptor, liability, liabilityByMonth } from
 import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Table, type Wanted, wrong } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
-import { dormancy, vat } from './tax.ts';
+import { dormancy, unclaimed, vat } from './tax.ts';
 
 /** The reports, by number and name (docs/explanation/books.md). R8 is streamed: see transactions.ts. */
 type Kind = {
@@ -39,7 +39,7 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R6', name: 'float-statement', make: floatStatement, byMerchant: true },
   { report: 'R7', name: 'settlement-statement', make: settlementStatement, byMerchant: true },
   { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
-  { report: 'R10', name: 'dormancy', make: dormancy },
+  { report: 'R10', name: 'dormancy', make: both(dormancy, unclaimed) },
   { report: 'R11', name: 'vat', make: vat, closedOnly: true },
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
   { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },

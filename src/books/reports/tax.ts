@@ -1,3 +1,4 @@
+import { listUnclaimed, type UnclaimedRow } from '../escheat.queries.ts';
 import { type DormantRow, listDormant, sumVat, type VatRow } from '../tax.queries.ts';
 import { amount, byCurrency, type Cell, type Maker, wrong } from './report.ts';
 
@@ -21,6 +22,28 @@ export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
     rows: own.map((row): Cell[] => [
       ...[row.rule, String(row.serial_number), row.product, row.issued_on, row.used_on, row.due_on],
       amount(row.balance_minor, currency),
+    ]),
+  }));
+};
+
+/** R10: the vouchers whose expired money is unclaimed at the end of the interval. */
+export const unclaimed: Maker = async ({ tx, endsAt, zone }) => {
+  const wanted = { currency: null, expiredBefore: endsAt, at: endsAt, zone, countMax: DORMANT_MAX + 1 };
+  const rows = await tx.query<UnclaimedRow>(listUnclaimed(wanted));
+  if (rows.length > DORMANT_MAX)
+    throw wrong(
+      'report',
+      'too-many-unclaimed',
+      `the money of more than ${DORMANT_MAX} vouchers is unclaimed; pay the oldest to the state first`,
+      { most: DORMANT_MAX },
+    );
+  return byCurrency(rows).map(([currency, own]) => ({
+    section: 'unclaimed',
+    currency,
+    columns: ['serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'expiredOn', 'amount'],
+    rows: own.map((row): Cell[] => [
+      ...[String(row.serial_number), row.product, row.issued_on, row.used_on, row.expired_on],
+      amount(row.amount_minor, currency),
     ]),
   }));
 };

@@ -1,0 +1,136 @@
+import { hash } from 'node:crypto';
+import type { Operator, Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { getAccount, post } from '../ledger/journal.ts';
+import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
+import { toText } from '../money.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  allowLongEscheat,
+  type EscheatedRow,
+  insertEscheated,
+  listEscheated,
+  listUnclaimed,
+  type UnclaimedRow,
+} from './escheat.queries.ts';
+import { type Booked, bookOnce } from './sweep.ts';
+
+/** Unclaimed money that is paid to a state, voucher by voucher. */
+
+/** The vouchers whose money is paid: these, or all whose money expired before a time (null: all). */
+export type Selection =
+  | { readonly serialNumbers: readonly bigint[] }
+  | { readonly expiredBefore: Date | null };
+
+type Wanted = {
+  readonly currency: string;
+  readonly decimals: number;
+  readonly of: Selection;
+  /** The expected sum; undefined: whatever it is. */
+  readonly amountMinor?: bigint | undefined;
+  readonly reference: string;
+};
+
+type Escheated = Booked & {
+  readonly amountMinor: bigint;
+  readonly vouchers: readonly {
+    readonly serialNumber: bigint;
+    readonly amountMinor: bigint;
+    readonly expiredAt: Date;
+  }[];
+};
+
+/** The most vouchers in one payment: all of them are locked until it is booked, and named in its answer. */
+export const VOUCHERS_MAX = 10_000;
+
+/**
+ * Books unclaimed money of vouchers as paid to a state: one ESCHEAT, from unclaimed to funding, which names
+ * each expired amount that it pays. Such an amount is not given back to its voucher any more.
+ * @throws Refusal `18`, `94`; `51` if a voucher has no unclaimed money in the currency, or none has; `13` if
+ *   the sum is not the expected one
+ */
+export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Promise<Escheated> {
+  const { service } = operator;
+  const { currency, decimals, of, amountMinor: expected, reference } = wanted;
+  const named =
+    'serialNumbers' in of
+      ? hash('sha256', of.serialNumbers.map(String).sort().join())
+      : (of.expiredBefore?.toISOString() ?? 'all');
+  const fingerprint = `${currency} ${expected ?? 'any'} ${named}`;
+  const claim = { merchantId: 0, operation: 'escheat', reference, fingerprint } as const;
+  const booked = await bookOnce(operator, claim, async ({ tx, id, now }) => {
+    const debit = await getAccount(tx, 0, currency, 'UNCLAIMED');
+    const credit = await getAccount(tx, 0, currency, 'FUNDING');
+    const expiries = await lockUnclaimed(service, tx, wanted, debit);
+    const amountMinor = expiries.reduce((sum, each) => sum + each.amount_minor, 0n);
+    const amount = toText({ minor: amountMinor, decimals });
+    if (amountMinor === 0n)
+      throw new Refusal('51', { message: 'Insufficient balance: nothing is unclaimed' });
+    if (expected !== undefined && expected !== amountMinor)
+      throw new Refusal('13', {
+        message: `Invalid amount: ${amount} ${currency} of these vouchers is unclaimed`,
+      });
+    await post(tx, { kind: 'ESCHEAT', id, debit, credit, amountMinor, merchantId: null, reference, now });
+    await tx.query(
+      insertEscheated(id, now, {
+        ids: expiries.map((each) => each.id),
+        serials: expiries.map((each) => each.serial_number),
+        amounts: expiries.map((each) => each.amount_minor),
+        times: expiries.map((each) => each.occurred_at),
+      }),
+    );
+    const after = { currency, amount, expiries: expiries.length };
+    return { action: 'books.escheat', subject: 'books', after };
+  });
+  const rows = await service.db.query<EscheatedRow>(listEscheated(booked.transactionId));
+  return {
+    ...booked,
+    amountMinor: rows.reduce((sum, each) => sum + each.amount_minor, 0n),
+    vouchers: rows.map(({ serial_number, amount_minor, expired_at }) => ({
+      serialNumber: serial_number,
+      amountMinor: amount_minor,
+      expiredAt: expired_at,
+    })),
+  };
+}
+
+/** Locks the selected vouchers, and returns their unclaimed amounts. @throws Refusal `51` */
+async function lockUnclaimed(
+  { buckets }: Service,
+  tx: Queries,
+  { currency, of }: Wanted,
+  account: bigint,
+): Promise<ExpiryRow[]> {
+  const serials =
+    'serialNumbers' in of ? of.serialNumbers : await findUnclaimed(tx, currency, of.expiredBefore);
+  const expiries: ExpiryRow[] = [];
+  for (const bucket of buckets.all) {
+    const own = serials.filter((serial) => buckets.ofSerial(serial) === bucket);
+    if (own.length > 0) expiries.push(...(await tx.query<ExpiryRow>(lockExpiries(bucket, own))));
+  }
+  const paid = await tx.query<{ expiry_id: string }>(findEscheated(expiries.map(({ id }) => id)));
+  const isPaid = new Set(paid.map(({ expiry_id }) => expiry_id));
+  const before = 'expiredBefore' in of ? of.expiredBefore : null;
+  const left = expiries.filter(
+    ({ id, credit_account: to, occurred_at: at }) =>
+      to === account && !isPaid.has(id) && (before === null || at < before),
+  );
+  const found = new Set(left.map(({ serial_number }) => serial_number));
+  const missing = 'serialNumbers' in of && of.serialNumbers.find((serial) => !found.has(serial));
+  if (missing)
+    throw new Refusal('51', {
+      message: `Insufficient balance: voucher ${missing} has no unclaimed money in ${currency}`,
+    });
+  return left;
+}
+
+async function findUnclaimed(tx: Queries, currency: string, expiredBefore: Date | null): Promise<bigint[]> {
+  await tx.query(allowLongEscheat);
+  const wanted = { currency, expiredBefore, at: null, zone: 'UTC', countMax: VOUCHERS_MAX + 1 };
+  const rows = await tx.query<UnclaimedRow>(listUnclaimed(wanted));
+  if (rows.length > VOUCHERS_MAX)
+    throw new Refusal('30', {
+      message: `Invalid request: more than ${VOUCHERS_MAX} vouchers; pay them in parts, by serial number`,
+    });
+  return [...new Set(rows.map(({ serial_number }) => serial_number))];
+}
