@@ -7,7 +7,7 @@ import { readNetwork } from './network.ts';
 
 /**
  * A setting, with its default and its bounds. This is the only file that reads the environment. The
- * help and docs/reference/settings.md are made from this list.
+ * help and the page of settings are made from this list.
  */
 export type Setting = {
   readonly name: string;

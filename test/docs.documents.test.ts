@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { generatedDocuments } from '../docs/generate/documents.ts';
-import { settingsPage } from '../docs/generate/settings.ts';
-import { CREDENTIALS_PLACE, snippetPages } from '../docs/generate/snippets.ts';
+import { CREDENTIALS_PLACE, snippetsText } from '../docs/generate/snippets.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import type { Voucher } from './dialects.ts';
 import { Till } from './till.ts';
+
+const BUILT = new URL('../docs/site/dist/api/', import.meta.url);
+const REFERENCE = new URL('../docs/reference/', import.meta.url);
 
 /** The documents that are generated from the API: OpenAPI, the Postman collection, llms.txt and snippets. */
 
@@ -63,28 +65,23 @@ async function send(item: Item, variables: Readonly<Record<string, string>>) {
 }
 
 describe('a document generated from the API', () => {
-  it('is up to date in docs/reference (else: npm run docs:generate)', async () => {
-    const documents = generatedDocuments();
-    assert.equal(documents.length, 4);
-    for (const { path, text } of [...documents, ...snippetPages(), settingsPage()]) {
-      const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(
-        () => '',
-      );
-      assert.ok(found === text, `docs/reference/${path} is stale: npm run docs:generate`);
+  it('is built from this program (else: npm run docs:build)', async () => {
+    for (const { path, text } of generatedDocuments()) {
+      const built = await readFile(new URL(path, BUILT), 'utf8').catch(() => '');
+      assert.ok(built === text, `docs/site/dist/api/${path} is stale: npm run docs:build`);
     }
   });
 
   it('is served under /docs/', async (t) => {
     const { testService } = await Till.open(t);
-    const served = [...generatedDocuments().map(({ path }) => path), 'interface.md', 'status-codes.md'];
-    for (const path of served) {
+    const built = generatedDocuments().map(({ path }) => new URL(path, BUILT));
+    const pages = ['interface.md', 'status-codes.md'].map((path) => new URL(path, REFERENCE));
+    for (const file of [...built, ...pages]) {
+      const path = file.href.replace(BUILT.href, '').replace(REFERENCE.href, '');
       const response = await fetch(`${testService.baseUrl}/docs/${path}`);
       const type = path.endsWith('.json') ? 'application/json; charset=utf-8' : 'text/plain; charset=utf-8';
       assert.deepEqual([response.status, response.headers.get('content-type')], [200, type]);
-      assert.equal(
-        await response.text(),
-        await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8'),
-      );
+      assert.equal(await response.text(), await readFile(file, 'utf8'));
     }
   });
 
@@ -104,8 +101,10 @@ describe('a document generated from the API', () => {
   });
 
   it('has a program in Python and PHP for every call, with a reference where the call takes one', () => {
+    const texts = snippetsText().split(/^## /m).slice(1);
+    assert.equal(texts.length, 2);
     for (const [at, { prefix, endpoints }] of [VARIANT_A, VARIANT_B].entries()) {
-      const { text = '' } = snippetPages()[at] ?? {};
+      const text = texts[at] ?? '';
       for (const [language, literal] of [
         ['python', (field: string) => `"${field}":`],
         ['php', (field: string) => `'${field}' =>`],

@@ -1,25 +1,24 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readPages } from '../docs/site/pages.ts';
 import { type CodeName, nameOf } from '../sdk/src/codes.ts';
 import { messageFor } from '../sdk/src/messages.ts';
 import { Till } from './till.ts';
 
 /** The examples of the guides: run, or at least compiled. */
 
-const DOCS = new URL('../docs/', import.meta.url);
 const CLIENT = new URL('../sdk/src/index.ts', import.meta.url).href;
 const BIN = fileURLToPath(new URL('../sdk/bin/scrip-client.mjs', import.meta.url));
 
-const pages = await Promise.all(
-  (await readdir(DOCS, { recursive: true }))
-    .filter((name) => name.endsWith('.md'))
-    .map(async (name) => ({ name, text: await readFile(new URL(name, DOCS), 'utf8') })),
-);
+/** The pages with what is inserted from the program. */
+const pages = [...(await readPages()).values()]
+  .filter(({ path }) => path.startsWith('docs/'))
+  .map(({ path, text }) => ({ name: path.slice('docs/'.length), text }));
 
 const blocksOf = (text: string, language: string) =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(

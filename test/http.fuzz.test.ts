@@ -8,6 +8,7 @@ import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import { sendBytes } from './canaries.ts';
 import { bodyOf, type JsonSchema, reference } from './fuzz.ts';
 import { type ListeningService, testService } from './harness.ts';
+import { dereferenced } from './openapi.ts';
 import { Till } from './till.ts';
 
 /** An endpoint answers any request as its OpenAPI document says, and never with a 500. */
@@ -30,7 +31,7 @@ function validator(schema: object) {
 }
 
 async function readDocument(service: ListeningService, { name }: Dialect): Promise<Document> {
-  return (await fetch(`${service.baseUrl}/docs/${name}/openapi.json`)).json() as Promise<Document>;
+  return dereferenced(await (await fetch(`${service.baseUrl}/docs/${name}/openapi.json`)).json());
 }
 
 /** Checks that the document of the endpoint describes an answer. Returns the status code. */

@@ -10,6 +10,7 @@ import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import type { RefusalCode } from '../src/refusal.ts';
 import { EVENTS, TEST_EVENT } from '../src/webhooks/outbox.ts';
 import { serviceWithoutDatabase } from './harness.ts';
+import { dereferenced } from './openapi.ts';
 
 type Content = Record<
   string,
@@ -93,7 +94,7 @@ after(async () => {
 async function read(name: string): Promise<Document> {
   const response = await app.inject(`/docs/${name}/openapi.json`);
   assert.equal(response.statusCode, 200);
-  return response.json();
+  return dereferenced(response.json());
 }
 
 function* examplesOf(content: Content) {
@@ -119,9 +120,9 @@ test('an OpenAPI document is compressed for clients that accept gzip', async () 
 for (const dialect of [VARIANT_A, VARIANT_B]) {
   describe(`the OpenAPI document of ${dialect.name}`, () => {
     test('is valid OpenAPI 3.1', async () => {
-      const document = await read(dialect.name);
+      const document = (await app.inject(`/docs/${dialect.name}/openapi.json`)).json();
       assert.match(document.openapi, /^3\.1\./);
-      const { valid, errors } = await validate(structuredClone(document));
+      const { valid, errors } = await validate(document);
       assert.deepEqual(errors ?? [], []);
       assert.equal(valid, true);
     });

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../src/http/endpoint.ts';
 import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
-import { describeDialect } from './openapi.ts';
+import { describeDialect, documentOf } from './openapi.ts';
 
 /**
  * The documents of the API: OpenAPI, and what is made of it, a Postman collection and a text for language
@@ -29,7 +29,12 @@ type OpenApi = {
 };
 
 type Endpoint = { readonly method: string; readonly path: string; readonly operation: Operation };
-type Described = { readonly name: string; readonly document: OpenApi; readonly calls: readonly Endpoint[] };
+type Described = {
+  readonly name: string;
+  readonly dialect: Dialect;
+  readonly document: OpenApi;
+  readonly calls: readonly Endpoint[];
+};
 
 const JSON_TYPE = 'application/json';
 
@@ -42,7 +47,7 @@ function describe(dialect: Dialect): Described {
       operation,
     })),
   );
-  return { name: dialect.name, document, calls };
+  return { name: dialect.name, dialect, document, calls };
 }
 
 const DESCRIBED = [VARIANT_A, VARIANT_B].map(describe);
@@ -196,13 +201,13 @@ function llmsText(): string {
   ].join('\n');
 }
 
-export type Page = { readonly path: string; readonly text: string };
+type Page = { readonly path: string; readonly text: string };
 
-/** The generated documents by their paths in docs/reference. */
+/** The generated documents by their paths below /docs/. */
 export function generatedDocuments(): Page[] {
   const json = (path: string, value: object): Page => ({ path, text: `${JSON.stringify(value, null, 1)}\n` });
   return [
-    ...DESCRIBED.map(({ name, document }) => json(`${name}/openapi.json`, document)),
+    ...DESCRIBED.map(({ name, dialect }) => json(`${name}/openapi.json`, documentOf(dialect))),
     json('postman.json', postmanCollection()),
     { path: 'llms.txt', text: llmsText() },
   ];

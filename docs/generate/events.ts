@@ -14,16 +14,19 @@ const { vouchers: _, ...batch } = BatchData.properties;
 /**
  * A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them.
  */
-const EventBatch = Type.Object({
-  ...batch,
-  quantity: Type.Integer({ minimum: 1, description: 'How many vouchers were ordered.' }),
-  vouchers: Type.Optional(
-    Type.Array(BatchVoucher, {
-      maxItems: 1_000,
-      description: 'Only for an endpoint that is set to `full`, and only for up to 1,000 vouchers.',
-    }),
-  ),
-});
+const EventBatch = Type.Object(
+  {
+    ...batch,
+    quantity: Type.Integer({ minimum: 1, description: 'How many vouchers were ordered.' }),
+    vouchers: Type.Optional(
+      Type.Array(BatchVoucher, {
+        maxItems: 1_000,
+        description: 'Only for an endpoint that is set to `full`, and only for up to 1,000 vouchers.',
+      }),
+    ),
+  },
+  { title: 'EventBatch' },
+);
 
 const LowFloat = Type.Object({
   currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),

@@ -1,6 +1,7 @@
 import { bodyText, type Dialect, type Endpoint, Envelope, RefusalBody } from '../../src/http/endpoint.ts';
 import { fieldsOf, valueErrors } from '../../src/http/field-errors.ts';
 import { LIMITS, PathReference } from '../../src/http/fields.ts';
+import { withComponents } from '../../src/http/openapi.ts';
 import {
   BODY_LIMIT_BYTES,
   bodyTooLarge,
@@ -77,7 +78,10 @@ type Documented = {
 
 type Json = { readonly [key: string]: unknown };
 
-/** The OpenAPI 3.1 document of a dialect, made from the schemas that check requests and serialize answers. */
+/** The OpenAPI 3.1 document of a dialect, as it is published. */
+export const documentOf = (dialect: Dialect): Json => withComponents(describeDialect(dialect));
+
+/** The same without components. It is made from the schemas that check requests and serialize answers. */
 export function describeDialect(dialect: Dialect): Json {
   const paths: Record<string, Record<string, object>> = {};
   for (const endpoint of dialect.endpoints) {

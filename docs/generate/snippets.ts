@@ -1,10 +1,10 @@
 /**
- * Programs in other languages, a page for each variant: the requests of the OpenAPI documents, written by
+ * Programs in other languages: the requests of the OpenAPI documents, written by
  * HTTPSnippet, the generator of ReadMe. Its wrapper for OpenAPI documents brings 56 more packages, one of
  * which runs a script when it is installed, for what `requestOf` does.
  */
 import { type HarRequest, HTTPSnippet } from '@readme/httpsnippet';
-import { describedCalls, type Page } from './documents.ts';
+import { describedCalls } from './documents.ts';
 
 const BASE_URL = 'https://vouchers.example.com';
 const REFERENCE = 'sale-1';
@@ -51,32 +51,12 @@ function snippetsOf({ calls }: Described): string[] {
       if (!code) throw new Error(`the generator made no ${target} of ${call.method} ${call.path}`);
       return [`\`\`\`${block}`, code.trimEnd(), '```', ''];
     });
-    return [`## ${call.summary}`, '', `\`${call.method} ${call.path}\``, '', ...blocks];
+    return [`### ${call.summary}`, '', `\`${call.method} ${call.path}\``, '', ...blocks];
   });
 }
 
-/** The pages by their paths in docs/reference. */
-export function snippetPages(): Page[] {
-  return describedCalls().map((described) => ({
-    path: `${described.name}/snippets.md`,
-    text: [
-      `# ${described.document.info.title} in ${LANGUAGES.map(({ name }) => name).join(' and ')}`,
-      '',
-      'Generated from [the OpenAPI document](openapi.json) by `@readme/httpsnippet` (`npm run docs:generate`). Python',
-      'needs `requests`, PHP its extension `curl`. Replace the address by that of your service, and',
-      `\`${CREDENTIALS_PLACE}\` by the output of this command:`,
-      '',
-      '```sh',
-      `printf '%s' "$KEY_ID:$SECRET" | base64 -w 0`,
-      '```',
-      '',
-      'Each program sends its request once. A till sends it again, with the same body, after a timeout, a broken',
-      'connection, 429 and 503. The reference makes that safe. See also [going live](../../how-to/go-live.md).',
-      '',
-      ...snippetsOf(described),
-    ]
-      .join('\n')
-      .trimEnd()
-      .concat('\n'),
-  }));
-}
+/** The programs for both variants, in Markdown. */
+export const snippetsText = (): string =>
+  describedCalls()
+    .flatMap((described) => [`## ${described.document.info.title}`, '', ...snippetsOf(described)])
+    .join('\n');

@@ -9,6 +9,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
+import { generatedDocuments } from '../generate/documents.ts';
 import { layOut } from './layout.ts';
 import { ROOT, readNavigation, readPages } from './pages.ts';
 import { type Rendered, render } from './render.ts';
@@ -51,6 +52,7 @@ for (const name of ['site.css', 'text.css', 'search.css', 'search.js', 'icon.svg
 const library = createRequire(import.meta.url)
   .resolve('minisearch')
   .replace(/dist\/.*/, 'dist/es/index.js');
+for (const { path, text } of generatedDocuments()) await put(`api/${path}`, text);
 await put('assets/minisearch.js', await readFile(library));
 await put('assets/index.json', JSON.stringify(index));
 

@@ -1,4 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { settingsText } from '../generate/settings.ts';
+import { snippetsText } from '../generate/snippets.ts';
 
 /** The pages of the site: what the project has in Markdown, and where each stands on the site. */
 
@@ -17,6 +19,12 @@ const OTHERS: Readonly<Record<string, string>> = {
   'console/README.md': 'packages/console.html',
 };
 const HOME = 'docs/README.md';
+
+/** What is made from the program and stands in pages: `<!-- insert: settings -->`. */
+const INSERTS: Readonly<Record<string, () => string>> = {
+  settings: settingsText,
+  snippets: snippetsText,
+};
 
 export type Page = {
   /** Where it is in the project. */
@@ -41,7 +49,12 @@ export async function readPages(): Promise<Map<string, Page>> {
 }
 
 async function readPage(path: string): Promise<Page> {
-  const text = await readFile(new URL(path, ROOT), 'utf8');
+  const written = await readFile(new URL(path, ROOT), 'utf8');
+  const text = written.replace(/^<!-- insert: (\w+) -->$/gm, (_, name: string) => {
+    const make = INSERTS[name];
+    if (!make) throw new Error(`${path} inserts ${name}, which nothing makes`);
+    return make();
+  });
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
   if (title === undefined) throw new Error(`${path} has no title: begin it with "# Title"`);
   return { path, address: addressOf(path), title, text };

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import helmet from '@fastify/helmet';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Dialect } from './endpoint.ts';
-import { serveGuides } from './guides.ts';
+import { NOT_BUILT, serveGuides } from './guides.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
 import { prefersGzip } from './wire.ts';
 
@@ -25,15 +25,17 @@ const POLICY = {
   },
 };
 
-/** Files of the reference folder that are served unchanged. `npm run docs:generate` creates most of them. */
-const FOLDER = new URL('../../docs/reference/', import.meta.url);
+/** Files that are served unchanged: those that `npm run docs:build` makes, and pages of the reference. */
+const BUILT = new URL('../../docs/site/dist/api/', import.meta.url);
+const REFERENCE = new URL('../../docs/reference/', import.meta.url);
 const TYPES: Readonly<Record<string, string>> = {
   json: 'application/json; charset=utf-8',
   // Browsers show plain text, and download Markdown.
   md: 'text/plain; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
 };
-const FILES = ['postman.json', 'llms.txt', 'interface.md', 'status-codes.md'];
+const FILES = ['postman.json', 'llms.txt'];
+const PAGES = ['interface.md', 'status-codes.md'];
 
 /** Browsers request it unasked. */
 const ICON =
@@ -64,10 +66,20 @@ export function serveDocs(
       if (isPage) reply.header('content-security-policy', permitScripts(policy, payload));
       done(null, payload);
     });
-    for (const file of [...dialects.map(({ name }) => `${name}/openapi.json`), ...FILES]) {
-      const text = await readFile(new URL(file, FOLDER), 'utf8');
-      const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-      serveText(scope, `/docs/${file}`, type, () => text);
+    const built = [...dialects.map(({ name }) => `${name}/openapi.json`), ...FILES];
+    for (const [folder, files] of [
+      [BUILT, built],
+      [REFERENCE, PAGES],
+    ] as const) {
+      for (const file of files) {
+        const text = await readFile(new URL(file, folder), 'utf8').catch(() => undefined);
+        const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+        if (text !== undefined) serveText(scope, `/docs/${file}`, type, () => text);
+        else
+          scope.get(`/docs/${file}`, (_request, reply) =>
+            reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT),
+          );
+      }
     }
     for (const { name, api } of apis)
       serveText(scope, `/docs/${name}/openapi.json`, TYPES['json'] as string, () =>

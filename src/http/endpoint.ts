@@ -85,18 +85,21 @@ const FieldErrorSchema = Type.Object({
 });
 
 /** The schema of a refusal's body. */
-export const RefusalBody = Type.Object({
-  statusCode: StatusCode,
-  message: Message,
-  data: Type.Null({ description: 'Null for every refusal but `58`.' }),
-  errors: Type.Optional(
-    Type.Array(FieldErrorSchema, {
-      description:
-        'Every field that is wrong: with `30`, with `13`, `16`, `17`, `18` and `61` for the value that ' +
-        'they refuse, and with `98` for a body that is not taken.',
-    }),
-  ),
-});
+export const RefusalBody = Type.Object(
+  {
+    statusCode: StatusCode,
+    message: Message,
+    data: Type.Null({ description: 'Null for every refusal but `58`.' }),
+    errors: Type.Optional(
+      Type.Array(FieldErrorSchema, {
+        description:
+          'Every field that is wrong: with `30`, with `13`, `16`, `17`, `18` and `61` for the value that ' +
+          'they refuse, and with `98` for a body that is not taken.',
+      }),
+    ),
+  },
+  { title: 'Refusal' },
+);
 
 /** The answer to any error that is not a refusal of the list: a bug. */
 const BUG = { statusCode: '96', message: 'Internal error' } as const;

@@ -167,31 +167,37 @@ export const balanceFields = {
 };
 
 /** A voucher of a batch, as its merchant receives it. */
-export const BatchVoucher = Type.Object({ serialNumber: SerialNumber, code: Code, pin: Pin });
+export const BatchVoucher = Type.Object(
+  { serialNumber: SerialNumber, code: Code, pin: Pin },
+  { title: 'BatchVoucher' },
+);
 
 /**
  * A batch, as returned by generation and download. `vouchers` must stay last: they are streamed after the
  * rest.
  */
-export const BatchData = Type.Object({
-  reference: Type.String({ description: 'The reference of the request that generated the batch.' }),
-  transactionId: Type.String({ description: 'The id of the batch, fixed when it was accepted.' }),
-  status: Word(['PROCESSING', 'COMPLETED', 'CANCELED'], {
-    description:
-      '`PROCESSING` becomes `COMPLETED` or `CANCELED`, both final. While it is `PROCESSING`, download ' +
-      'again later. The vouchers of a `CANCELED` batch cannot be used, and its whole price is back on ' +
-      'your float.',
-  }),
-  expiryDate: Type.String({ format: 'date-time', description: 'When the vouchers expire, in UTC.' }),
-  value: Nullable(
-    Type.Number({
-      description: 'The value of each voucher; null for vouchers that get one when they are activated.',
-    }),
-  ),
-  vouchers: Type.Optional(
-    Type.Array(BatchVoucher, {
+export const BatchData = Type.Object(
+  {
+    reference: Type.String({ description: 'The reference of the request that generated the batch.' }),
+    transactionId: Type.String({ description: 'The id of the batch, fixed when it was accepted.' }),
+    status: Word(['PROCESSING', 'COMPLETED', 'CANCELED'], {
       description:
-        'Exactly the quantity ordered, by serial number. Only there when the batch is `COMPLETED`.',
+        '`PROCESSING` becomes `COMPLETED` or `CANCELED`, both final. While it is `PROCESSING`, download ' +
+        'again later. The vouchers of a `CANCELED` batch cannot be used, and its whole price is back on ' +
+        'your float.',
     }),
-  ),
-});
+    expiryDate: Type.String({ format: 'date-time', description: 'When the vouchers expire, in UTC.' }),
+    value: Nullable(
+      Type.Number({
+        description: 'The value of each voucher; null for vouchers that get one when they are activated.',
+      }),
+    ),
+    vouchers: Type.Optional(
+      Type.Array(BatchVoucher, {
+        description:
+          'Exactly the quantity ordered, by serial number. Only there when the batch is `COMPLETED`.',
+      }),
+    ),
+  },
+  { title: 'Batch' },
+);

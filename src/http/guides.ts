@@ -7,6 +7,8 @@ import { serveFolder } from './files.ts';
 const FOLDER = new URL('../../docs/site/dist/', import.meta.url);
 const PREFIX = '/docs/guides';
 
+export const NOT_BUILT = 'The documentation is not built: npm run docs:build\n';
+
 /** The pages load nothing from other origins, and contain no inline scripts. */
 const POLICY = {
   useDefaults: false,
@@ -25,7 +27,7 @@ const POLICY = {
 /** Serves the guides (the documentation site) under /docs/guides/. */
 export function serveGuides(app: FastifyInstance): void {
   const say = (reply: FastifyReply, status: number, text: string) =>
-    reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`);
+    reply.code(status).type('text/plain; charset=utf-8').send(text);
   app.register(async (scope) => {
     await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
     scope.addHook('onRequest', (request, _reply, done) => {
@@ -33,9 +35,7 @@ export function serveGuides(app: FastifyInstance): void {
       done();
     });
     if (!existsSync(FOLDER)) {
-      scope.get(`${PREFIX}/*`, (_request, reply) =>
-        say(reply, 503, 'The guides are not built: npm run docs:build'),
-      );
+      scope.get(`${PREFIX}/*`, (_request, reply) => say(reply, 503, NOT_BUILT));
       return;
     }
     scope.get(PREFIX, (_request, reply) => reply.redirect(`${PREFIX}/`, 308));
@@ -43,7 +43,7 @@ export function serveGuides(app: FastifyInstance): void {
       root: FOLDER,
       prefix: `${PREFIX}/`,
       cacheControl: 'no-cache',
-      missing: (reply) => say(reply, 404, `No such page: see ${PREFIX}/`),
+      missing: (reply) => say(reply, 404, `No such page: see ${PREFIX}/\n`),
     });
   });
 }

@@ -2,6 +2,7 @@ import Type, { type TSchema } from 'typebox';
 import { parametersOf } from '../../operator/fields.ts';
 import { proposersOf } from '../../operator/four-eyes.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
+import { withComponents } from '../openapi.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
 /**
@@ -18,24 +19,27 @@ export type DescribedApi = {
   readonly operations: readonly AnyOperation[];
 };
 
-const ProblemSchema = Type.Object({
-  type: Type.String(),
-  title: Type.String(),
-  status: Type.Integer(),
-  code: Type.String({ description: 'A status code of the interface, or a name. Decide by this.' }),
-  detail: Type.Optional(Type.String({ description: 'What is wrong and what to do, for people.' })),
-  requestId: Type.String({ description: 'Give it to support.' }),
-  errors: Type.Optional(
-    Type.Array(
-      Type.Object({
-        field: Type.String(),
-        rule: Type.String(),
-        message: Type.String(),
-        facts: Type.Optional(Type.Object({}, { description: 'What the message says, as values.' })),
-      }),
+const ProblemSchema = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.String({ description: 'A status code of the interface, or a name. Decide by this.' }),
+    detail: Type.Optional(Type.String({ description: 'What is wrong and what to do, for people.' })),
+    requestId: Type.String({ description: 'Give it to support.' }),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          field: Type.String(),
+          rule: Type.String(),
+          message: Type.String(),
+          facts: Type.Optional(Type.Object({}, { description: 'What the message says, as values.' })),
+        }),
+      ),
     ),
-  ),
-});
+  },
+  { title: 'Problem' },
+);
 
 const MEANINGS: Readonly<Record<string, string>> = {
   '400': 'The request is invalid: `errors` names each field.',
@@ -69,28 +73,27 @@ export function describeApi({ title, description, prefix, operations }: Describe
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
   }
   const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
-  return JSON.parse(
-    JSON.stringify({
-      openapi: '3.1.0',
-      info: { title, version: '1', description },
-      servers: [{ url: '/', description: 'This server' }],
-      tags: nouns.map((name) => ({ name })),
-      security: [{ token: [] }, { session: [] }],
-      paths,
-      components: {
-        securitySchemes: {
-          token: { type: 'http', scheme: 'bearer', description: 'A token of `scrip token create`.' },
-          session: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: isPortal ? '__Host-scrip_portal' : '__Host-scrip_console',
-            description: 'A session of a person.',
-          },
+  return withComponents({
+    openapi: '3.1.0',
+    info: { title, version: '1', description },
+    servers: [{ url: '/', description: 'This server' }],
+    tags: nouns.map((name) => ({ name })),
+    security: [{ token: [] }, { session: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'A token of `scrip token create`.' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: isPortal ? '__Host-scrip_portal' : '__Host-scrip_console',
+          description: 'A session of a person.',
         },
-        schemas: { Problem: ProblemSchema },
       },
-    }),
-  ) as Json;
+      parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
+      responses: Object.fromEntries(PROBLEM_RESPONSES.map((each) => [`Problem${each}`, problem(each)])),
+    },
+  });
 }
 
 const nounOf = (name: string) => name.split('.')[0] ?? name;
@@ -112,7 +115,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
       : fields.map(([field, schema]) =>
           parameter(field, 'query', schema as TSchema, required.includes(field)),
         )),
-    ...(effect === 'read' || files ? [] : [IDEMPOTENCY_KEY]),
+    ...(effect === 'read' || files ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
   ];
   const body = {
     type: 'object',
@@ -140,7 +143,9 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     responses: {
       [status]: { description: 'Done.', content: contentOf(operation) },
       ...(isProposed && effect !== 'read' && status !== 202 && proposal()),
-      ...Object.fromEntries(PROBLEM_RESPONSES.map((each) => [each, problem(each)])),
+      ...Object.fromEntries(
+        PROBLEM_RESPONSES.map((each) => [each, { $ref: `#/components/responses/Problem${each}` }]),
+      ),
     },
   };
 }
@@ -160,7 +165,7 @@ const proposal = () => ({
 
 const problem = (status: string) => ({
   description: MEANINGS[status] ?? 'A problem.',
-  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+  content: { 'application/problem+json': { schema: ProblemSchema } },
 });
 
 function parameter(name: string, where: 'path' | 'query', schema: TSchema, required: boolean): object {

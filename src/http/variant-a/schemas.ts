@@ -49,41 +49,50 @@ const MaskedCode = Type.String({
   description: 'The voucher code, masked: the first and the last four digits.',
 });
 
-export const Transaction = Type.Object({
-  ...transactionFields(['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'], MaskedCode),
-  refundStatus: Nullable(Type.String(), {
-    enum: ['CANCELLED', 'NEW', null],
-    description: '`CANCELLED`: undone by an update. `NEW`: put in its place by the update. Null: neither.',
-  }),
-  note: Nullable(Type.String(), { description: 'What an update did; null for all other transactions.' }),
-});
+export const Transaction = Type.Object(
+  {
+    ...transactionFields(['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'], MaskedCode),
+    refundStatus: Nullable(Type.String(), {
+      enum: ['CANCELLED', 'NEW', null],
+      description: '`CANCELLED`: undone by an update. `NEW`: put in its place by the update. Null: neither.',
+    }),
+    note: Nullable(Type.String(), { description: 'What an update did; null for all other transactions.' }),
+  },
+  { title: 'Transaction' },
+);
 
 export const RecentTransactions = Type.Array(Transaction, { maxItems: 50 });
 
 const { transactions, ...amounts } = balanceFields;
 
-export const BalanceData = Type.Object({
-  ...amounts,
-  value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
-  transactions,
-});
+export const BalanceData = Type.Object(
+  {
+    ...amounts,
+    value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
+    transactions,
+  },
+  { title: 'Balance' },
+);
 
-export const UpdateData = Type.Object({
-  originalTransaction: Transaction,
-  cancellationTransaction: Transaction,
-  newTransaction: Nullable(Transaction, {
-    description: 'The redemption in force now; null after a full reversal.',
-  }),
-  transactions: Type.Array(Transaction, {
-    minItems: 2,
-    maxItems: 3,
-    description:
-      'The same transactions in the order original, cancellation, new. After a full reversal there are two ' +
-      'of them.',
-  }),
-  summary: Type.Object({
-    originalAmount: Type.Number({ description: 'The amount of the original redemption.' }),
-    newAmount: Type.Number({ minimum: 0, description: 'The new amount; 0 after a full reversal.' }),
-    reference: Type.String({ description: 'The reference of the redemption, as it was sent.' }),
-  }),
-});
+export const UpdateData = Type.Object(
+  {
+    originalTransaction: Transaction,
+    cancellationTransaction: Transaction,
+    newTransaction: Nullable(Transaction, {
+      description: 'The redemption in force now; null after a full reversal.',
+    }),
+    transactions: Type.Array(Transaction, {
+      minItems: 2,
+      maxItems: 3,
+      description:
+        'The same transactions in the order original, cancellation, new. After a full reversal there are two ' +
+        'of them.',
+    }),
+    summary: Type.Object({
+      originalAmount: Type.Number({ description: 'The amount of the original redemption.' }),
+      newAmount: Type.Number({ minimum: 0, description: 'The new amount; 0 after a full reversal.' }),
+      reference: Type.String({ description: 'The reference of the redemption, as it was sent.' }),
+    }),
+  },
+  { title: 'RedemptionUpdate' },
+);

@@ -88,8 +88,10 @@ const AnsweredCode = Type.String({
     'sent it.',
 });
 
-export const Transaction = Type.Object(transactionFields(['ACTIVATION', 'REDEMPTION'], AnsweredCode));
+export const Transaction = Type.Object(transactionFields(['ACTIVATION', 'REDEMPTION'], AnsweredCode), {
+  title: 'TransactionB',
+});
 
 export const RecentTransactions = Type.Array(Transaction, { maxItems: 50 });
 
-export const BalanceData = Type.Object(balanceFields);
+export const BalanceData = Type.Object(balanceFields, { title: 'Balance' });
