@@ -222,6 +222,7 @@ create table vouchers (
   blocked_at timestamptz,
   pin_locked_until timestamptz, -- 'infinity': until the operator unlocks it
   replaced_by bigint,
+  replaced_at timestamptz,
   earlier_use_at timestamptz, -- the last redemption with the vouchers that this one replaced
   -- The merchant whose float paid for its value, at the generation or at the activation. Null: nobody yet, or
   -- the price was released because the voucher was not activated.
@@ -248,6 +249,20 @@ create table voucher_expiries (
   constraint voucher_expiries_pkey primary key (serial_number, bucket)
 );
 create index voucher_expiries_due on voucher_expiries (due_at);
+
+-- The changes of vouchers' expiries, each with the expiry before it: a closed day shows the expiry of its
+-- evening.
+create table voucher_extensions (
+  id uuid not null,
+  bucket integer not null default 0,
+  serial_number bigint not null,
+  extended_at timestamptz not null,
+  expired_at timestamptz not null, -- the expiry before
+  expires_at timestamptz not null,
+  constraint voucher_extensions_pkey primary key (id, bucket)
+);
+create index voucher_extensions_by_voucher on voucher_extensions (serial_number, id);
+create index voucher_extensions_by_time on voucher_extensions (extended_at);
 
 -- Returns whether the time in an id is within an hour of a time. The first 32 bits of an id count 65.536
 -- seconds each.

@@ -39,9 +39,15 @@ begin
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
 end $$;
 
-create function set_voucher_expiry(p_bucket integer, p_serial bigint, p_expires_at timestamptz) returns void
+create function set_voucher_expiry(
+  p_bucket integer, p_serial bigint, p_expires_at timestamptz, p_id uuid, p_now timestamptz
+) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
+  perform check_stamp(p_now);
+  insert into voucher_extensions (id, bucket, serial_number, extended_at, expired_at, expires_at)
+  select p_id, v.bucket, v.serial_number, p_now, v.expires_at, p_expires_at
+  from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial;
   update vouchers set expires_at = p_expires_at where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   insert into voucher_expiries (bucket, serial_number, due_at) values (p_bucket, p_serial, p_expires_at)
@@ -101,7 +107,7 @@ begin
   insert into voucher_expiries (bucket, serial_number, due_at)
   select bucket, p_new_serial, due_at from voucher_expiries
   where bucket = p_bucket and serial_number = p_serial;
-  update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
+  update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, replaced_at = p_now, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   if old.balance_minor > 0 then

@@ -54,7 +54,7 @@ language sql stable as $$
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
 
--- Returns the reversals of an interval whose redemptions were before it, or before an earlier time.
+-- Returns the reversals of an interval whose redemptions were booked before it, or before an earlier time.
 create function earlier_reversals(
   p_from timestamptz, p_to timestamptz, p_before timestamptz default null
 ) returns table (
@@ -64,15 +64,16 @@ language sql stable as $$
   select (select d.day from book_days d where d.starts_at <= s.original_at order by d.starts_at desc limit 1),
     s.currency, s.merchant_id, s.product_id, sum(s.rows)::bigint, sum(s.amount_minor)::bigint
   from (
-    select o.occurred_at as original_at, r.currency, r.merchant_id, b.product_id, count(*) as rows,
-      sum(r.amount_minor) as amount_minor
+    select coalesce(l.slice_at, o.occurred_at) as original_at, r.currency, r.merchant_id, b.product_id,
+      count(*) as rows, sum(r.amount_minor) as amount_minor
     from book_rows r
     join journal o on o.bucket = r.bucket and o.id = r.original_id
+    left join book_late_rows l on l.id = o.id
     join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
     join batches b on b.id = v.batch_id
     where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
       and r.booked_at >= p_from and r.booked_at < p_to and r.kind = 'REDEMPTION_REVERSAL'
-      and o.occurred_at < coalesce(p_before, p_from)
+      and coalesce(l.slice_at, o.occurred_at) < coalesce(p_before, p_from)
     group by 1, 2, 3, 4
   ) s
   group by 1, 2, 3, 4

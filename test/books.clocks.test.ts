@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seal } from '../src/books/close.queries.ts';
+import { closeDays, keepBooks } from '../src/books/close.ts';
 import { correctTopUp, getTopUp } from '../src/books/floats.ts';
+import { Pieces } from '../src/books/pieces.ts';
+import { passMark, sealDue } from '../src/books/seal.ts';
 import { sweepExpired } from '../src/books/sweep.ts';
 import { createService, type Operator } from '../src/context.ts';
 import { idAt, newId } from '../src/ledger/id.ts';
@@ -62,4 +66,33 @@ test('a top-up is corrected once, also by a process whose clock is behind', asyn
   assert.deepEqual(booked, [{ outcome: 'ok' }]);
   const again = correctTopUp(operator, { topUp: wrong, amountMinor: 700n, reference: 'two' });
   await assert.rejects(again, { code: '58' });
+});
+
+test('slices are sealed up to the first expiry that is not swept, so it is dated at its expiry', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant();
+  const expiryDate = new Date('2026-03-03T10:10:00Z');
+  await sell(shop, 2, 50, { expiryDate });
+  await ledger.at('2026-03-03T10:09:00Z');
+  await ledger.close();
+  // A closer whose sweep came before the expiry, or left the voucher to a till.
+  await ledger.at('2026-03-03T14:00:00Z');
+  await passMark(service);
+  await sealDue(service, new Pieces(service.db));
+  assert.deepEqual(await ledger.sql('select sealed_until from scrip.books'), [
+    { sealed_until: new Date('2026-03-03T09:45:00Z') },
+  ]);
+  await assert.rejects(service.db.query(seal(new Date('2026-03-03T11:00:00Z'))), /cannot be sealed yet/);
+  // Also after a night without the service, and by two closers at once.
+  await ledger.at('2026-03-04T09:00:00Z');
+  await Promise.all([keepBooks(service, [], () => false), closeDays(ledger.operator)]);
+  await ledger.close();
+  const expired = await ledger.sql<{ at: Date }>(
+    "select occurred_at as at from scrip.journal where kind = 'EXPIRY'",
+  );
+  assert.deepEqual(
+    expired.map(({ at }) => at),
+    [expiryDate, expiryDate],
+  );
 });

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listDays } from '../src/books/days.ts';
-import { Pieces } from '../src/books/pieces.ts';
-import { sumAgain, sumUpDay } from '../src/books/sums.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from './books.ts';
@@ -65,21 +63,4 @@ test('a closed day on which no voucher holds money has 0 of them, and an open da
       ['2026-03-03', '', '75.00'],
     ],
   );
-});
-
-test('the ages of vouchers are summed up again with the movements if late rows are found', async (t) => {
-  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
-  const { service } = ledger.started;
-  const shop = await ledger.merchant();
-  const [card] = await sell(shop, 2, 25);
-  assert.ok(card);
-  const endsAt = new Date('2026-03-03T00:00:00Z');
-  const day = { day: '2026-03-02', startsAt: new Date('2026-03-02T00:00:00Z'), endsAt, zone: 'UTC' };
-  const sumUp = () => sumUpDay(service, new Pieces(service.db), day, endsAt);
-  const sums = await sumUp();
-  await spend(shop, card, 10, 'a late one');
-  const [stale, fresh] = [sums.ages.json, await sumUp()];
-  assert.notEqual(stale, fresh.ages.json);
-  await service.db.transaction((tx) => sumAgain(tx, sums, day));
-  assert.deepEqual([sums.ages.json, sums.cohorts.json], [fresh.ages.json, fresh.cohorts.json]);
 });

@@ -46,6 +46,7 @@ function movement(
   return {
     id,
     occurredAt,
+    bookedAt: occurredAt,
     kind,
     debit,
     credit,

@@ -137,15 +137,14 @@ export class ByLaw {
       [365, '181-365'],
       [Number.POSITIVE_INFINITY, '>365'],
     ] as const;
+    // Days are those of the zone of the books.
+    const dayOf = (time: Date) => Date.parse(`${this.#clock(time).slice(0, 10)}T00:00:00Z`) / DAY_MS;
+    const today = dayOf(new Date(this.#hand.to.getTime() - 1));
     for (const card of this.#cards) {
       const { serial, currency, expires } = card;
       const minor = held.get(serial);
       if (!minor) continue;
-      const last = this.#lastUse(card).getTime();
-      const ages = {
-        expires: Math.ceil((expires.getTime() - this.#hand.to.getTime()) / DAY_MS),
-        idle: Math.floor((this.#hand.to.getTime() - last) / DAY_MS),
-      };
+      const ages = { expires: dayOf(expires) - today, idle: today - dayOf(this.#lastUse(card)) };
       for (const [basis, age] of Object.entries(ages)) {
         const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
         sums.add(`${currency} ${basis} ${bucket} outstanding`, minor);

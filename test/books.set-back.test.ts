@@ -16,7 +16,7 @@ import { updateRedemption } from '../src/redemptions/update.ts';
 import { cancelVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import { SURROUNDINGS } from './doctor.ts';
-import { make } from './reports.ts';
+import { cents, make, rowsOf } from './reports.ts';
 import { close, terms } from './settlements.ts';
 
 /** The clock of the machine and of its database is set back behind a closed day. */
@@ -39,17 +39,18 @@ async function closedDay(t: TestContext): Promise<Scene> {
 }
 
 /** Everything of a closed day that is read row by row. */
-async function documents({ ledger, shop }: Scene): Promise<Record<string, string>> {
+async function documents({ ledger, shop }: Scene, day = DAY): Promise<Record<string, string>> {
   const { service } = ledger.started;
+  const { from, to } = day;
   const merchantId = shop.merchant.id;
   const made: Record<string, string> = {
-    R6: JSON.stringify(await make(service, 'R6', { ...DAY, merchantId })),
-    R8: JSON.stringify(await Array.fromAsync(streamTransactions(service, { ...DAY, merchantId }))),
+    R6: JSON.stringify(await make(service, 'R6', { from, to, merchantId })),
+    R8: JSON.stringify(await Array.fromAsync(streamTransactions(service, { from, to, merchantId }))),
   };
   for (const format of ['csv', 'ndjson', 'camt053', 'beancount', 'hledger'] as const) {
     let text = '';
     const rowByRow = format === 'beancount' || format === 'hledger';
-    await exportBooks(service, { format, ...DAY, rowByRow }, async (piece) => {
+    await exportBooks(service, { format, from, to, rowByRow }, async (piece) => {
       text += piece;
     });
     made[format] = text;
@@ -121,6 +122,62 @@ test('nothing is booked while the clock is behind a closed day, so that the day 
   assert.deepEqual(await close(ledger), ['2026-03-03']);
   assert.deepEqual(await documents(scene), before);
   assert.deepEqual((await verifyBooks(service)).breaks, []);
+  const { checks } = await reconcile(service);
+  assert.deepEqual(
+    checks.filter(({ ok }) => !ok),
+    [],
+  );
+});
+
+/** Booked by a program that ignores the horizon of the books, such as an older one. */
+async function bookedLate(scene: Scene): Promise<void> {
+  const { ledger } = scene;
+  await ledger.sql("update scrip.book_horizon set at = '-infinity'");
+  await ledger.at(SET_BACK);
+  await spend(scene.shop, scene.cards[1] as Sold, 20, 'late sale');
+  const merchantId = scene.shop.merchant.id;
+  await topUp(ledger.operator, { merchantId, currency: 'USD', amountMinor: 700n, reference: 'late' });
+  await cashOut(ledger.operator, {
+    serialNumber: (scene.cards[3] as Sold).serial,
+    amountMinor: 300n,
+    merchantId,
+    reference: 'late cash',
+  });
+  await sell(scene.shop, 1, 5);
+}
+
+test('rows in a sealed slice are booked on the day of the next close, in every report, statement and export', async (t) => {
+  const scene = await closedDay(t);
+  const { ledger, shop } = scene;
+  const { service } = ledger.started;
+  const merchantId = shop.merchant.id;
+  const before = await documents(scene);
+  await bookedLate(scene);
+  await ledger.at('2026-03-03T09:00:00Z');
+  await spend(shop, scene.cards[2] as Sold, 1, 'sale 2');
+  await ledger.at('2026-03-04T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-03']);
+  assert.deepEqual(await documents(scene), before);
+  const next = { from: '2026-03-03', to: '2026-03-04', merchantId };
+  const after = await documents(scene, next);
+  // R6 is of floats, and has no redemptions.
+  for (const [name, text] of Object.entries(after))
+    assert.equal(text.split('late sale').length - 1, name === 'R6' ? 0 : 1, name);
+  const floats = rowsOf(await make(service, 'R6', next));
+  const trial = rowsOf(await make(service, 'R1', { from: next.from, to: next.to }));
+  const issuerFloat = rowsOf(await make(service, 'R6', { ...next, merchantId: scene.issuer.merchant.id }));
+  assert.equal(
+    cents(floats.at(-1)?.['balance']) + cents(issuerFloat.at(-1)?.['balance']),
+    cents(trial.find(({ account }) => account === 'FLOAT')?.['closing']),
+  );
+  // 2.5 % of 21.00 and 20 % VAT on it.
+  const [settled] = rowsOf(await make(service, 'R7', next));
+  assert.deepEqual([settled?.['commission'], settled?.['vat']], ['0.53', '0.11']);
+  const { breaks } = await verifyBooks(service);
+  assert.deepEqual(
+    breaks.map(({ day, change, detail }) => [day, change, detail]),
+    Array(5).fill(['2026-03-02', 'late', 'booked on 2026-03-03']),
+  );
   const { checks } = await reconcile(service);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok),

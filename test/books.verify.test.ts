@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type ClosingRow, listClosings } from '../src/books/close.queries.ts';
+import { hashOfClosing } from '../src/books/seal.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openLedger, sell, spend } from './books.ts';
 
@@ -74,4 +76,52 @@ test('rewritten balances and movements are found', async (t) => {
   await ledger.sql("update scrip.book_balances set balance_minor = 7 where account_kind = 'VOUCHER'");
   const found = await breaks();
   assert.ok(found.length > 1 && found.every(({ change }) => change === 'totals'));
+});
+
+type Closing = ClosingRow & { readonly hash: Buffer };
+
+test('a day that was rewritten with all of its hashes is found by the sealed end of the audit', async (t) => {
+  const { ledger, spent, breaks } = await closedDay(t);
+  const { service } = ledger.started;
+  const at = "'2026-03-02T09:00:00Z'";
+  // The time of a redemption, the seal, the closing and its entry in the audit, with the project's formulas.
+  await ledger.sql(`
+    update scrip.journal set occurred_at = occurred_at + interval '1 second' where id = '${spent.transactionId}';
+    update scrip.book_seals s set hash = f.hash, listing = f.listing
+    from (
+      select sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash,
+        string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea
+          order by r.occurred_at, r.id) as listing
+      from scrip.book_rows r where r.slice_at = ${at}
+    ) f where s.starts_at = ${at};
+    update scrip.book_closings set rows_hash = (select sha256(hash) from scrip.book_seals)`);
+  const [closing] = await service.db.query<Closing>(listClosings(null, null));
+  assert.ok(closing);
+  const hash = hashOfClosing(closing).toString('hex');
+  await ledger.sql(`
+    update scrip.audit set after = replace(after, '${closing.hash.toString('hex')}', '${hash}');
+    update scrip.book_closings set hash = '\\x${hash}'`);
+  const found = await breaks();
+  assert.deepEqual(
+    found.map(({ change, detail }) => [change, detail?.replace(/\d+/, '…')]),
+    [['audit', 'entry …: it was changed']],
+  );
+});
+
+test('a verification that was interrupted continues with the next day', async (t) => {
+  const { ledger } = await closedDay(t);
+  const { service } = ledger.started;
+  await ledger.at('2026-03-05T10:00:00Z');
+  await ledger.close();
+  const daysOf = async () => (await verifyBooks(service)).days;
+  assert.equal(await daysOf(), 3);
+  assert.equal(await daysOf(), 3);
+  const interrupted = (breaks: number) => `
+    insert into scrip.book_verifications (started_at, verified_to, breaks) values (now(), '2026-03-02', ${breaks})`;
+  await ledger.sql(interrupted(0));
+  assert.equal(await daysOf(), 2);
+  assert.equal(await daysOf(), 3);
+  // What it had found would not be reported again.
+  await ledger.sql(interrupted(1));
+  assert.equal(await daysOf(), 3);
 });

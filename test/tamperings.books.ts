@@ -29,7 +29,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a redemption of another amount after the last closing',
     "update journal set amount_minor = amount_minor + 1 where reference = 'open 1'",
     {
-      full: ['voucher-balances', 'redemption-updates', 'references', 'totals'],
+      full: ['voucher-balances', 'ages', 'redemption-updates', 'references', 'totals'],
       since: ['voucher-totals', 'redemption-updates', 'references', 'totals'],
     },
   ],
@@ -50,7 +50,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     `alter table journal drop constraint journal_id_near_time;
       update journal set id = id_at(id, occurred_at - interval '1 day') where reference = 'open 3'`,
     {
-      full: ['slices', 'references'],
+      full: ['slices', 'ages', 'references'],
       since: ['voucher-totals', 'journal-ids', 'references', 'totals'],
     },
   ],
@@ -58,7 +58,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a redemption after the last closing, stamped in the day before',
     `alter table journal drop constraint journal_id_near_time;
       update journal set occurred_at = occurred_at - interval '1 day' where reference = 'open 3'`,
-    { full: ['slices'], since: ['voucher-totals', 'journal-ids', 'slices', 'totals'] },
+    { full: ['slices', 'ages'], since: ['voucher-totals', 'journal-ids', 'slices', 'totals'] },
   ],
   [
     'a redemption of next year',
@@ -176,6 +176,28 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
+    'the ages that the next close moves on',
+    "update book_ages set amount_minor = amount_minor + 1 where basis = 'expires'",
+    { verify: ['totals 07'], full: ['ages'] },
+  ],
+  [
+    'the expiry of a voucher',
+    `update vouchers set expires_at = expires_at - interval '1 day'
+      where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
+    { full: ['ages'] },
+  ],
+  [
+    'the end of a closed day',
+    `update book_days set ends_at = ends_at + interval '1 hour' where day = '2026-03-06';
+      update book_days set starts_at = starts_at + interval '1 hour' where day = '2026-03-07'`,
+    { verify: ['totals 06', 'totals 07'], full: ['days'], since: ['days'] },
+  ],
+  [
+    'the end of the open day',
+    "update book_days set ends_at = ends_at + interval '1 hour' where day = '2026-03-08'",
+    { full: ['days'], since: ['days'] },
+  ],
+  [
     'the month in which vouchers were issued',
     `update book_cohorts set amount_minor = amount_minor + 1 where ${BAR}`,
     {
@@ -224,7 +246,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'the balance of a voucher',
     `update vouchers set balance_minor = balance_minor + 1
       where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
-    { full: ['voucher-balances', 'totals'], since: ['voucher-totals', 'totals'] },
+    { full: ['voucher-balances', 'ages', 'totals'], since: ['voucher-totals', 'totals'] },
   ],
   [
     'the account from which vouchers expired',
@@ -265,7 +287,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a missing activation after the last closing',
     `delete from journal where kind = 'ACTIVATION' and ${OPEN}`,
     {
-      full: ['voucher-balances', 'activations', 'reserve-shares', 'totals'],
+      full: ['voucher-balances', 'activations', 'reserve-shares', 'ages', 'totals'],
       since: ['voucher-totals', 'activations', 'totals'],
     },
   ],
@@ -290,7 +312,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a top-up after the last closing that is not in the audit',
     `update audit set action = 'float.other'
       where sequence = (select max(sequence) from audit where action = 'float.top-up')`,
-    { full: ['top-ups'], since: ['top-ups'] },
+    { verify: ['audit 02'], full: ['top-ups'], since: ['top-ups'] },
   ],
   [
     'an update of another amount after the last closing',

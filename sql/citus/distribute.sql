@@ -73,6 +73,8 @@ update scrip.webhook_deliveries d set bucket = j.bucket
 from scrip.journal j where j.id = d.subject_id;
 update scrip.voucher_expiries e set bucket = b.bucket
 from bucket_of_slot b where b.slot = e.serial_number % 64;
+update scrip.voucher_extensions e set bucket = b.bucket
+from bucket_of_slot b where b.slot = e.serial_number % 64;
 update scrip.webhook_attempts a set bucket = d.bucket
 from scrip.webhook_deliveries d where d.endpoint_id = a.endpoint_id and d.event_id = a.event_id;
 -- Finished rotations of the key ring are recorded for each bucket.
@@ -86,7 +88,7 @@ declare
   name text;
 begin
   foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates',
-    'voucher_expiries', 'webhook_deliveries', 'webhook_attempts']
+    'voucher_expiries', 'voucher_extensions', 'webhook_deliveries', 'webhook_attempts']
   loop
     execute format('alter table scrip.%I alter bucket drop default, add constraint %I check (bucket > 0)',
       name, name || '_bucket_positive');
@@ -127,7 +129,7 @@ from scrip.webhook_endpoints;
 select create_distributed_table('scrip.buckets', 'bucket');
 select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_with => 'scrip.buckets')
 from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries',
-  'webhook_deliveries', 'webhook_attempts']) as t;
+  'voucher_extensions', 'webhook_deliveries', 'webhook_attempts']) as t;
 
 -- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
 -- that they share are on every worker. All other functions work on tables of the coordinator, including those

@@ -40,9 +40,14 @@ const PAGE = 1_000;
  * @param published the hash (hex) of an end of the chain that was published earlier, which must be the hash
  *   of an entry. Without it, a chain that somebody with the key ring rewrote, or an older database that was
  *   restored, cannot be detected.
+ * @param after proves only the entries after this one
  */
-export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
-  let last: End = { sequence: 0n, hash: GENESIS };
+export async function verifyAudit(
+  { db, keys }: Pick<Service, 'db' | 'keys'>,
+  published: string | null,
+  after?: End,
+): Promise<Verification> {
+  let last: End = after ?? { sequence: 0n, hash: GENESIS };
   let found = published === null;
   const result = (problem: string | null, sequence: bigint | null = null): Verification => ({
     ok: problem === null,
@@ -51,15 +56,15 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
     broken: problem === null ? null : { sequence, problem },
   });
   // Numbers below the first one must not exist either.
-  let after = -(2n ** 63n);
+  let read = after?.sequence ?? -(2n ** 63n);
   let sealed: Buffer | undefined;
   for (;;) {
-    const rows = await db.query<Row>(listLinks(after, PAGE));
+    const rows = await db.query<Row>(listLinks(read, PAGE));
     for (const row of rows) {
       const problem = problemOf(row, last);
       if (problem) return result(problem, row.sequence);
       last = { sequence: row.sequence, hash: row.hash };
-      after = row.sequence;
+      read = row.sequence;
       if (row.hash.toString('hex') === published) found = true;
     }
     if (rows.length === PAGE) continue;

@@ -21,29 +21,28 @@ export function listPrepared(): Sql {
   return sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`;
 }
 
-/** Seals the slices of an interval: stores the number, the hash and the listing of the rows of each slice. */
-export function insertSeals(from: Date, to: Date): Sql {
-  return sql`
-insert into book_seals (starts_at, rows, hash, listing)
-select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
-  string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
-from book_rows r
-where r.place >= id_floor(${from}::timestamptz, '-1 hour')
-  and r.place < id_floor(${to}::timestamptz, '1 hour')
-  and r.booked_at >= ${from} and r.booked_at < ${to}
-group by r.slice_at
-returning rows`;
+/** Returns the times up to which slices are sealed, and may be sealed (sql/025-seals.sql). */
+export function findSealable(): Sql {
+  return sql`select sealed_until, sealable_until() as sealable from books`;
 }
 
-export function insertSlices(from: Date, to: Date): Sql {
-  return sql`
-insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
-  product_id, rows, amount_minor)
-select * from slice_movements(${from}, ${to})`;
+/** Seals the slices from the last sealed one up to a time (sql/025-seals.sql). Returns the number of rows. */
+export function seal(until: Date): Sql {
+  return sql`select seal(${until}) as rows`;
 }
 
-export function setSealed(until: Date): Sql {
-  return sql`update books set sealed_until = ${until}`;
+/** Lists the slices of an interval with their rows, and whether these are more than were sealed. */
+export function listSlices(from: Date, to: Date): Sql {
+  return sql`
+with counted as (
+  select r.slice_at, count(*) as rows from book_rows r
+  where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+    and r.place < id_floor(${to}::timestamptz, '1 hour')
+    and r.booked_at >= ${from} and r.booked_at < ${to}
+  group by r.slice_at
+)
+select c.slice_at, c.rows, c.rows > coalesce(b.rows, 0) as is_late
+from counted c left join book_seals b on b.starts_at = c.slice_at order by c.slice_at`;
 }
 
 /** Books the rows that a slice's listing does not name as late rows of another slice. */
@@ -59,6 +58,11 @@ where r.place >= id_floor(${sliceAt}::timestamptz, '-1 hour')
     from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}
   )
 returning id`;
+}
+
+/** Lists the late rows that were booked on a day. */
+export function listBookedLate(day: string): Sql {
+  return sql`select id from book_late_rows where found_in = ${day}::date order by id`;
 }
 
 export function insertMovements(day: string, from: Date, to: Date): Sql {
@@ -88,6 +92,58 @@ from (
   where m.day = ${day}::date
 ) p
 group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`;
+}
+
+/**
+ * Counts and sums the vouchers with a balance at the end of a day by their ages: by the days until the day on
+ * which they expire, by the days since the day of their last use, and by the month in which they expire. Days
+ * and months are those of the day's time zone. Call it when the day is sealed.
+ */
+export function insertAging(day: string, zone: string): Sql {
+  return sql`
+insert into book_aging (day, currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
+select ${day}::date, h.currency, h.product_id, h.issuer_id, b.basis,
+  b.bounds[width_bucket(greatest(b.age, 0), b.bounds)], sum(h.vouchers), sum(h.amount_minor)
+from (
+  select a.*, case a.basis
+      when 'expires' then (a.at at time zone ${zone})::date
+      else (select d.day from book_days d where d.starts_at = a.at)
+    end as on_day
+  from book_ages a
+) h
+cross join lateral (values
+  (h.basis, case h.basis when 'expires' then h.on_day - ${day}::date else ${day}::date - h.on_day end,
+    array[0, 31, 61, 91, 181, 366]),
+  (case h.basis when 'expires' then 'month' end,
+    (extract(year from h.on_day) * 12 + extract(month from h.on_day)
+      - extract(year from ${day}::date) * 12 - extract(month from ${day}::date))::integer,
+    array[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+) as b (basis, age, bounds)
+where b.basis is not null
+group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`;
+}
+
+/**
+ * Returns the SHA-256 hash over the ages at the end of the last closed day, or of the day that is being
+ * closed: the present ones less the changes since.
+ */
+export function hashAges(endsAt: Date): Sql {
+  return sql`
+select encode(
+  sha256(convert_to(coalesce(string_agg(s.line, E'\n' order by s.line collate "C"), ''), 'UTF8')), 'hex') as hash
+from (
+  select concat_ws('|', a.currency, a.product_id, a.issuer_id, a.basis, extract(epoch from a.at)::bigint,
+    sum(a.vouchers), sum(a.amount_minor)) as line
+  from (
+    select * from book_ages
+    union all
+    select m.currency, m.product_id, m.issuer_id, m.basis, age_of(m.basis, m.at), -m.vouchers, -m.amount_minor
+    from books b cross join lateral moved_ages(${endsAt}, b.sealed_until) m
+    where b.sealed_until > ${endsAt}
+  ) a
+  group by a.currency, a.product_id, a.issuer_id, a.basis, a.at
+  having sum(a.vouchers) <> 0 or sum(a.amount_minor) <> 0
+) s`;
 }
 
 /** Returns a SHA-256 hash for each kind of aggregate of a day, over its rows in the order of their text. */
@@ -199,4 +255,11 @@ export function findRecountStart(days: number): Sql {
   return sql`
 select min(c.starts_at) as starts_at
 from (select starts_at from book_closings order by day desc limit ${days}) c`;
+}
+
+/** Returns whether this transaction may keep the books until it ends. */
+export function lockKeeping(): Sql {
+  return sql`
+select pg_try_advisory_xact_lock(7311990014) as is_free,
+  set_config('idle_in_transaction_session_timeout', '0', true)`;
 }

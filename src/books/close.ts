@@ -7,23 +7,35 @@ import {
   type ClosingRow,
   findLastClosing,
   findRecountStart,
+  hashAges,
   hashAggregates,
+  insertAging,
   insertBalances,
   insertClosing,
   insertLateRows,
   insertMovements,
+  listBookedLate,
+  listSlices,
+  lockKeeping,
+  seal,
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
 import { checkClock, findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
 import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
 import { Pieces } from './pieces.ts';
-import { GENESIS, hashOfClosing, passMark, sealDue, sealUntil, VERSION } from './seal.ts';
-import { lockKeeping } from './sums.queries.ts';
-import { addInterval, type DaySums, findLateSlices, insertSums, sumAgain, sumUpDay } from './sums.ts';
+import { GENESIS, hashOfClosing, passMark, sealDue, VERSION } from './seal.ts';
 import { sweepExpired } from './sweep.ts';
 import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
-import { type DayRow, explainWait, PASS_STEP_MS, PASS_WAIT_MS, type Waiting, waitingFor } from './wait.ts';
+import {
+  type DayRow,
+  explainWait,
+  PASS_STEP_MS,
+  PASS_WAIT_MS,
+  VOUCHER_IN_USE,
+  type Waiting,
+  waitingFor,
+} from './wait.ts';
 
 /** Each close counts the rows of this many closed days again. */
 const RECOUNTED_DAYS = 3;
@@ -45,10 +57,10 @@ type Options = {
 };
 
 /**
- * Closes the days that are due, in order. For each day, it first books what has expired, seals the slices
- * that are due and sums up the sealed part, with rests while tills are busy. One transaction then books
- * commission, seals the last slice, stores the totals, runs the checks, writes the closing and adds an entry
- * to the audit.
+ * Closes the days that are due, in order. For each day, it first books what has expired, and seals the slices
+ * that are due, with rests while tills are busy. It then books late rows and commission. One transaction
+ * seals the last slice, stores the totals, runs the checks, writes the closing and adds an entry to the
+ * audit.
  * @returns the days that were closed, and the reason why the next day was not
  */
 export async function closeDays(operator: Operator, options: Options = {}): Promise<Closing> {
@@ -67,26 +79,51 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
     const waiting = await explainWait(service, next);
     await sealDue(service, pieces);
     if (waiting !== null) return { closed, waiting };
-    if (isSharded(service)) await bookFirst(operator, next, dayEnds);
-    const prepared = await prepare(service, pieces, toDay(next));
+    const lateSlices = await findLateSlices(service, pieces, next);
     if (stopping()) return { closed, waiting: null };
-    const done = await closeDay(operator, next, prepared, dayEnds);
+    await endDay(operator, next, lateSlices, dayEnds);
+    const done = await closeDay(operator, next);
     if (!('hash' in done)) return { closed, waiting: done };
     closed.push(done);
   }
 }
 
+/** Lists the sealed slices of the last closed days and of the next one to which rows were added later. */
+async function findLateSlices(service: Service, pieces: Pieces, { starts_at }: DayRow): Promise<Date[]> {
+  const { sealed_until } = await getBooks(service.db);
+  const [start] = await service.db.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
+  const found: Date[] = [];
+  type Slice = { slice_at: Date; rows: bigint; is_late: boolean };
+  await pieces.over(start?.starts_at ?? starts_at, sealed_until ?? starts_at, (from, to) =>
+    service.db.transaction(async (tx) => {
+      await tx.query(allowLongWork);
+      const slices = await tx.query<Slice>(listSlices(from, to));
+      found.push(...slices.filter(({ is_late }) => is_late).map(({ slice_at }) => slice_at));
+      return slices.reduce((sum, { rows }) => sum + Number(rows), 0);
+    }, 'read committed'),
+  );
+  return found;
+}
+
 /**
- * Books the commission of a day before the close begins. Over shards, a transaction cannot read what a
- * function of the schema's owner has written in that same transaction. So the commission is committed first,
- * and the close finds it.
+ * Books what belongs to the end of a day: the rows that were written into slices after they were sealed, then
+ * the commission of all rows of the day. This is a transaction of its own: over shards, the close could not
+ * read what it has booked itself. A second call books nothing.
  */
-function bookFirst(operator: Operator, row: DayRow, dayEnds: readonly DayEnd[]): Promise<void> {
+function endDay(
+  operator: Operator,
+  row: DayRow,
+  lateSlices: readonly Date[],
+  dayEnds: readonly DayEnd[],
+): Promise<void> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
     await tx.query(lockBooks());
     const [next] = await tx.query<DayRow>(findOpenDay());
-    if (next?.day === row.day) for (const book of dayEnds) await book(operator, tx, toDay(row));
+    if (next?.day !== row.day) return;
+    const bookedIn = new Date(row.ends_at.getTime() - SLICE_MS);
+    for (const slice of lateSlices) await tx.query(insertLateRows(slice, bookedIn, row.day));
+    for (const book of dayEnds) await book(operator, tx, toDay(row));
   }, 'read committed');
 }
 
@@ -97,50 +134,24 @@ const toDay = ({ day, starts_at, ends_at, zone }: DayRow): Day => ({
   zone,
 });
 
-type Prepared = { readonly sums: DaySums; readonly lateSlices: readonly Date[] };
-
-/**
- * Does the long work of a close in advance. The late rows are looked for last: if there are some, the sums
- * may already contain them.
- */
-async function prepare(service: Service, pieces: Pieces, day: Day): Promise<Prepared> {
-  const { sealed_until } = await getBooks(service.db);
-  const sealedUntil = sealed_until ?? day.startsAt;
-  const sums = await sumUpDay(service, pieces, day, sealedUntil);
-  const [start] = await service.db.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
-  const lateSlices = await findLateSlices(service, pieces, start?.starts_at ?? day.startsAt, sealedUntil);
-  return { sums, lateSlices };
-}
-
 /** Closes a day in one transaction, or returns why it cannot be closed. */
-function closeDay(
-  operator: Operator,
-  row: DayRow,
-  { sums, lateSlices }: Prepared,
-  dayEnds: readonly DayEnd[],
-): Promise<Closed | Waiting> {
+function closeDay(operator: Operator, row: DayRow): Promise<Closed | Waiting> {
   const { service } = operator;
-  const { day, starts_at, ends_at } = row;
+  const { day, starts_at, ends_at, zone } = row;
   return service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
     const [books] = await tx.query<Books>(lockBooks());
     if (!books) throw new Error('the books have no row');
     const [next] = await tx.query<DayRow>(findOpenDay());
-    const sealedUntil = books.sealed_until ?? starts_at;
-    if (next?.day !== day || sealedUntil.getTime() !== sums.until.getTime())
-      return waitingFor(row, books, 'other-close', `another process closes ${day}`);
+    if (next?.day !== day) return waitingFor(row, books, 'other-close', `another process closes ${day}`);
     const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
-    if (unswept?.found)
-      return waitingFor(row, books, 'voucher-in-use', 'another transaction uses a voucher that has expired');
-    for (const book of dayEnds) await book(operator, tx, toDay(row));
+    if (unswept?.found) return waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE);
+    await tx.query(seal(ends_at));
     const [last] = await tx.query<{ day: string; hash: Buffer }>(findLastClosing());
-    const late = await bookLate(tx, row, lateSlices);
-    if (late.length > 0) await sumAgain(tx, sums, toDay(row));
-    await sealUntil(tx, sealedUntil, ends_at);
-    await addInterval(tx, sums, toDay(row), [sealedUntil, ends_at]);
     await tx.query(insertMovements(day, starts_at, ends_at));
     await tx.query(insertBalances(day, last?.day ?? null));
-    await insertSums(tx, toDay(row), sums);
+    await tx.query(insertAging(day, zone));
+    const late = (await tx.query<{ id: string }>(listBookedLate(day))).map(({ id }) => id);
     const checks = await check(service, tx, { day, from: starts_at, to: ends_at });
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
     const closing = await summarize(service, tx, row, last, { checks, late });
@@ -152,15 +163,6 @@ function closeDay(
       service.log.error({ day, failed, late }, 'a day was closed whose books do not agree');
     return { day, hash: hash.toString('hex'), failed };
   }, 'read committed');
-}
-
-/** Books rows that were written into slices after they were sealed, in the last slice of a day. */
-async function bookLate(tx: Queries, { day, ends_at }: DayRow, slices: readonly Date[]): Promise<string[]> {
-  const bookedIn = new Date(ends_at.getTime() - SLICE_MS);
-  const found: string[] = [];
-  for (const slice of slices)
-    found.push(...(await tx.query<{ id: string }>(insertLateRows(slice, bookedIn, day))).map(({ id }) => id));
-  return found;
 }
 
 type Checked = { readonly name: string; readonly differing: readonly object[] };
@@ -208,7 +210,13 @@ async function summarize(
     ...sealed,
     first_id: sealed.first_id && toUuid(sealed.first_id),
     last_id: sealed.last_id && toUuid(sealed.last_id),
-    totals: JSON.stringify({ balances, aggregates: await readHashes(tx, day.day), checks, late }),
+    totals: JSON.stringify({
+      balances,
+      aggregates: await readHashes(tx, day.day),
+      ages: await readAges(tx, day),
+      checks,
+      late,
+    }),
     version: VERSION,
     closed_at: clock(),
     previous_hash: last?.hash ?? GENESIS,
@@ -219,6 +227,13 @@ async function summarize(
 export async function readHashes(tx: Queries, day: string): Promise<Readonly<Record<string, string>>> {
   const rows = await tx.query<{ what: string; hash: string }>(hashAggregates(day));
   return Object.fromEntries(rows.map(({ what, hash }) => [what, hash]));
+}
+
+/** Returns the hash of the vouchers' ages at the end of the last day that is closed or being closed. */
+export async function readAges(tx: Queries, { ends_at }: Pick<DayRow, 'ends_at'>): Promise<string> {
+  const [row] = await tx.query<{ hash: string }>(hashAges(ends_at));
+  if (!row) throw new Error('the ages of the vouchers have no hash');
+  return row.hash;
 }
 
 function toUuid(hex: string): string {

@@ -19,7 +19,8 @@ order by currency, account_kind, merchant_id, issuer_id, product_id`;
 /** Sums the movements of a closed day. 0 means no merchant or no product. */
 export function listMovements(day: string): Sql {
   return sql`
-select null::uuid as id, null::timestamptz as occurred_at, kind::text, currency, debit_kind, credit_kind,
+select null::uuid as id, null::timestamptz as occurred_at, null::timestamptz as booked_at, kind::text,
+  currency, debit_kind, credit_kind,
   merchant_id, issuer_id, product_id, rows, amount_minor, null::bigint as serial_number,
   null::text as reference, null::uuid as original_id
 from book_movements where day = ${day}::date
@@ -27,21 +28,20 @@ order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, produc
 }
 
 /**
- * Opens a cursor over the rows of an interval, in the order of time and id. An id begins with the time at
- * which it was made, which is at most an hour from the row's timestamp. Account numbers of reserves begin at
- * 5,000,000,000, those of vouchers at 10,000,000,000.
+ * Opens a cursor over the rows that were booked in an interval, in the order of time and id. Account numbers
+ * of reserves begin at 5,000,000,000, those of vouchers at 10,000,000,000.
  * @param merchantId returns only rows on this merchant's float and settlement account; null: all rows
  * @param byAccount returns only rows on floats and settlement accounts, account by account
  */
 export function openRows(startsAt: Date, endsAt: Date, merchantId: number | null, byAccount: boolean): Sql {
   const order = byAccount
-    ? 'r.currency, r.merchant_id, r.account_kind, r.occurred_at, r.id'
-    : 'r.occurred_at, r.id';
+    ? 'r.currency, r.merchant_id, r.account_kind, r.booked_at, r.id'
+    : 'r.booked_at, r.id';
   const text = `
 declare export_rows no scroll cursor for
 select * from (
-  select j.id, j.occurred_at, j.kind::text as kind, j.currency, 1::bigint as rows, j.amount_minor,
-    j.serial_number, j.reference, j.original_id,
+  select j.id, j.occurred_at, j.booked_at, j.kind::text as kind, j.currency, 1::bigint as rows,
+    j.amount_minor, j.serial_number, j.reference, j.original_id,
     case when d.kind in ('FLOAT', 'SETTLEMENT') then d.kind::text else c.kind::text end as account_kind,
     case
       when j.debit_account >= 10000000000 then 'VOUCHER'
@@ -55,14 +55,14 @@ select * from (
     end as credit_kind,
     coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as merchant_id,
     coalesce(n.merchant_id, 0) as issuer_id, coalesce(n.product_id, 0) as product_id
-  from journal j
+  from book_rows j
   left join accounts d on d.id = j.debit_account
   left join accounts c on c.id = j.credit_account
   left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
-  where j.id >= id_floor($1::timestamptz, '-1 hour')
-    and j.id < id_floor($2::timestamptz, '1 hour')
-    and j.occurred_at >= $1 and j.occurred_at < $2
+  where j.place >= id_floor($1::timestamptz, '-1 hour')
+    and j.place < id_floor($2::timestamptz, '1 hour')
+    and j.booked_at >= $1 and j.booked_at < $2
     and (not $3::boolean or d.kind in ('FLOAT', 'SETTLEMENT') or c.kind in ('FLOAT', 'SETTLEMENT'))
     and ($4::integer is null or $4 in (d.merchant_id, c.merchant_id))
 ) r

@@ -39,6 +39,8 @@ export type Movement = {
   /** The id of the journal row; null for a sum. */
   readonly id: string | null;
   readonly occurredAt: Date | null;
+  /** The time of the row, or for a late row that of the slice in which it is booked. */
+  readonly bookedAt: Date | null;
   readonly kind: string;
   readonly debit: Account;
   readonly credit: Account;
@@ -137,6 +139,7 @@ function accountOf(kind: string, { currency, merchant_id, issuer_id, product_id 
 type MovementRow = Owners & {
   id: string | null;
   occurred_at: Date | null;
+  booked_at: Date | null;
   kind: string;
   debit_kind: string;
   credit_kind: string;
@@ -151,6 +154,7 @@ function toMovement(row: MovementRow): Movement {
   return {
     id: row.id,
     occurredAt: row.occurred_at,
+    bookedAt: row.booked_at,
     kind: row.kind,
     debit: accountOf(row.debit_kind, row),
     credit: accountOf(row.credit_kind, row),

@@ -179,7 +179,7 @@ const direction = (minor: bigint) => text('CdtDbtInd', minor < 0n ? 'DBIT' : 'CR
 
 /** Returns a movement as an entry on the statement of one of its two accounts. */
 export function entry(day: string, account: Account, movement: Movement): Xml {
-  const { id, kind, amountMinor, currency, occurredAt, reference } = movement;
+  const { id, kind, amountMinor, currency, bookedAt, reference } = movement;
   const isCredit = movement.credit.kind === account.kind && movement.credit.merchantId === account.merchantId;
   const minor = isCredit ? amountMinor : -amountMinor;
   // A UUID has 32 characters without dashes. With dashes it would be one too long for the field.
@@ -191,7 +191,7 @@ export function entry(day: string, account: Account, movement: Movement): Xml {
     direction(minor),
     REVERSALS.has(kind) ? text('RvslInd', 'true') : undefined,
     element('Sts', text('Cd', 'BOOK')),
-    element('BookgDt', text('DtTm', (occurredAt as Date).toISOString())),
+    element('BookgDt', text('DtTm', (bookedAt as Date).toISOString())),
     element('ValDt', text('Dt', day)),
     text('AcctSvcrRef', own),
     element('BkTxCd', element('Prtry', text('Cd', kind))),

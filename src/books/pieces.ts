@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/pool.ts';
 import { SLICE_MS } from './days.ts';
-import { countRows, countTransactions } from './sums.queries.ts';
+import { countRows, countTransactions } from './pieces.queries.ts';
 
 /**
  * The fewest slices in a piece: an hour. A piece also reads the ids of the hour before it and of the hour

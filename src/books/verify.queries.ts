@@ -43,6 +43,11 @@ where f.mark is distinct from l.mark
 order by 1 limit 1000`;
 }
 
+/** Returns the bounds of a day by which reports find it. */
+export function findDay(day: string): Sql {
+  return sql`select starts_at, ends_at, zone from book_days where day = ${day}::date`;
+}
+
 /** Returns the hash over the sealed slices of a day. */
 export function hashSeals(from: Date, to: Date): Sql {
   return sql`
@@ -121,10 +126,31 @@ select id, occurred_at, found_in::text as found_in from book_late_rows
 where occurred_at >= ${from} and occurred_at < ${to} order by id limit 1000`;
 }
 
-/** Lists the hashes of closings that the audit recorded, by day. */
+/** Lists the closings that the audit recorded, each with the end of the chain before its entry. */
 export function listAuditedClosings(): Sql {
   return sql`
-select subject, after::json ->> 'hash' as hash from audit where action = 'books.close'`;
+select substr(subject, 5) as day, after::json ->> 'hash' as hash, sequence - 1 as before, previous_hash
+from audit where action = 'books.close' order by sequence`;
+}
+
+/** Finds a run over all closed days that was interrupted before it found anything. */
+export function findInterrupted(): Sql {
+  return sql`
+select r.id, r.verified_to::text as verified_to
+from (select * from book_verifications order by id desc limit 1) r
+where r.ended_at is null and r.breaks = 0`;
+}
+
+export function insertVerification(now: Date): Sql {
+  return sql`insert into book_verifications (started_at) values (${now}) returning id`;
+}
+
+/** Records how far a run came. @param day null: no day was verified */
+export function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
+  return sql`
+update book_verifications
+set verified_to = coalesce(${day}::date, verified_to), breaks = ${breaks}, ended_at = ${endedAt}
+where id = ${id}`;
 }
 
 /** The most differences that a check shows. */
@@ -156,9 +182,10 @@ select json_agg(d) as differing from (
   where day = ${day}::date and not is_movement(kind::text, debit_kind, credit_kind) limit ${EXAMPLES}
 ) d`,
 
-  'liability is what the vouchers hold': ({ day }) => sql`
+  // The ages are moved on from the rows, so the balances of the vouchers are compared when they are sealed.
+  'liability is what the vouchers hold': ({ day, from, to }) => sql`
 select json_agg(d) as differing from (
-  select currency, product_id as "productId", issuer_id as "issuerId",
+  select null::bigint as "serialNumber", currency, product_id as "productId", issuer_id as "issuerId",
     l.balance_minor::text as "liabilityMinor", a.amount_minor::text as "vouchersMinor"
   from (
     select currency, product_id, issuer_id, balance_minor from book_balances
@@ -168,7 +195,12 @@ select json_agg(d) as differing from (
     select currency, product_id, issuer_id, sum(amount_minor) as amount_minor from book_aging
     where day = ${day}::date and basis = 'expires' group by 1, 2, 3
   ) a using (currency, product_id, issuer_id)
-  where coalesce(l.balance_minor, 0) <> coalesce(a.amount_minor, 0) limit ${EXAMPLES}
+  where coalesce(l.balance_minor, 0) <> coalesce(a.amount_minor, 0)
+  union all
+  select u.serial, null, null, null, null, null
+  from book_seals s cross join unnest(s.differing) as u (serial)
+  where s.starts_at >= ${from} and s.starts_at < ${to}
+  limit ${EXAMPLES}
 ) d`,
 
   'cohorts are what moved the vouchers': ({ day }) => sql`

@@ -1,10 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
+import { verifyAudit } from '../audit/verify.ts';
 import type { Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { allowLongWork, type ClosingRow, listClosings } from './close.queries.ts';
-import { readHashes } from './close.ts';
+import { readAges, readHashes } from './close.ts';
 import { GENESIS, hashOfClosing } from './seal.ts';
 import {
+  findDay,
+  findInterrupted,
   hashSeals,
+  insertVerification,
   listAuditedClosings,
   listBrokenAggregates,
   listBrokenReversals,
@@ -12,6 +17,7 @@ import {
   listBrokenSlices,
   listBrokenSums,
   listLateRows,
+  setVerified,
 } from './verify.queries.ts';
 
 /** Something that has changed since the close. */
@@ -37,59 +43,117 @@ export type Verified = {
 
 type Stored = ClosingRow & { readonly hash: Buffer };
 
+/** The entry of a closing in the audit, with the end of the chain before it. */
+type Audited = {
+  readonly day: string;
+  readonly hash: string;
+  readonly before: bigint;
+  readonly previous_hash: Buffer;
+};
+
 /**
  * Computes closed days again, from the rows up to the chain of closings, and reports everything that has
- * changed since the close.
- * @param interval days from (inclusive) and to (exclusive); without it, all closed days
+ * changed since the close. Each day is a transaction of its own, since closed days do not change. The entries
+ * of the audit that recorded the closings are proved up to the sealed end of the chain.
+ *
+ * Without an interval, all closed days are verified. If the last such run was interrupted, it continues where
+ * that one stopped.
+ * @param interval days from (inclusive) and to (exclusive)
  */
 export async function verifyBooks(
-  { db }: Service,
+  service: Pick<Service, 'db' | 'keys' | 'clock'>,
   interval: { from?: string | undefined; to?: string | undefined } = {},
 ): Promise<Verified> {
+  const { db, clock } = service;
+  const { from, to = null } = interval;
+  const run = from === undefined && to === null ? await beginRun(service) : undefined;
+  const closings = await db.query<Stored>(listClosings(null, to));
+  const known = new Map((await db.query<Audited>(listAuditedClosings())).map((each) => [each.day, each]));
+  const breaks: Break[] = [];
+  let days = 0;
+  let rows = 0;
+  let first: Stored | undefined;
+  for (const [at, closing] of closings.entries()) {
+    const last = closings[at - 1];
+    breaks.push(...verifyLink(closing, last, known));
+    if ((from !== undefined && closing.day < from) || (run?.after && closing.day <= run.after)) continue;
+    first ??= closing;
+    days++;
+    rows += Number(closing.rows);
+    const isNewest = to === null && at === closings.length - 1;
+    breaks.push(...(await inSnapshot(db, (tx) => verifyDay(tx, closing, last, isNewest))));
+    if (run) await db.query(setVerified(run.id, closing.day, breaks.length, null));
+  }
+  const found = new Set(closings.map(({ day }) => day));
+  for (const day of known.keys())
+    if (!found.has(day) && (to === null || day < to))
+      breaks.push({ day, change: 'audit', detail: 'the closing was removed' });
+  const proved = first ?? closings[0];
+  if (proved) breaks.push(...(await verifyEntries(service, proved, known)));
+  if (run) await db.query(setVerified(run.id, null, breaks.length, clock()));
+  return { ok: breaks.length === 0, days, rows, breaks };
+}
+
+/** Continues the last run over all days if it was interrupted, or begins one. */
+async function beginRun({
+  db,
+  clock,
+}: Pick<Service, 'db' | 'clock'>): Promise<{ id: number; after: string | null }> {
+  const [interrupted] = await db.query<{ id: number; verified_to: string | null }>(findInterrupted());
+  if (interrupted) return { id: interrupted.id, after: interrupted.verified_to };
+  const [run] = await db.query<{ id: number }>(insertVerification(clock()));
+  return { id: run?.id ?? 0, after: null };
+}
+
+function inSnapshot<T>(db: Database, read: (tx: Queries) => Promise<T>): Promise<T> {
   return db.transaction(async (tx) => {
     await tx.query(allowLongWork);
-    const { from = null, to = null } = interval;
-    const closings = await tx.query<Stored>(listClosings(null, to));
-    const audited = await tx.query<{ subject: string; hash: string }>(listAuditedClosings());
-    const known = new Map(audited.map(({ subject, hash }) => [subject.replace(/^day /, ''), hash]));
-    const breaks: Break[] = [];
-    let days = 0;
-    let rows = 0;
-    let before: Stored | undefined;
-    for (const closing of closings) {
-      const last = before;
-      before = closing;
-      breaks.push(...verifyLink(closing, last, known));
-      if (from !== null && closing.day < from) continue;
-      days++;
-      rows += Number(closing.rows);
-      breaks.push(...(await verifyDay(tx, closing, last)));
-    }
-    const gone = [...known.keys()].filter((day) => !closings.some((each) => each.day === day));
-    for (const day of gone)
-      if (to === null || day < to) breaks.push({ day, change: 'audit', detail: 'the closing was removed' });
-    return { ok: breaks.length === 0, days, rows, breaks };
+    return read(tx);
   }, 'repeatable read');
 }
 
+/** Proves the entries of the audit from that of the first verified day on, up to the sealed end. */
+async function verifyEntries(
+  service: Pick<Service, 'db' | 'keys'>,
+  { day }: Stored,
+  known: ReadonlyMap<string, Audited>,
+): Promise<Break[]> {
+  const entry = known.get(day);
+  if (!entry) return [];
+  const after = { sequence: entry.before, hash: entry.previous_hash };
+  const { broken } = await verifyAudit(service, null, after);
+  if (!broken) return [];
+  const { sequence, problem } = broken;
+  return [{ day, change: 'audit', detail: sequence === null ? problem : `entry ${sequence}: ${problem}` }];
+}
+
 /** Compares a closing with the one before it, its own hash, and the audit. */
-function verifyLink(closing: Stored, last: Stored | undefined, known: Map<string, string>): Break[] {
+function verifyLink(closing: Stored, last: Stored | undefined, known: ReadonlyMap<string, Audited>): Break[] {
   const { day } = closing;
   const breaks: Break[] = [];
   if (!closing.previous_hash.equals(last?.hash ?? GENESIS) || (last && !isNext(last, closing)))
     breaks.push({ day, change: 'chain', detail: 'it does not follow the closing before it' });
   if (!hashOfClosing(closing).equals(closing.hash))
     breaks.push({ day, change: 'closing', detail: 'its hash is not that of its columns' });
-  if (known.get(day) !== closing.hash.toString('hex'))
+  if (known.get(day)?.hash !== closing.hash.toString('hex'))
     breaks.push({ day, change: 'audit', detail: 'the audit recorded another hash' });
   return breaks;
 }
 
 const isNext = (last: Stored, closing: Stored) => last.ends_at.getTime() === closing.starts_at.getTime();
 
-async function verifyDay(tx: Queries, closing: Stored, last: Stored | undefined): Promise<Break[]> {
+/** @param isNewest the ages of the vouchers are known of the newest closed day only */
+async function verifyDay(
+  tx: Queries,
+  closing: Stored,
+  last: Stored | undefined,
+  isNewest: boolean,
+): Promise<Break[]> {
   const { day, starts_at, ends_at } = closing;
   const breaks: Break[] = [];
+  const [bounds] = await tx.query<Pick<Stored, 'starts_at' | 'ends_at' | 'zone'>>(findDay(day));
+  if (!isDeepStrictEqual(bounds, { starts_at, ends_at, zone: closing.zone }))
+    breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
   const [sealed] = await tx.query<{ rows: bigint; rows_hash: Buffer }>(hashSeals(starts_at, ends_at));
   if (sealed?.rows !== closing.rows || !sealed.rows_hash.equals(closing.rows_hash))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
@@ -128,13 +192,16 @@ async function verifyDay(tx: Queries, closing: Stored, last: Stored | undefined)
     breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${found_in}` });
   type Totals = {
     aggregates: Readonly<Record<string, string>>;
+    ages: string;
     checks: { name: string; differing: object[] }[];
   };
-  const { aggregates, checks } = JSON.parse(closing.totals) as Totals;
+  const { aggregates, ages, checks } = JSON.parse(closing.totals) as Totals;
   const hashes = await readHashes(tx, day);
   for (const what of new Set([...Object.keys(aggregates), ...Object.keys(hashes)]))
     if (aggregates[what] !== hashes[what])
       breaks.push({ day, change: 'totals', detail: `${what} are not those that were closed` });
+  if (isNewest && ages !== (await readAges(tx, closing)))
+    breaks.push({ day, change: 'totals', detail: 'ages are not those that were closed' });
   for (const { name, differing } of checks)
     if (differing.length > 0) breaks.push({ day, change: 'check', detail: name });
   return breaks;

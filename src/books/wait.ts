@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { MINUTE_MS } from '../time.ts';
 import { listPrepared } from './close.queries.ts';
-import { lockBooks } from './days.queries.ts';
+import { findUnswept, lockBooks } from './days.queries.ts';
 import type { Books } from './days.ts';
-import { passMark, sealableUntil } from './seal.ts';
+import { passMark } from './seal.ts';
 
 /** Why a day cannot be closed yet. */
 export const WAIT_CAUSES = ['not-due', 'open-transaction', 'other-close', 'voucher-in-use'] as const;
@@ -46,6 +46,8 @@ function dueAtOf({ ends_at }: DayRow, { grace_minutes }: Pick<Books, 'grace_minu
   return new Date(ends_at.getTime() + grace_minutes * MINUTE_MS);
 }
 
+export const VOUCHER_IN_USE = 'another transaction uses a voucher that has expired';
+
 /** Returns a wait for another transaction, which ends by itself. */
 export function waitingFor(row: DayRow, books: Books, cause: Waiting['cause'], reason: string): Waiting {
   return { day: row.day, cause, reason, endsAt: row.ends_at, dueAt: dueAtOf(row, books), prepared: [] };
@@ -61,7 +63,11 @@ function findWait(service: Service, row: DayRow): Promise<Waiting | null> {
       const reason = `${day} ends at ${endsAt.toISOString()}, and is due at ${dueAt.toISOString()}`;
       return { day, cause: 'not-due', reason, endsAt, dueAt, prepared: [] };
     }
-    if (sealableUntil(books) >= endsAt) return null;
+    const passedAt = books.passed_at ?? new Date(0);
+    if (passedAt.getTime() - (books.grace_minutes * MINUTE_MS) / 2 >= endsAt.getTime()) {
+      const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
+      return unswept?.found ? waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE) : null;
+    }
     const rows = await tx.query<{ gid: string; prepared: Date }>(listPrepared());
     const prepared = rows.map(({ gid: name, prepared: since }) => ({ name, since }));
     const names = prepared.map(({ name, since }) => `${name} (since ${since.toISOString()})`).join(', ');

@@ -9,6 +9,7 @@ import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import { draftName, writePrivate } from '../draft.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
+import { newId } from '../ledger/id.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../merchants/products.ts';
@@ -190,7 +191,9 @@ async function order(
 }
 
 async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {
-  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, new Date(Date.now() - HOUR_MS)));
+  const now = new Date();
+  const expiresAt = new Date(now.getTime() - HOUR_MS);
+  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, newId(now), now));
 }
 
 async function lockPin(context: Context, { code, pin }: Made): Promise<void> {

@@ -3,7 +3,7 @@ import { type Checks, EXAMPLES, type Since } from './reconcile.check.ts';
 import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
 import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
 import { OPENING } from './reconcile.since.queries.ts';
-import { IDS, SLICES } from './reconcile.slices.queries.ts';
+import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.queries.ts';
 
 /** The most floats that are checked again on several shards, where tills continue meanwhile. */
 const CANDIDATES = 10_000;
@@ -235,11 +235,19 @@ select (select count(*) from batches where value_minor is not null) as checked,
 };
 
 /** Every check, in the order of the report. */
-export const checks: Checks = { ...SLICES, ...BALANCES, ...BATCHES, ...RECORDS, ...SETTLEMENTS };
+export const checks: Checks = {
+  ...DAYS,
+  ...SLICES,
+  ...BALANCES,
+  ...AGES,
+  ...BATCHES,
+  ...RECORDS,
+  ...SETTLEMENTS,
+};
 
 /** Checks of closed days, and checks that compare single vouchers and batches with all their rows. */
 const WHOLE_ONLY = [
-  ...['voucher-balances', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
+  ...['voucher-balances', 'ages', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
   ...Object.keys(SETTLEMENTS),
 ];
 

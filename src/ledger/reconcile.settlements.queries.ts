@@ -33,11 +33,11 @@ with nets as (
   from noted where vat_minor <> 0
 ), booked as (
   select j.id, j.kind::text as kind, j.amount_minor, j.merchant_id, j.currency, d.day
-  from journal j
-  join book_days d on j.occurred_at >= d.starts_at and j.occurred_at < d.ends_at
+  from book_rows j
+  join book_days d on j.booked_at >= d.starts_at and j.booked_at < d.ends_at
   where j.kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
-    and (${day}::date is null or d.day = ${day}::date and j.id >= id_floor(d.starts_at, '-1 hour')
-      and j.id < id_floor(d.ends_at, '1 hour'))
+    and (${day}::date is null or d.day = ${day}::date and j.place >= id_floor(d.starts_at, '-1 hour')
+      and j.place < id_floor(d.ends_at, '1 hour'))
 ), differing as (
   select day, merchant_id, product_id, currency, f.fee_minor, null::uuid as id
   from due d full join noted f using (day, merchant_id, product_id, currency)

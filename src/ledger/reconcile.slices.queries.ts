@@ -66,3 +66,39 @@ select (select count(*) from parts) as checked, json_agg(d) as differing from (
   limit ${EXAMPLES}
 ) d`,
 };
+
+/** Checks that the days of the books follow each other, each from midnight to midnight of its zone. */
+export const DAYS: Checks = {
+  days: () => sql`
+select (select count(*) from book_days) as checked, json_agg(e) as differing from (
+  select d.day::text, d.starts_at as "startsAt", d.ends_at as "endsAt"
+  from (
+    select d.*, lag(d.day) over w as day_before, lag(d.ends_at) over w as ended_at
+    from book_days d window w as (order by d.day)
+  ) d
+  where d.ends_at <> (d.day + 1)::timestamp at time zone d.zone
+    or d.day_before is not null and (d.day - d.day_before <> 1 or d.starts_at <> d.ended_at)
+    or d.day_before is null and d.starts_at <> d.day::timestamp at time zone d.zone
+  limit ${EXAMPLES}
+) e`,
+};
+
+/** Compares the ages of vouchers, which each seal moves on, with all vouchers. */
+export const AGES: Checks = {
+  ages: () => sql`
+with held as (
+  select h.currency, h.product_id, h.issuer_id, h.basis, age_of(h.basis, h.at) as at,
+    sum(h.vouchers) as vouchers, sum(h.amount_minor) as amount_minor
+  from books b cross join lateral held_ages(b.sealed_until) h
+  where b.sealed_until is not null group by 1, 2, 3, 4, 5
+), known as (
+  select * from book_ages where vouchers <> 0 or amount_minor <> 0
+)
+select (select count(*) from known) as checked, json_agg(d) as differing from (
+  select currency, product_id as "productId", issuer_id as "issuerId", basis, at,
+    coalesce(k.amount_minor, 0)::text as "ageMinor", coalesce(h.amount_minor, 0)::text as "vouchersMinor"
+  from known k full join held h using (currency, product_id, issuer_id, basis, at)
+  where k.vouchers is distinct from h.vouchers or k.amount_minor is distinct from h.amount_minor
+  limit ${EXAMPLES}
+) d`,
+};

@@ -88,29 +88,12 @@ export type NetRow = {
  */
 export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
-with sealed as (
-  select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until
-  from books
-), moved as (
-  select s.merchant_id, s.product_id, s.currency, s.kind, s.amount_minor
-  from book_slices s, sealed
-  where s.starts_at >= ${startsAt} and s.starts_at < least(${endsAt}::timestamptz, sealed.until)
-    and s.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
-  union all
-  select j.merchant_id, b.product_id, j.currency, j.kind, j.amount_minor
-  from sealed
-  join journal j on j.id >= id_floor(sealed.until, '-1 hour')
-    and j.id < id_floor(${endsAt}::timestamptz, '1 hour')
-    and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt}
-    and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
-  join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-  join batches b on b.id = v.batch_id
-)
 select n.*, t.commission_ppm, t.vat_ppm, s.id as settlement_account, f.id as fees_account, v.id as vat_account
 from (
   select merchant_id, product_id, currency,
     sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)::bigint as net_minor
-  from moved group by merchant_id, product_id, currency
+  from movements(${startsAt}, ${endsAt}) where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+  group by merchant_id, product_id, currency
 ) n
 cross join lateral (
   select r.commission_ppm, r.vat_ppm from settlement_terms r

@@ -209,7 +209,8 @@ export async function extendVoucher(
     }
     const reinstated = await reinstate(operator, tx, bucket, serialNumber);
     await reserveAgain(operator, tx, bucket, serialNumber);
-    await tx.query(setExpiry(bucket, serialNumber, expiresAt));
+    const now = operator.service.clock();
+    await tx.query(setExpiry(bucket, serialNumber, expiresAt, newId(now), now));
     return { before: { expiresAt: expires_at }, after: { expiresAt, ...reinstated } };
   });
 }

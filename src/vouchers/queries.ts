@@ -61,8 +61,9 @@ export function resetPin(bucket: number, serialNumber: bigint): Sql {
   return sql`select reset_voucher_pin(${bucket}, ${serialNumber})`;
 }
 
-export function setExpiry(bucket: number, serialNumber: bigint, expiresAt: Date): Sql {
-  return sql`select set_voucher_expiry(${bucket}, ${serialNumber}, ${expiresAt})`;
+/** @param id of the change, which begins with its time */
+export function setExpiry(bucket: number, serialNumber: bigint, expiresAt: Date, id: string, now: Date): Sql {
+  return sql`select set_voucher_expiry(${bucket}, ${serialNumber}, ${expiresAt}, ${id}, ${now})`;
 }
 
 type PriceMove = {

@@ -35,6 +35,8 @@ export const checks: Catalogue['checks'] = {
   batches: 'Chargen',
   buckets: 'Teile von Gutscheinen',
   deliveries: 'Zustellungen von Webhooks',
+  ages: 'Alter der Gutscheine',
+  days: 'Tage der Bücher',
   'float-balances': 'Salden der Händlerguthaben',
   holds: 'Vormerkungen',
   'journal-entries': 'Buchungen des Journals',

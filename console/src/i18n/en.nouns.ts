@@ -33,6 +33,8 @@ export const checks = {
   batches: 'Batches',
   buckets: 'Parts of vouchers',
   deliveries: 'Deliveries of webhooks',
+  ages: 'Ages of vouchers',
+  days: 'Days of the books',
   'float-balances': 'Balances of floats',
   holds: 'Holds',
   'journal-entries': 'Entries of the journal',

@@ -165,24 +165,24 @@ values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.n
 }
 
 /**
- * Lists the lines on a merchant's floats in the order of time and id. Account numbers of reserves begin at
- * 5,000,000,000.
+ * Lists the lines that were booked on a merchant's floats, in the order of time and id. Account numbers
+ * of reserves begin at 5,000,000,000.
  */
 export function listFloatLines(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.currency, coalesce(j.reference, b.reference) as reference,
   case when j.credit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
 from floats f
-join journal j on f.account_id in (j.credit_account, j.debit_account)
+join book_rows j on f.account_id in (j.credit_account, j.debit_account)
 left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
     'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
-  and j.id >= id_floor(${from}::timestamptz, '-1 hour')
-  and j.id < id_floor(${to}::timestamptz, '1 hour')
-  and j.occurred_at >= ${from} and j.occurred_at < ${to}
-order by j.currency, j.occurred_at, j.id`;
+  and j.place >= id_floor(${from}::timestamptz, '-1 hour')
+  and j.place < id_floor(${to}::timestamptz, '1 hour')
+  and j.booked_at >= ${from} and j.booked_at < ${to}
+order by j.currency, j.booked_at, j.id`;
 }
 
 /** Lists the references of the bank entries that movements are matched with. */
@@ -203,66 +203,84 @@ where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${from} and
 }
 
 /**
- * Lists a page of a merchant's own transactions after an id, oldest first. A late row counts in the slice in
- * which it was booked.
+ * Lists a page of a merchant's own transactions that were booked in an interval, after an id, oldest first.
  */
 export function listMerchantRows(
   merchantId: number,
   from: Date,
   to: Date,
-  after: string,
+  after: string | null,
   count: number,
 ): Sql {
-  // Each part reads its own index.
+  // Each part reads its own index. Late rows are few.
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
-  j.currency, j.reference, j.original_id, coalesce(l.slice_at, j.occurred_at) as booked_at
+  j.currency, j.reference, j.original_id, j.booked_at
 from (
   (
-    select * from journal
-    where merchant_id = ${merchantId} and batch_id is null
-      and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-      and id > ${after}::uuid and id < id_floor(${to}::timestamptz, '1 hour')
-      and occurred_at >= ${from} and occurred_at < ${to}
-    order by id limit ${count}
+    select r.*, r.occurred_at as booked_at from journal r
+    where r.merchant_id = ${merchantId} and r.batch_id is null
+      and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+      and r.id > greatest(${after}::uuid, id_floor(${from}::timestamptz, '-1 hour'))
+      and r.id < id_floor(${to}::timestamptz, '1 hour') and r.occurred_at >= ${from} and r.occurred_at < ${to}
+      and not exists (select from book_late_rows l where l.id = r.id)
+    order by r.id limit ${count}
   )
   union all
   (
-    select * from journal
-    where merchant_id = ${merchantId} and kind = 'CASH_OUT'
-      and id > ${after}::uuid and id < id_floor(${to}::timestamptz, '1 hour')
-      and occurred_at >= ${from} and occurred_at < ${to}
-    order by id limit ${count}
+    select r.*, r.occurred_at from journal r
+    where r.merchant_id = ${merchantId} and r.kind = 'CASH_OUT'
+      and r.id > greatest(${after}::uuid, id_floor(${from}::timestamptz, '-1 hour'))
+      and r.id < id_floor(${to}::timestamptz, '1 hour') and r.occurred_at >= ${from} and r.occurred_at < ${to}
+      and not exists (select from book_late_rows l where l.id = r.id)
+    order by r.id limit ${count}
+  )
+  union all
+  (
+    select r.*, l.slice_at from book_late_rows l join journal r on r.id = l.id
+    where l.slice_at >= ${from} and l.slice_at < ${to} and r.merchant_id = ${merchantId}
+      and r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT')
+      and (${after}::uuid is null or r.id > ${after}::uuid)
+    order by r.id limit ${count}
   )
 ) j
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
 join batches b on b.id = v.batch_id
-left join book_late_rows l on l.id = j.id
 order by j.id limit ${count}`;
 }
 
 /**
- * Lists the batches of a merchant whose vouchers were activated by generation, possibly within an interval.
+ * Lists the batches of a merchant whose vouchers were activated by generation, possibly booked within an
+ * interval.
  */
 export function listGeneratedBatches(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select id from batches
 where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate'
-  and status = 'COMPLETED' and ended_at >= ${from} and accepted_at < ${to}
+  and status = 'COMPLETED' and (ended_at >= ${from} and accepted_at < ${to} or id in (
+    select r.batch_id from book_late_rows l join journal r on r.id = l.id
+    where l.slice_at >= ${from} and l.slice_at < ${to}
+  ))
 order by accepted_at, id`;
 }
 
-/** Lists a page of the activations of a batch after a serial number. */
+/**
+ * Lists a page of the activations of a batch after a serial number. One that was booked outside of the
+ * interval has no id.
+ */
 export function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
   return sql`
-select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
-  j.currency, b.reference, j.original_id, null::timestamptz as booked_at
+select case when coalesce(l.slice_at, j.occurred_at) >= ${from}
+    and coalesce(l.slice_at, j.occurred_at) < ${to} then j.id end as id,
+  j.occurred_at, j.kind::text as kind, v.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+  b.reference, j.original_id, null::timestamptz as booked_at
 from (
   select * from vouchers
   where batch_id = ${batchId} and serial_number > ${after} order by serial_number limit ${count}
 ) v
 join batches b on b.id = v.batch_id
 left join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
-  and j.batch_id = v.batch_id and j.occurred_at >= ${from} and j.occurred_at < ${to}
+  and j.batch_id = v.batch_id
+left join book_late_rows l on l.id = j.id
 order by v.serial_number`;
 }

@@ -1,8 +1,6 @@
 import type { Service } from '../../context.ts';
-import { idFloor } from '../../ledger/id.ts';
 import { maskCode } from '../../ledger/transactions.ts';
 import { decimalsOf, toText } from '../../money.ts';
-import { HOUR_MS } from '../../time.ts';
 import { type Cell, type CsvStyle, csvText } from '../formats.ts';
 import {
   listGeneratedBatches,
@@ -90,8 +88,8 @@ export async function* streamTransactions(
       settlement: settlementOf(row),
     };
   };
-  for (let after = idFloor(new Date(startsAt.getTime() - HOUR_MS)); ; ) {
-    const rows = await db.query<Row>(listMerchantRows(merchantId, startsAt, endsAt, after, PAGE));
+  for (let after: string | null = null; ; ) {
+    const rows: Row[] = await db.query<Row>(listMerchantRows(merchantId, startsAt, endsAt, after, PAGE));
     for (const row of rows) yield toLine(row);
     const last = rows.at(-1)?.id;
     if (!last || rows.length < PAGE) break;

@@ -1,0 +1,223 @@
+-- 025: how slices are sealed (docs/explanation/books.md). A slice leaves behind the proof of its rows, their
+-- sums, and the changes of the vouchers' ages. Functions only: it locks nothing and takes milliseconds.
+
+-- Returns the earliest expiry that has not been swept; null if there is none.
+create function first_unswept() returns timestamptz
+language sql volatile set search_path = scrip, pg_temp as $$
+  select least(
+    (
+      select min(b.expires_at) from batches b
+      where b.status = 'COMPLETED' and b.swept_at is null and b.expires_at <= database_time()
+    ),
+    (select min(e.due_at) from voucher_expiries e where e.due_at <= database_time())
+  )
+$$;
+
+-- Returns the time up to which slices may be sealed; null if there is none yet. Every transaction with an
+-- earlier time has ended, no new row gets an earlier time, and every voucher that expired before it has been
+-- swept.
+create function sealable_until() returns timestamptz
+language sql volatile set search_path = scrip, pg_temp as $$
+  select date_bin('15 minutes', least(
+    database_time() - make_interval(mins => b.grace_minutes),
+    b.passed_at - make_interval(secs => b.grace_minutes * 30),
+    first_unswept()
+  ), 'epoch')
+  from books b where b.passed_at is not null
+$$;
+
+-- Returns the sums of the movements of vouchers in an interval by the month of activation, in a time zone,
+-- with the columns of `book_cohorts`. Replacements are left out: a replacement voucher belongs to the same
+-- cohort.
+create function cohort_movements(p_from timestamptz, p_to timestamptz, p_zone text) returns table (
+  currency text, product_id integer, issuer_id integer, issue_month date, kind entry_kind, is_credit boolean,
+  rows bigint, amount_minor bigint
+)
+language sql stable as $$
+  select b.currency, b.product_id, b.merchant_id,
+    date_trunc('month', v.activated_at at time zone p_zone)::date, r.kind,
+    r.credit_account = v.serial_number, count(*), sum(r.amount_minor)::bigint
+  from book_rows r
+  join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
+  join batches b on b.id = v.batch_id
+  where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
+    and r.booked_at >= p_from and r.booked_at < p_to and r.kind <> 'REPLACEMENT'
+    and v.serial_number in (r.debit_account, r.credit_account)
+  group by 1, 2, 3, 4, 5, 6
+$$;
+
+-- Returns how the vouchers that moved or were extended in an interval change `book_ages`: what they held at
+-- its beginning is subtracted, and what they held at its end is added. The balance of a voucher is the sum of
+-- its rows; one that was replaced holds nothing from then on. A redemption with a voucher that it replaced is
+-- a use, a correction is none. `at` is a quarter of an hour, also of `idle` (age_of). `differing`: vouchers
+-- whose present balance is not the sum of all their rows.
+create function moved_ages(p_from timestamptz, p_to timestamptz) returns table (
+  currency text, product_id integer, issuer_id integer, basis text, at timestamptz, vouchers bigint,
+  amount_minor bigint, differing bigint[]
+)
+language sql stable as $$
+  with moved as (
+    select r.bucket, s.serial_number
+    from book_rows r
+    cross join lateral (values (r.debit_account), (r.credit_account)) as s (serial_number)
+    where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
+      and r.booked_at >= p_from and r.booked_at < p_to and s.serial_number > 10000000000
+    union
+    select e.bucket, e.serial_number from voucher_extensions e
+    where e.extended_at >= p_from and e.extended_at < p_to
+  ), held as (
+    select b.currency, b.product_id, b.merchant_id as issuer_id, t.sign, t.minor,
+      case
+        when v.replaced_at is null and v.balance_minor <> h.all_minor then v.serial_number
+      end as differing,
+      coalesce((
+        select (array_agg(e.expired_at order by e.id))[1] from voucher_extensions e
+        where e.bucket = v.bucket and e.serial_number = v.serial_number and e.extended_at >= t.at
+      ), v.expires_at) as expires_at,
+      greatest(v.activated_at, v.earlier_use_at, t.used_at) as used_at
+    from moved m
+    join vouchers v on v.bucket = m.bucket and v.serial_number = m.serial_number
+    join batches b on b.id = v.batch_id
+    cross join lateral (
+      select coalesce(sum(d.minor) filter (where d.booked_at < p_from), 0) as from_minor,
+        coalesce(sum(d.minor) filter (where d.booked_at < p_to), 0) as to_minor,
+        coalesce(sum(d.minor), 0) as all_minor,
+        max(d.occurred_at) filter (where d.is_use and d.booked_at < p_from) as from_use,
+        max(d.occurred_at) filter (where d.is_use and d.booked_at < p_to) as to_use
+      from (
+        select j.occurred_at, coalesce(l.slice_at, j.occurred_at) as booked_at,
+          j.kind = 'REDEMPTION' and j.original_id is null as is_use,
+          case v.serial_number
+            when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor else 0
+          end as minor
+        from journal j left join book_late_rows l on l.id = j.id
+        where j.bucket = v.bucket and j.serial_number = v.serial_number
+          and j.id >= id_floor(v.activated_at, '-1 hour')
+      ) d
+    ) h
+    cross join lateral (values (-1, p_from, h.from_minor, h.from_use), (1, p_to, h.to_minor, h.to_use))
+      as t (sign, at, minor, used_at)
+    where (v.replaced_at < t.at) is not true
+  )
+  select h.currency, h.product_id, h.issuer_id, a.basis, date_bin('15 minutes', a.at, 'epoch'),
+    coalesce(sum(h.sign) filter (where h.minor > 0), 0),
+    coalesce(sum(h.sign * h.minor) filter (where h.minor > 0), 0)::bigint,
+    (array_agg(h.differing) filter (where h.differing is not null))[1:10]
+  from held h
+  cross join lateral (values ('expires', h.expires_at), ('idle', h.used_at)) as a (basis, at)
+  where h.minor > 0 or h.differing is not null
+  group by 1, 2, 3, 4, 5
+$$;
+
+-- Returns what `book_ages` must contain at a time, in another way: all vouchers, with their present balances
+-- less the movements since. A reconciliation compares the two.
+create function held_ages(p_at timestamptz) returns table (
+  currency text, product_id integer, issuer_id integer, basis text, at timestamptz, vouchers bigint,
+  amount_minor bigint
+)
+language sql stable as $$
+  with since as (
+    select r.bucket, s.serial_number, sum(s.minor)::bigint as minor
+    from book_rows r
+    cross join lateral (values (r.credit_account, r.amount_minor), (r.debit_account, -r.amount_minor))
+      as s (serial_number, minor)
+    where r.place >= id_floor(p_at, '-1 hour') and r.booked_at >= p_at and s.serial_number > 10000000000
+    group by 1, 2
+  ), held as (
+    select b.currency, b.product_id, b.merchant_id as issuer_id,
+      v.balance_minor - coalesce(s.minor, 0) as minor,
+      coalesce((
+        select (array_agg(e.expired_at order by e.id))[1] from voucher_extensions e
+        where e.bucket = v.bucket and e.serial_number = v.serial_number and e.extended_at >= p_at
+      ), v.expires_at) as expires_at,
+      greatest(v.activated_at, v.earlier_use_at, (
+        select max(j.occurred_at) from journal j left join book_late_rows l on l.id = j.id
+        where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
+          and j.original_id is null and j.id >= id_floor(v.activated_at, '-1 hour')
+          and coalesce(l.slice_at, j.occurred_at) < p_at
+      )) as used_at
+    from vouchers v
+    join batches b on b.id = v.batch_id
+    left join since s on s.bucket = v.bucket and s.serial_number = v.serial_number
+    where (v.balance_minor > 0 or s.minor <> 0) and v.balance_minor - coalesce(s.minor, 0) > 0
+  )
+  select h.currency, h.product_id, h.issuer_id, a.basis, date_bin('15 minutes', a.at, 'epoch'), count(*),
+    sum(h.minor)::bigint
+  from held h
+  cross join lateral (values ('expires', h.expires_at), ('idle', h.used_at)) as a (basis, at)
+  group by 1, 2, 3, 4, 5
+$$;
+
+-- Returns the column `at` of `book_ages` for a quarter of an hour: of `idle` the beginning of its day of the
+-- books. Times before the first day count as that day.
+create function age_of(basis text, at timestamptz) returns timestamptz language sql stable as $$
+  select case when basis = 'expires' then at else coalesce(
+    (select max(d.starts_at) from book_days d where d.starts_at <= at),
+    (select min(d.starts_at) from book_days d)
+  ) end
+$$;
+
+-- Seals the slices from the last sealed one up to a time, within the oldest day that is not closed. It stores
+-- the proof and the sums of their rows, and the ages of the vouchers. Returns the number of rows. It locks
+-- the books, so that no voucher is swept and no commission is booked meanwhile.
+create function seal(p_until timestamptz) returns bigint
+language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+declare
+  day book_days;
+  sealed timestamptz; -- the end of the last sealed slice
+  found_rows bigint;
+begin
+  select b.sealed_until into strict sealed from books b for update;
+  select d.* into strict day from book_days d
+  where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1;
+  sealed := coalesce(sealed, day.starts_at);
+  if p_until <= sealed then return 0; end if;
+  if (p_until <= day.ends_at and p_until <= sealable_until()) is not true then
+    raise exception 'slices until % cannot be sealed yet', p_until;
+  end if;
+  insert into book_seals (starts_at, rows, hash, listing)
+  select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
+    string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
+  from book_rows r
+  where r.place >= id_floor(sealed, '-1 hour') and r.place < id_floor(p_until, '1 hour')
+    and r.booked_at >= sealed and r.booked_at < p_until
+  group by r.slice_at;
+  insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
+    product_id, rows, amount_minor)
+  select * from slice_movements(sealed, p_until);
+  insert into book_cohorts as c (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows,
+    amount_minor)
+  select day.day, m.* from cohort_movements(sealed, p_until, day.zone) m
+  on conflict on constraint book_cohorts_pkey do update
+  set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor;
+  insert into book_reversals as c (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
+  select day.day, r.* from earlier_reversals(sealed, p_until, day.starts_at) r
+  on conflict on constraint book_reversals_pkey do update
+  set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor;
+  with moved as materialized (
+    select * from moved_ages(sealed, p_until)
+  ), aged as (
+    insert into book_ages as c (currency, product_id, issuer_id, basis, at, vouchers, amount_minor)
+    select a.currency, a.product_id, a.issuer_id, a.basis, age_of(a.basis, a.at), sum(a.vouchers),
+      sum(a.amount_minor)
+    from moved a group by 1, 2, 3, 4, 5 having sum(a.vouchers) <> 0 or sum(a.amount_minor) <> 0
+    on conflict on constraint book_ages_pkey do update
+    set vouchers = c.vouchers + excluded.vouchers, amount_minor = c.amount_minor + excluded.amount_minor
+  )
+  update book_seals s set differing = d.serials
+  from (
+    select array_agg(distinct u.serial) as serials from moved m cross join unnest(m.differing) as u (serial)
+  ) d
+  where d.serials is not null
+    and s.starts_at = (select max(l.starts_at) from book_seals l where l.starts_at < p_until);
+  if p_until = day.ends_at then delete from book_ages a where a.vouchers = 0 and a.amount_minor = 0; end if;
+  update books set sealed_until = p_until;
+  select coalesce(sum(s.rows), 0) into found_rows from book_seals s
+  where s.starts_at >= sealed and s.starts_at < p_until;
+  return found_rows;
+end $$;
+
+revoke execute on function seal from public;
+grant execute on function seal, sealable_until, first_unswept to scrip_service;
