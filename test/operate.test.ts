@@ -61,7 +61,7 @@ describe('showing a voucher', () => {
       ...{ serialNumber: card.serial, code: card.code, state: 'ACTIVE', merchantId: one.merchant.id },
       ...{ product: 'DEFAULT', currency: 'USD', activatedAt: bench.now, blockedAt: null },
       ...{ balance: { minor: 1500n, decimals: 2 }, value: { minor: 2500n, decimals: 2 } },
-      ...{ wrongPins: 0, pinLocked: 'no', replacedBy: null },
+      ...{ wrongPins: 0, pinLocked: 'no', replacedBy: null, payerId: one.merchant.id },
       entries: [entry(sold, null, true), entry(opened, 'opened', false)],
     });
   });
