@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
-import { before, describe, it, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { readNavigation, readPages } from '../docs/site/pages.ts';
 import { render } from '../docs/site/render.ts';
@@ -11,7 +13,8 @@ import { serviceWithoutDatabase } from './harness.ts';
 
 /** The documentation site, which `npm ci` builds and the service serves. It is built again here. */
 
-const SITE = new URL('../docs/site/dist/', import.meta.url);
+const BUILD = fileURLToPath(new URL('../docs/site/build.ts', import.meta.url));
+let folder: string;
 
 function open(t: TestContext) {
   const service = serviceWithoutDatabase();
@@ -23,25 +26,30 @@ function open(t: TestContext) {
 const idsOf = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
 describe('the documentation site', () => {
-  before(() =>
-    promisify(execFile)(process.execPath, [fileURLToPath(new URL('../docs/site/build.ts', import.meta.url))]),
-  );
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'scrip-site-'));
+    // Other tests read the built site meanwhile.
+    await promisify(execFile)(process.execPath, [BUILD, join(folder, 'dist')]);
+  });
+
+  after(() => rm(folder, { recursive: true, force: true }));
 
   it('has every page of the project, and no broken link', async () => {
     const pages = await readPages();
-    const files = new Set(await readdir(SITE, { recursive: true }));
+    const site = pathToFileURL(join(folder, 'dist', '/'));
+    const files = new Set(await readdir(site, { recursive: true }));
     let links = 0;
     for (const { address, title } of pages.values()) {
-      const html = await readFile(new URL(address, SITE), 'utf8');
+      const html = await readFile(new URL(address, site), 'utf8');
       assert.match(html, /<h1 id="/, title);
       assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+="|\sstyle="/, address);
       for (const [, link = ''] of html.matchAll(/ (?:href|src)="([^"]+)"/g)) {
         if (/^[a-z]+:/.test(link)) continue;
-        const target = new URL(link, new URL(address, SITE));
-        const file = target.pathname.slice(SITE.pathname.length);
+        const target = new URL(link, new URL(address, site));
+        const file = target.pathname.slice(site.pathname.length);
         assert.ok(files.has(file), `${address} links to ${link}`);
         if (target.hash === '') continue;
-        const ids = file === address ? idsOf(html) : idsOf(await readFile(new URL(file, SITE), 'utf8'));
+        const ids = file === address ? idsOf(html) : idsOf(await readFile(new URL(file, site), 'utf8'));
         assert.ok(ids.has(decodeURIComponent(target.hash.slice(1))), `${address} links to ${link}`);
         links++;
       }

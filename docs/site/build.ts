@@ -14,7 +14,8 @@ import { layOut } from './layout.ts';
 import { ROOT, readNavigation, readPages } from './pages.ts';
 import { type Rendered, render } from './render.ts';
 
-const OUT = fileURLToPath(new URL('dist', import.meta.url));
+/** The folder of the site: docs/site/dist, or an argument. */
+const OUT = process.argv[2] ?? fileURLToPath(new URL('dist', import.meta.url));
 /** Enough to see what a result is about. */
 const EXCERPT_LENGTH = 220;
 
