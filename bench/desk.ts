@@ -9,7 +9,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import type { Caller } from '../src/operator/operations.ts';
+import type { Caller } from '../src/operation.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import { leavingNothing } from '../test/leave-nothing.ts';
 import { measureBeside } from './desk.beside.ts';

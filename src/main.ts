@@ -4,7 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, readVersion, settingsHelp, takeActor } from './cli/usage.ts';
 import { StartError } from './db/errors.ts';
-import { Problem } from './operator/problem.ts';
+import { Problem } from './problem.ts';
 import { Refusal } from './refusal.ts';
 
 // Half of a short command's time was the compilation of the source. The cache is in node_modules, which is as

@@ -1,4 +1,7 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { decimalsOf, parseDecimal, toPositiveMinor } from './money.ts';
+import { invalid } from './problem.ts';
+import { isDay } from './time.ts';
 
 /** Schemas that every door uses. */
 
@@ -14,4 +17,182 @@ export function Nullable<Schema extends TSchema>(schema: Schema, options: object
 /** A string from a closed list. */
 export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options });
+}
+
+const ID_MAX = 2_147_483_647;
+
+/** An id in the path or in a field. */
+export function Id(what: string) {
+  return Type.String({
+    pattern: '^[1-9][0-9]{0,9}$',
+    description: `The id of the ${what}.`,
+    examples: ['1'],
+  });
+}
+
+export const MerchantId = Id('merchant');
+
+export const SerialNumber = Type.String({
+  pattern: '^[1-9][0-9]{0,14}$',
+  description: 'The serial number of the voucher.',
+  examples: ['10000000064'],
+});
+
+export const TransactionId = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A transaction id.',
+  examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
+});
+
+/**
+ * Excludes invisible characters and those that change the direction of text: control, format and separator
+ * characters.
+ */
+export const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
+
+/** A line of text for people. */
+export function Line(maxLength: number, description: string, example: string) {
+  return Type.String({ minLength: 1, maxLength, pattern: VISIBLE, description, examples: [example] });
+}
+
+export const Time = Type.Unsafe<Date>({
+  type: 'string',
+  format: 'date-time',
+  description: 'ISO 8601, in UTC.',
+});
+export const NullableTime = Type.Unsafe<Date | null>({ ...Time, type: ['string', 'null'] });
+export const Text = Type.String();
+export const NullableText = Nullable(Text);
+export const Count = Type.Integer({ minimum: 0 });
+
+/** A secret. It is returned once and not stored. */
+export const Secret = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  secret: true,
+  description: 'Shown once; null if the request is repeated under its Idempotency-Key.',
+});
+
+/** The output of an operation that makes a file. It is not stored. */
+export type File = {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly content: string | Buffer | AsyncIterable<string | Buffer>;
+};
+
+export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The file.' });
+
+/** The reason for a change, for the audit. */
+export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
+
+/** The input of an operation. Other fields are refused. */
+export function Input<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** Returns the number of an id. @throws Problem that names the field if the text is not an id */
+export function toId(text: string, field = 'id'): number {
+  const id = Number(text);
+  if (id > ID_MAX) throw invalid(field, 'maximum', 'must be an id, which is at most 2147483647');
+  return id;
+}
+
+export const Day = Type.String({
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+  description: 'A day.',
+  examples: ['2026-01-31'],
+});
+
+/** Checks a day. @throws Problem that names the field if the day does not exist */
+export function checkDay(day: string | undefined, field: string): void {
+  if (day !== undefined && !isDay(day))
+    throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
+}
+
+/** A day, or a date and time. */
+const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})?)?$';
+
+export function End(description: string) {
+  const rule = 'A day, whose end in the zone of the books it is, or a date and time.';
+  return Type.String({
+    pattern: DAY_OR_TIME,
+    maxLength: 40,
+    description: `${description} ${rule}`,
+    examples: ['2030-01-31'],
+  });
+}
+
+export function Start(description: string) {
+  const rule = 'A day, whose beginning in the zone of the books it is, or a date and time.';
+  return Type.String({
+    pattern: DAY_OR_TIME,
+    maxLength: 40,
+    description: `${description} ${rule}`,
+    examples: ['2026-01-31'],
+  });
+}
+
+/** Returns the names of the parameters in a path. */
+export function parametersOf(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+}
+
+/** Returns the type of a field of an input. The texts of a query are converted to it. */
+export function typeOf({ properties }: TObject, field: string): string | undefined {
+  const { type } = (properties[field] ?? {}) as { type?: string | readonly string[] };
+  return Array.isArray(type) ? type[0] : (type as string | undefined);
+}
+
+export const Currency = Type.String({
+  pattern: '^[A-Z]{3}$',
+  description: 'A code of ISO 4217.',
+  examples: ['USD'],
+});
+
+/** An amount above zero, in major units. The core refuses more decimals than the currency has. */
+export function Amount(description: string) {
+  return Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999_999_999, description, examples: [25] });
+}
+
+/** Returns the decimals of a currency. @throws Problem that names the field if the currency does not exist */
+export function requireDecimals(currency: string, field = 'currency'): number {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined)
+    throw invalid(field, 'currency', 'must be a code of ISO 4217, such as USD or EUR');
+  return decimals;
+}
+
+/**
+ * Returns an amount in minor units.
+ * @throws Problem that names the field for more decimals than the currency has
+ */
+export function minorOf(value: number, currency: string, field: string): bigint {
+  const decimals = requireDecimals(currency);
+  try {
+    return toPositiveMinor(value, decimals);
+  } catch {
+    throw invalid(
+      field,
+      'amount',
+      `must be above zero and not too large, and ${currency} has ${decimals} decimals`,
+    );
+  }
+}
+
+export const PERCENT_PPM = 10_000;
+const PERCENT_DECIMALS = 4;
+
+/** A percentage with up to four decimals. */
+export function Percent(description: string) {
+  return Type.Number({ minimum: 0, maximum: 100, description, examples: [2.5] });
+}
+
+/**
+ * Returns a percentage as parts per million.
+ * @throws Problem that names the field for more than four decimals
+ */
+export function toPpm(percent: number, field: string): number {
+  const decimal = parseDecimal(String(percent));
+  if (!decimal || decimal.scale > PERCENT_DECIMALS)
+    throw invalid(field, 'decimals', 'has up to four decimals, such as 2.5');
+  return Number(decimal.digits) * 10 ** (PERCENT_DECIMALS - decimal.scale);
 }

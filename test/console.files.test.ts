@@ -7,8 +7,8 @@ import { de } from '../console/src/i18n/de.ts';
 import { en } from '../console/src/i18n/en.ts';
 import { buildServer } from '../src/http/server.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
-import { PROBLEM_CODES } from '../src/operator/problem.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
+import { PROBLEM_CODES } from '../src/problem.ts';
 import { PRECEDENCE } from '../src/refusal.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 

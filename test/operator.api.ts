@@ -1,6 +1,6 @@
 import { perform } from '../src/operator/perform.ts';
-import type { Principal, Role } from '../src/operator/principal.ts';
 import { createToken } from '../src/operator/token-operations.ts';
+import type { Principal, Role } from '../src/principal.ts';
 import { startListening, type TestService } from './harness.ts';
 
 /** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../src/http/operator/openapi.ts';
-import { parametersOf } from '../src/operator/fields.ts';
+import type { AnyOperation } from '../src/operation.ts';
 import { ALWAYS_APPROVED, mayPropose } from '../src/operator/four-eyes.ts';
-import type { AnyOperation } from '../src/operator/operations.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
-import { PORTAL_ROLES, ROLES } from '../src/operator/principal.ts';
-import { PROBLEM_CODES } from '../src/operator/problem.ts';
 import { COMMANDS_ONLY, OPERATIONS } from '../src/operator/table.ts';
+import { PORTAL_ROLES, ROLES } from '../src/principal.ts';
+import { PROBLEM_CODES } from '../src/problem.ts';
+import { parametersOf } from '../src/schema.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { readProgram } from './program.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import Type from 'typebox';
 import type { Service } from '../src/context.ts';
 import { Turns } from '../src/db/turns.ts';
-import { reading, tableOf } from '../src/operator/operations.ts';
+import { reading, tableOf } from '../src/operation.ts';
 import { perform } from '../src/operator/perform.ts';
 import { COMMAND_LINE } from './operator.api.ts';
 

@@ -4,9 +4,9 @@ import { createService } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
-import { Problem } from '../src/operator/problem.ts';
 import { countAttempt } from '../src/people/password.ts';
 import { endUserSessions, setUserDisabled, setUserRoles } from '../src/people/users.ts';
+import { Problem } from '../src/problem.ts';
 import { Browser, COST_OF_SERVICE, enrolled, invited, PASSWORD, signIn } from './browser.ts';
 import { asOperator, testService } from './harness.ts';
 

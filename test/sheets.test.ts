@@ -5,7 +5,7 @@ import { generate } from '../src/batches/generate.ts';
 import { describeCards, sealedSheets } from '../src/batches/sheets.ts';
 import { sql } from '../src/db/sql.ts';
 import { actFor } from '../src/merchants/merchants.ts';
-import type { Caller } from '../src/operator/operations.ts';
+import type { Caller } from '../src/operation.ts';
 import { SHEETS } from '../src/operator/sheets.ts';
 import { scene } from './approvals.ts';
 import { enrolled, signIn } from './browser.ts';

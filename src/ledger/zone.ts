@@ -1,5 +1,7 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { invalid } from '../problem.ts';
+import { isDay } from '../time.ts';
 import { findBooksZone, findSpanOfDay, findToday } from './queries.ts';
 
 /**
@@ -32,4 +34,54 @@ export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promi
   const [row] = await db.query<{ day: string }>(findToday(clock()));
   if (!row) throw new Error('the books have no row');
   return row.day;
+}
+
+type OfBooks = { readonly service: Pick<Service, 'db'> };
+
+/**
+ * Returns the end of a day in the zone of the books, or a time.
+ * @throws Problem that names the field for a date that does not exist
+ */
+export function toEnd(caller: OfBooks, text: string, field: string): Promise<Date> {
+  return toTime(caller, text, field, 'endsAt');
+}
+
+/**
+ * Returns the start of a day in the zone of the books, or a time.
+ * @throws Problem that names the field for a date that does not exist
+ */
+export function toStart(caller: OfBooks, text: string, field: string): Promise<Date> {
+  return toTime(caller, text, field, 'startsAt');
+}
+
+/**
+ * Returns an interval from its first moment up to, but not including, `until`; null for an open end.
+ * @throws Problem that names the field for a date that does not exist, or an end before the start
+ */
+export async function toSpan(
+  caller: OfBooks,
+  { from, to }: { from?: string | null | undefined; to?: string | null | undefined },
+) {
+  const start = from ? await toStart(caller, from, 'from') : null;
+  const end = to ? await toEnd(caller, to, 'to') : null;
+  if (start && end && end < start) throw invalid('to', 'order', 'comes before from');
+  return { from: start, until: end && new Date(end.getTime() + 1) };
+}
+
+/** The end of the last year with four digits: dates have four-digit years everywhere in the service. */
+const LAST_MS = Date.UTC(10_000, 0) - 1;
+
+async function toTime(
+  { service: { db } }: OfBooks,
+  text: string,
+  field: string,
+  side: keyof SpanOfDay,
+): Promise<Date> {
+  const day = text.slice(0, 10);
+  const rule = 'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z';
+  if (!isDay(day)) throw invalid(field, 'format', rule);
+  const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice(day.length));
+  const time = text === day ? (await spanOfDay(db, day))[side] : new Date(isZoned ? text : `${text}Z`);
+  if (Number.isNaN(time.getTime()) || time.getTime() > LAST_MS) throw invalid(field, 'format', rule);
+  return time;
 }

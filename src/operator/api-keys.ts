@@ -12,28 +12,29 @@ import {
 } from '../api-keys/keys.ts';
 import { PERMISSIONS } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
+import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { Nullable, Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Count,
   End,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableText,
   NullableTime,
-  Page,
   Reason,
   Secret,
   Text,
   Time,
-  toEnd,
   toId,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CONNECT, SEE_KEYS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;

@@ -1,25 +1,23 @@
 import Type from 'typebox';
-import { Nullable, Word } from '../schema.ts';
-import { approve, turnDown } from './approvals.ts';
+import { type AnyOperation, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { type Principal, ROLES } from '../principal.ts';
+import { notFound } from '../problem.ts';
 import {
   Id,
   Input,
   Line,
+  Nullable,
   NullableText,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Text,
   Time,
   toId,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
+import { approve, turnDown } from './approvals.ts';
 import { type Effect, parsed } from './four-eyes.ts';
-import { type AnyOperation, type Caller, changing, reading, tableOf } from './operations.ts';
-import { type Principal, ROLES } from './principal.ts';
-import { notFound } from './problem.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on approvals. */

@@ -2,8 +2,11 @@ import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import type { AnyOperation, Caller } from '../operation.ts';
 import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
+import { actorOf, type Principal, type Role } from '../principal.ts';
+import { notFound, Problem } from '../problem.ts';
 import { HOUR_MS } from '../time.ts';
 import {
   canonical,
@@ -15,9 +18,6 @@ import {
   readEffect,
   requireSameEffect,
 } from './four-eyes.ts';
-import type { AnyOperation, Caller } from './operations.ts';
-import { actorOf, type Principal, type Role } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
 import {
   type ApprovalRow,
   decideApproval,

@@ -1,24 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/audit.ts';
-import { Word } from '../schema.ts';
+import { toSpan } from '../ledger/zone.ts';
+import { type Caller, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { ROLES, VERIFY } from '../principal.ts';
+import { Problem } from '../problem.ts';
+import { End, Input, Line, NullableText, Start, Text, Time, Word } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import {
-  End,
-  Input,
-  Line,
-  NullableText,
-  PAGE,
-  Page,
-  pageOf,
-  readCursor,
-  Start,
-  Text,
-  Time,
-  toSpan,
-} from './fields.ts';
-import { type Caller, reading, tableOf } from './operations.ts';
-import { ROLES, VERIFY } from './principal.ts';
-import { Problem } from './problem.ts';
 
 const Sequence = Type.String({
   pattern: '^[0-9]+$',

@@ -9,24 +9,11 @@ import {
 import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
 import type { MovementRow } from '../bank/queries.ts';
 import { decimalsOf, type Money, toNumber } from '../money.ts';
-import { Nullable } from '../schema.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { Day, Id, Input, Nullable, NullableText, Reason, Text, TransactionId, toId } from '../schema.ts';
 import { BankName } from './bank.ts';
-import {
-  Day,
-  Id,
-  Input,
-  NullableText,
-  PAGE,
-  Page,
-  pageOf,
-  Reason,
-  readCursor,
-  Text,
-  TransactionId,
-  toId,
-} from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
 
 /** Bank entries, movements, and the matching of the two. */
 

@@ -5,7 +5,10 @@ import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries
 import type { Mapping } from '../bank/read.ts';
 import { BANK_RULES } from '../bank/statement.ts';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import {
   Count,
   Currency,
@@ -14,18 +17,13 @@ import {
   Input,
   Line,
   minorOf,
-  PAGE,
-  Page,
-  pageOf,
+  Nullable,
   Reason,
-  readCursor,
   requireDecimals,
   Text,
   Time,
-} from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
-import { invalid } from './problem.ts';
+  Word,
+} from '../schema.ts';
 
 /** Statements of the operator's bank: the accounts, the mapping of their files, and the imported entries. */
 

@@ -9,34 +9,32 @@ import {
 import { cancelBatch } from '../batches/cancel.ts';
 import { countExports, listExports } from '../batches/export.ts';
 import { generate, newReference } from '../batches/generate.ts';
+import { toEnd } from '../ledger/zone.ts';
 import { actFor, findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { notFound, Problem } from '../problem.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { Nullable, Word } from '../schema.ts';
 import {
   Count,
   End,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableText,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Text,
   Time,
   TransactionId,
-  toEnd,
   toId,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MANAGE, SEE_VOUCHERS } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
 import { ProductCode } from './products.ts';
 
 const QUANTITY_MAX = 5_000_000;

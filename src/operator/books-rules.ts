@@ -3,23 +3,24 @@ import { type GlAccountRow, listGlAccounts } from '../books/export.queries.ts';
 import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
-import { Nullable, Word } from '../schema.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
 import {
   checkDay,
   Day,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableText,
-  Page,
   Percent,
   Reason,
   Text,
   toPpm,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
 /** The rules of the books: account numbers, and rules that follow from a law or an estimate. */

@@ -6,9 +6,12 @@ import { INCOME, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
+import { toStart } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
-import { DAY_ENDS } from '../settlement/terms.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE, VERIFY } from '../principal.ts';
+import { invalid, notFound } from '../problem.ts';
 import {
   Amount,
   Count,
@@ -19,23 +22,21 @@ import {
   Line,
   MerchantId,
   minorOf,
+  Nullable,
   NullableText,
   NullableTime,
-  Page,
   Reason,
   requireDecimals,
   SerialNumber,
   Text,
   Time,
   TransactionId,
-  toStart,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
+import { DAY_ENDS } from '../settlement/terms.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE, VERIFY } from './principal.ts';
-import { invalid, notFound } from './problem.ts';
 
 /** A list of 10,000 serial numbers is 180 kB. */
 const BODY_MAX_BYTES = 256 * 1024;

@@ -2,15 +2,15 @@ import Type, { type TSchema } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Operator } from '../context.ts';
-import { Word } from '../schema.ts';
+import { toEnd } from '../ledger/zone.ts';
+import { type Caller, changing, reading } from '../operation.ts';
+import { CARE, MANAGE } from '../principal.ts';
+import { invalid, notFound } from '../problem.ts';
+import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
 import { type FoundVoucher, findBySerials, pageOfVouchers } from '../vouchers/find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
-import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, toEnd } from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
-import { type Caller, changing, reading } from './operations.ts';
-import { CARE, MANAGE } from './principal.ts';
-import { invalid, notFound } from './problem.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a

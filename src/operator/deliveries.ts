@@ -1,25 +1,23 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, Word } from '../schema.ts';
-import { listAttempts, listDeliveries, resend } from '../webhooks/deliveries.ts';
+import { toStart } from '../ledger/zone.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Count,
   Input,
+  Nullable,
   NullableText,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Start,
   Text,
   Time,
   TransactionId,
-  toStart,
-} from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { CONNECT, SEE_KEYS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
+  Word,
+} from '../schema.ts';
+import { listAttempts, listDeliveries, resend } from '../webhooks/deliveries.ts';
 import { EndpointId, requireEndpoint } from './webhooks.ts';
 
 const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;

@@ -1,25 +1,23 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, Word } from '../schema.ts';
-import { answer, dispute } from '../settlement/approve.ts';
-import { type Dispute as DisputeInfo, pageOfDisputes } from '../settlement/settlements.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
 import {
   Id,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableText,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Text,
   Time,
   toId,
-} from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
+  Word,
+} from '../schema.ts';
+import { answer, dispute } from '../settlement/approve.ts';
+import { type Dispute as DisputeInfo, pageOfDisputes } from '../settlement/settlements.ts';
 import { SettlementId } from './settlement-schema.ts';
 
 /** Disputes of merchants about settlements, and the answers. Neither changes an amount. */

@@ -3,7 +3,24 @@ import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
+import { SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
+import {
+  Input,
+  Line,
+  MerchantId,
+  Nullable,
+  NullableTime,
+  Reason,
+  SerialNumber,
+  Text,
+  Time,
+  TransactionId,
+  toId,
+  Word,
+} from '../schema.ts';
 import { MINUTE_MS } from '../time.ts';
 import {
   type FoundVoucher,
@@ -14,25 +31,6 @@ import {
   serialOfTransaction,
   serialsOfReference,
 } from '../vouchers/find.ts';
-import {
-  Input,
-  Line,
-  MerchantId,
-  NullableTime,
-  PAGE,
-  Page,
-  Reason,
-  readCursor,
-  SerialNumber,
-  Text,
-  Time,
-  TransactionId,
-  toId,
-  writeCursor,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { SEE_VOUCHERS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
 import { countSince } from './queries.ts';
 import { VOUCHER_STATES } from './vouchers.ts';
 

@@ -3,7 +3,10 @@ import type { FloatFilter } from '../books/days.queries.ts';
 import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
-import { Nullable } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE_VOUCHERS } from '../principal.ts';
+import { Problem } from '../problem.ts';
 import {
   Amount,
   Currency,
@@ -11,18 +14,12 @@ import {
   Line,
   MerchantId,
   minorOf,
-  PAGE,
-  Page,
-  pageOf,
+  Nullable,
   Reason,
-  readCursor,
   requireDecimals,
   Text,
-} from './fields.ts';
+} from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE_VOUCHERS } from './principal.ts';
-import { Problem } from './problem.ts';
 import { requireProduct } from './products.ts';
 
 const FloatSchema = Type.Object({

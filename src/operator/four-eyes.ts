@@ -4,12 +4,12 @@ import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import { findEntry } from '../ledger/journal.ts';
 import { toNumber } from '../money.ts';
+import type { AnyOperation, Caller } from '../operation.ts';
 import { findUser } from '../people/users.ts';
+import type { Principal, Role } from '../principal.ts';
+import { Problem } from '../problem.ts';
 import { findBySerials } from '../vouchers/find.ts';
 import { showVoucher } from '../vouchers/operate.ts';
-import type { AnyOperation, Caller } from './operations.ts';
-import type { Principal, Role } from './principal.ts';
-import { Problem } from './problem.ts';
 import { countPeople, listOwnEntries } from './queries.ts';
 import { readSettings, type Settings } from './settings.ts';
 

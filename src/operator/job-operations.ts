@@ -3,25 +3,15 @@ import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/formats.ts';
 import { reconcile } from '../ledger/reconcile.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { CARE, SEE_VOUCHERS, VERIFY } from '../principal.ts';
+import { notFound, Problem } from '../problem.ts';
+import { FileSchema, Id, Input, NullableText, Reason, toId } from '../schema.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
-import {
-  FileSchema,
-  Id,
-  Input,
-  NullableText,
-  PAGE,
-  Page,
-  pageOf,
-  Reason,
-  readCursor,
-  toId,
-} from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
 import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, SEE_VOUCHERS, VERIFY } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
 
 const JobId = Id('job');
 

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Actor } from '../context.ts';
-import { Word } from '../schema.ts';
-import { Count, Id, NullableText, NullableTime, Text, Time } from './fields.ts';
+import { Count, Id, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import type { JobRow } from './jobs.ts';
 
 export const JobSchema = Type.Object({

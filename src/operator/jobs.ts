@@ -3,6 +3,8 @@ import { isUnavailable, retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import type { Group, Run } from '../jobs/jobs.ts';
+import type { Caller } from '../operation.ts';
+import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import {
   countJobRows,
@@ -13,8 +15,6 @@ import {
   listOpenRows,
   lockJobRow,
 } from './jobs.queries.ts';
-import type { Caller } from './operations.ts';
-import { Problem } from './problem.ts';
 
 /**
  * Operators' jobs: long work in the background, row by row or as a whole. Each row is a separate transaction

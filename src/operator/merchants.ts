@@ -12,7 +12,10 @@ import {
 } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
-import { Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Amount,
   Currency,
@@ -21,19 +24,13 @@ import {
   MerchantId,
   minorOf,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Secret,
   Text,
   Time,
   toId,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MANAGE, MONEY, SEE_VOUCHERS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
+  Word,
+} from '../schema.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });

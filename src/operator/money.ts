@@ -2,7 +2,8 @@ import Type from 'typebox';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { toNumber } from '../money.ts';
-import { Nullable } from '../schema.ts';
+import { type Caller, changing, tableOf } from '../operation.ts';
+import { MONEY } from '../principal.ts';
 import {
   Amount,
   Currency,
@@ -10,16 +11,15 @@ import {
   Line,
   MerchantId,
   minorOf,
+  Nullable,
   Reason,
   requireDecimals,
   SerialNumber,
   Text,
   TransactionId,
-} from './fields.ts';
+} from '../schema.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, tableOf } from './operations.ts';
-import { MONEY } from './principal.ts';
 
 /**
  * Operations that take money off a float or change the balance of a voucher. Each has a reference of the

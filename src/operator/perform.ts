@@ -3,12 +3,12 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { Turns } from '../db/turns.ts';
 import { within } from '../db/within.ts';
+import type { AnyOperation, Caller } from '../operation.ts';
+import { actorOf, type Principal } from '../principal.ts';
+import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
 import { mayPropose, needsApproval, previewEffect, requireGlass } from './four-eyes.ts';
-import type { AnyOperation, Caller } from './operations.ts';
-import { actorOf, type Principal } from './principal.ts';
-import { Problem } from './problem.ts';
 import { claimRequest, findRequest, finishRequest, forgetRequest } from './queries.ts';
 import { checkInput } from './validate.ts';
 

@@ -1,8 +1,8 @@
 import type { TObject, TSchema } from 'typebox';
-import { Input } from './fields.ts';
-import type { AnyOperation, Caller, Operation } from './operations.ts';
-import type { PortalRole } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
+import type { AnyOperation, Caller, Operation } from '../operation.ts';
+import type { PortalRole } from '../principal.ts';
+import { notFound, Problem } from '../problem.ts';
+import { Input } from '../schema.ts';
 
 /** The binding of the operator's operations to a merchant's portal. */
 

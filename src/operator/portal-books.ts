@@ -1,11 +1,11 @@
 import Type, { type TObject, type TSchema } from 'typebox';
-import { Word } from '../schema.ts';
+import { type AnyOperation, type Caller, type Operation, reading } from '../operation.ts';
+import { PAGE } from '../page.ts';
+import { Input, toId, Word } from '../schema.ts';
 import { findVisibleSettlement } from '../settlement/settlements.ts';
 import { books } from './books.ts';
 import { booksFiles } from './books-files.ts';
 import { disputes } from './disputes.ts';
-import { Input, PAGE, toId } from './fields.ts';
-import { type AnyOperation, type Caller, type Operation, reading } from './operations.ts';
 import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts';
 import { settlementDocuments } from './settlement-documents.ts';
 import { pageOfSettlementsJson, settlements } from './settlements.ts';

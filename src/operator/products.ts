@@ -12,7 +12,10 @@ import {
   ValuesNotOrdered,
 } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Amount,
   Currency,
@@ -20,18 +23,13 @@ import {
   Line,
   MerchantId,
   minorOf,
-  PAGE,
-  Page,
-  pageOf,
+  Nullable,
   Reason,
-  readCursor,
   requireDecimals,
   Text,
   toId,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MANAGE, SEE_VOUCHERS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
+  Word,
+} from '../schema.ts';
 
 const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;

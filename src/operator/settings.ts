@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { SEE_TOKENS } from '../principal.ts';
 import { listKeyRing } from '../rotation/rotate.ts';
-import { Word } from '../schema.ts';
-import { Count, Input, NullableTime, Page, Reason, Text } from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { SEE_TOKENS } from './principal.ts';
+import { Count, Input, NullableTime, Reason, Text, Word } from '../schema.ts';
 import { listSettings, lockSettings, upsertSetting } from './queries.ts';
 
 /** Settings of the operator, which people change while the service runs. */

@@ -1,12 +1,11 @@
 import Type from 'typebox';
 import { today } from '../ledger/zone.ts';
-import { Word } from '../schema.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid, Problem } from '../problem.ts';
+import { checkDay, Day, FileSchema, Input, Line, Reason, toId, Word } from '../schema.ts';
 import { isIban, makePayoutFile, readAccounts } from '../settlement/payout-file.ts';
 import { documentsOf, dueSettlements, getSettlement } from '../settlement/settlements.ts';
-import { checkDay, Day, FileSchema, Input, Line, Reason, toId } from './fields.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
-import { invalid, Problem } from './problem.ts';
 import { SettlementId } from './settlement-schema.ts';
 
 /** Files of settlements: their frozen documents, and the payout file for the bank. */

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { toNumber } from '../money.ts';
-import { Word } from '../schema.ts';
+import { Day, Id, MerchantId, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import type { Settlement as SettlementInfo } from '../settlement/settlements.ts';
-import { Day, Id, MerchantId, NullableText, NullableTime, Text, Time } from './fields.ts';
 
 export const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
 export const SettlementId = Id('settlement');

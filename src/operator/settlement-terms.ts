@@ -1,23 +1,24 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, Word } from '../schema.ts';
-import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
+import { changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import {
   checkDay,
   Day,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableText,
-  Page,
   PERCENT_PPM,
   Percent,
   Reason,
   toPpm,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
+import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
 import { requireMerchant } from './merchants.ts';
-import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
-import { invalid } from './problem.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
 /** The terms of settlement. They are dated and never edited. */

@@ -1,7 +1,23 @@
 import Type, { type Static } from 'typebox';
 import { today } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import {
+  checkDay,
+  Day,
+  Input,
+  Line,
+  MerchantId,
+  NullableText,
+  Reason,
+  Text,
+  Time,
+  TransactionId,
+  toId,
+  Word,
+} from '../schema.ts';
 import { approve, giveBack, pay } from '../settlement/approve.ts';
 import { draftAll, draftSettlements } from '../settlement/draft.ts';
 import {
@@ -12,27 +28,8 @@ import {
   payoutsOf,
 } from '../settlement/settlements.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
-import {
-  checkDay,
-  Day,
-  Input,
-  Line,
-  MerchantId,
-  NullableText,
-  PAGE,
-  Page,
-  pageOf,
-  Reason,
-  readCursor,
-  Text,
-  Time,
-  TransactionId,
-  toId,
-} from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
 import {
   type Settlement,
   SettlementId,

@@ -7,15 +7,15 @@ import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import type { Operator } from '../context.ts';
 import { type Money, toText } from '../money.ts';
-import { Word } from '../schema.ts';
-import { HOUR_MS } from '../time.ts';
-import { showVoucher } from '../vouchers/operate.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { CARE, MANAGE } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Count,
   FileSchema,
   Id,
   Input,
-  Page,
   Reason,
   Secret,
   SerialNumber,
@@ -23,11 +23,11 @@ import {
   Time,
   TransactionId,
   toId,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, MANAGE } from './principal.ts';
+  Word,
+} from '../schema.ts';
+import { HOUR_MS } from '../time.ts';
+import { showVoucher } from '../vouchers/operate.ts';
 import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
-import { invalid, notFound, Problem } from './problem.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file

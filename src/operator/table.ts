@@ -1,3 +1,4 @@
+import type { AnyOperation } from '../operation.ts';
 import { API_KEYS } from './api-keys.ts';
 // biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 import { APPROVALS } from './approval-operations.ts';
@@ -15,7 +16,6 @@ import { FLOATS } from './floats.ts';
 import { JOBS } from './job-operations.ts';
 import { MERCHANTS } from './merchants.ts';
 import { MONEY_OPERATIONS } from './money.ts';
-import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
 import { KEYRING, SETTINGS } from './settings.ts';
 import { SETTLEMENT_DOCUMENTS } from './settlement-documents.ts';

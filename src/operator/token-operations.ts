@@ -1,39 +1,29 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
+import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { Nullable, Word } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   End,
   Id,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Secret,
   Text,
   Time,
-  toEnd,
   toId,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import {
-  GOVERN,
-  hashToken,
-  newToken,
-  PORTAL_ROLES,
-  type PortalRole,
-  ROLES,
-  type Role,
-  SEE_TOKENS,
-} from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
+  Word,
+} from '../schema.ts';
+import { DAY_MS } from '../time.ts';
 import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
+import { hashToken, newToken } from './tokens.ts';
 
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */

@@ -3,10 +3,12 @@ import { correctRedemption, getRedemption } from '../books/vouchers.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
 import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
+import { toSpan } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
-import { addDays, isoDay } from '../time.ts';
-import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound } from '../problem.ts';
 import {
   Count,
   checkDay,
@@ -16,23 +18,19 @@ import {
   Line,
   MerchantId,
   minorOf,
+  Nullable,
   NullableText,
-  PAGE,
-  Page,
-  pageOf,
-  readCursor,
   SerialNumber,
   Start,
   Text,
   Time,
   TransactionId,
   toId,
-  toSpan,
-} from './fields.ts';
+  Word,
+} from '../schema.ts';
+import { addDays, isoDay } from '../time.ts';
+import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE_VOUCHERS } from './principal.ts';
-import { invalid, notFound } from './problem.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

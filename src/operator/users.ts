@@ -1,4 +1,6 @@
 import Type from 'typebox';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { confirmUser } from '../people/enroll.ts';
 import {
   endUserSessions,
@@ -11,26 +13,22 @@ import {
   setUserRoles,
   type UserInfo,
 } from '../people/users.ts';
-import { Nullable, Word } from '../schema.ts';
+import { GOVERN, MONEY, PORTAL_ROLES, type PortalRole, ROLES, type Role } from '../principal.ts';
+import { notFound } from '../problem.ts';
 import {
   Count,
   Id,
   Input,
   Line,
   MerchantId,
+  Nullable,
   NullableTime,
-  PAGE,
-  Page,
-  pageOf,
   Reason,
-  readCursor,
   Text,
   Time,
   toId,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { GOVERN, MONEY, PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
-import { notFound } from './problem.ts';
+  Word,
+} from '../schema.ts';
 
 /** The operations on people who sign in. */
 

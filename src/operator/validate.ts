@@ -1,8 +1,8 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { invalid, Problem } from '../problem.ts';
 import type { FieldError } from '../refusal.ts';
-import { VISIBLE } from './fields.ts';
-import { invalid, Problem } from './problem.ts';
+import { VISIBLE } from '../schema.ts';
 
 /** A check of inputs: by a compiled schema, and for items that a list contains twice. */
 type Validator = { readonly schema: ReturnType<typeof Compile>; readonly uniqueLists: readonly string[] };

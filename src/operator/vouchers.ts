@@ -3,8 +3,23 @@ import { listAudit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
+import { toEnd } from '../ledger/zone.ts';
 import { type Money, toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { CARE, MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import {
+  End,
+  Input,
+  MerchantId,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Reason,
+  SerialNumber,
+  Text,
+  Time,
+  Word,
+} from '../schema.ts';
 import { declinesOf } from '../vouchers/declines.ts';
 import {
   blockVoucher,
@@ -17,20 +32,6 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
-import {
-  End,
-  Input,
-  MerchantId,
-  NullableText,
-  NullableTime,
-  Reason,
-  SerialNumber,
-  Text,
-  Time,
-  toEnd,
-} from './fields.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, MANAGE, SEE_VOUCHERS } from './principal.ts';
 
 export const VOUCHER_STATES = [
   'INACTIVE',

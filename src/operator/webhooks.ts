@@ -1,5 +1,23 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, Word } from '../schema.ts';
+import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
+import {
+  Count,
+  Id,
+  Input,
+  MerchantId,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Reason,
+  Secret,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
 import { ForbiddenAddress } from '../webhooks/address.ts';
 import { sendTest } from '../webhooks/deliveries.ts';
 import {
@@ -14,27 +32,7 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
-import {
-  Count,
-  Id,
-  Input,
-  MerchantId,
-  NullableText,
-  NullableTime,
-  PAGE,
-  Page,
-  pageOf,
-  Reason,
-  readCursor,
-  Secret,
-  Text,
-  Time,
-  toId,
-} from './fields.ts';
 import { requireMerchant } from './merchants.ts';
-import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CONNECT, SEE_KEYS } from './principal.ts';
-import { invalid, notFound, Problem } from './problem.ts';
 
 export const EndpointId = Id('endpoint');
 

@@ -5,7 +5,7 @@ import type { Operator, Service } from '../context.ts';
 import { hashSecret, ownerOfTotp } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
-import { invalid, Problem } from '../operator/problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { derived } from './begun.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
 import {

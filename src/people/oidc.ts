@@ -9,7 +9,7 @@ import {
   fetchUserInfo,
 } from 'openid-client';
 import type { Service } from '../context.ts';
-import { Problem } from '../operator/problem.ts';
+import { Problem } from '../problem.ts';
 import { type Begun, begin, derived, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
 import { findUserByEmail, findUserByOidc, type UserRow } from './queries.ts';
 import type { OidcAccount } from './sessions.queries.ts';

@@ -7,7 +7,7 @@ import type {
 } from '@simplewebauthn/server';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
-import { invalid, notFound, Problem } from '../operator/problem.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import { begin, derived, readBegun, useOnce } from './begun.ts';
 import {
   deletePasskey,

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
-import { invalid, Problem } from '../operator/problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 

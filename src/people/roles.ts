@@ -1,5 +1,5 @@
-import { PORTAL_ROLES, ROLES } from '../operator/principal.ts';
-import { invalid } from '../operator/problem.ts';
+import { PORTAL_ROLES, ROLES } from '../principal.ts';
+import { invalid } from '../problem.ts';
 
 /**
  * Returns the roles of a user, each once, in the order of the table.

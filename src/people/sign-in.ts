@@ -1,7 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashSecret, newBearer } from '../credentials.ts';
-import { invalid, Problem } from '../operator/problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { SIGN_IN_MS } from './begun.ts';
 import { acceptFactor, type Factor, replaceRecoveryCodes } from './enroll.ts';
 import { checkNewPassword, countAttempt, forget, hashPassword, isPassword, takeBack } from './password.ts';

@@ -3,7 +3,7 @@ import type { Operator } from '../context.ts';
 import { newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { findMerchant } from '../merchants/merchants.ts';
-import { invalid, notFound, Problem } from '../operator/problem.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
 import {
   clearFactors,
   enrollDemoOwner,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import { findToken, type PortalRole, type Principal, type Role } from '../../operator/principal.ts';
-import { Problem } from '../../operator/problem.ts';
+import { findToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession, type Session } from '../../people/sessions.ts';
+import type { PortalRole, Principal, Role } from '../../principal.ts';
+import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
 import {
   isBackground,

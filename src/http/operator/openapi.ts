@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
-import { parametersOf } from '../../operator/fields.ts';
+import type { AnyOperation } from '../../operation.ts';
 import { proposersOf } from '../../operator/four-eyes.ts';
-import type { AnyOperation } from '../../operator/operations.ts';
+import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 

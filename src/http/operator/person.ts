@@ -3,7 +3,6 @@ import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type Static, type TObject } from 'typebox';
 import type { Service } from '../../context.ts';
-import { Problem } from '../../operator/problem.ts';
 import { checkInput } from '../../operator/validate.ts';
 import {
   addPasskey,
@@ -15,6 +14,7 @@ import {
 } from '../../people/passkeys.ts';
 import { type Door, findSession, type Origin } from '../../people/sessions.ts';
 import { changePassword, renewRecoveryCodes } from '../../people/sign-in.ts';
+import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { sendProblem } from './problems.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import { Problem, type ProblemCode } from '../../operator/problem.ts';
+import { Problem, type ProblemCode } from '../../problem.ts';
 import { type FieldError, REFUSALS, Refusal, type RefusalCode } from '../../refusal.ts';
 import { toRefusal } from '../answer.ts';
 import { bodyTooLarge, TransportRefusal } from '../wire.ts';

@@ -5,7 +5,6 @@ import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
 import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
-import { invalid, notFound, Problem } from '../../operator/problem.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
@@ -16,6 +15,7 @@ import {
   type Session,
 } from '../../people/sessions.ts';
 import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
+import { invalid, notFound, Problem } from '../../problem.ts';
 import {
   type Asked,
   Nothing,

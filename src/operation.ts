@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Operator } from '../context.ts';
+import type { Operator } from './context.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { FieldError } from '../refusal.ts';
+import type { FieldError } from './refusal.ts';
 
 /**
  * The reasons why an operation is not performed, besides the refusals of the core. Every door has an answer
