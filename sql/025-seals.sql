@@ -26,15 +26,15 @@ language sql volatile set search_path = scrip, pg_temp as $$
   from books b where b.passed_at is not null
 $$;
 
--- Returns the sums of the movements of vouchers in an interval by the month of activation, in a time zone,
--- with the columns of `book_cohorts`. Replacements are left out: a replacement voucher belongs to the same
--- cohort.
+-- Returns the sums of the movements of vouchers in an interval by the month of activation, in a time
+-- zone, and by the expiry policy of their batch, with the columns of `book_cohorts`. Replacements are
+-- left out: a replacement voucher belongs to the same cohort.
 create function cohort_movements(p_from timestamptz, p_to timestamptz, p_zone text) returns table (
-  currency text, product_id integer, issuer_id integer, issue_month date, kind entry_kind, is_credit boolean,
-  rows bigint, amount_minor bigint
+  currency text, product_id integer, issuer_id integer, expiry_policy expiry_policy, issue_month date,
+  kind entry_kind, is_credit boolean, rows bigint, amount_minor bigint
 )
 language sql stable as $$
-  select b.currency, b.product_id, b.merchant_id,
+  select b.currency, b.product_id, b.merchant_id, b.expiry_policy,
     date_trunc('month', v.activated_at at time zone p_zone)::date, r.kind,
     r.credit_account = v.serial_number, count(*), sum(r.amount_minor)::bigint
   from book_rows r
@@ -43,7 +43,7 @@ language sql stable as $$
   where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
     and r.booked_at >= p_from and r.booked_at < p_to and r.kind <> 'REPLACEMENT'
     and v.serial_number in (r.debit_account, r.credit_account)
-  group by 1, 2, 3, 4, 5, 6
+  group by 1, 2, 3, 4, 5, 6, 7
 $$;
 
 -- Returns how the vouchers that moved or were extended in an interval change `book_ages`: what they held at
@@ -187,8 +187,8 @@ begin
   insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
     product_id, rows, amount_minor)
   select * from slice_movements(sealed, p_until);
-  insert into book_cohorts as c (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows,
-    amount_minor)
+  insert into book_cohorts as c (day, currency, product_id, issuer_id, expiry_policy, issue_month, kind,
+    is_credit, rows, amount_minor)
   select day.day, m.* from cohort_movements(sealed, p_until, day.zone) m
   on conflict on constraint book_cohorts_pkey do update
   set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor;

@@ -26,14 +26,34 @@ function divide(part: bigint, whole: bigint): bigint {
   return part < 0n ? -rounded : rounded;
 }
 
-type Cohort = { issued: bigint; redeemed: bigint; expired: bigint; outstanding: bigint };
+/** What was issued is without what was voided; `other` is negative if money left the vouchers. */
+const none = () => ({ issued: 0n, voided: 0n, redeemed: 0n, expired: 0n, other: 0n, outstanding: 0n });
 
-function addTo(cohort: Cohort, { kind, credit, amount }: Entry): void {
-  const isUp = credit === 'VOUCHER';
-  cohort.outstanding += isUp ? amount : -amount;
-  if (kind === 'ACTIVATION' || kind === 'IMPORT') cohort.issued += amount;
-  if (kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL') cohort.redeemed += isUp ? -amount : amount;
-  if (kind === 'EXPIRY' || kind === 'REINSTATEMENT') cohort.expired += isUp ? -amount : amount;
+function addTo(cohort: ReturnType<typeof none>, { kind, credit, amount }: Entry): void {
+  const change = credit === 'VOUCHER' ? amount : -amount;
+  cohort.outstanding += change;
+  if (['ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION'].includes(kind)) cohort.issued += change;
+  if (kind === 'VOID' || kind === 'CANCELLATION') cohort.voided -= change;
+  if (kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL') cohort.redeemed -= change;
+  if (kind === 'EXPIRY' || kind === 'REINSTATEMENT') cohort.expired -= change;
+  if (['ADJUSTMENT', 'CASH_OUT', 'ESCHEAT'].includes(kind)) cohort.other += change;
+}
+
+/**
+ * The estimated breakage of a cohort, and what of it is recognized. The estimate lies between what has
+ * expired and what has expired or can still expire; what is recognized, between what has expired and the
+ * estimate.
+ */
+function recognized(entries: readonly Entry[], rate: bigint): { estimated: bigint; minor: bigint } {
+  const cohort = none();
+  for (const entry of entries) addTo(cohort, entry);
+  const [issued, expired] = [cohort.issued > 0n ? cohort.issued : 0n, cohort.expired];
+  const within = (minor: bigint, low: bigint, high: bigint) =>
+    [low, minor, high].sort((one, other) => (one < other ? -1 : 1))[1] as bigint;
+  const estimated = within(divide(issued * rate, MILLION), expired, expired + cohort.outstanding);
+  const expected = issued - estimated;
+  const share = expected > 0n ? divide(estimated * cohort.redeemed, expected) : estimated;
+  return { estimated, minor: within(share, expired, estimated) };
 }
 
 export class ByLaw {
@@ -53,14 +73,18 @@ export class ByLaw {
     return time ? this.#clock(time).slice(0, 7) : '';
   }
 
-  /** Movements of vouchers up to the end, by currency, product and month of issue. */
-  #cohorts(): Map<string, Entry[]> {
+  /**
+   * Movements of vouchers up to the end, by currency, product and month of issue.
+   * @param more returns what else tells the cohorts apart
+   */
+  #cohorts(more: (serial: bigint) => string = () => ''): Map<string, Entry[]> {
     const moved = this.#hand.all.filter(
       ({ at, kind, debit, credit }) =>
         at < this.#hand.to && kind !== 'REPLACEMENT' && [debit, credit].includes('VOUCHER'),
     );
     return Map.groupBy(moved, ({ currency, product, serial }) => {
-      return `${currency} ${product} ${this.#month(this.#activated.get(serial ?? 0n))}`;
+      const month = this.#month(this.#activated.get(serial ?? 0n));
+      return `${currency} ${product} ${month}${more(serial ?? 0n)}`;
     });
   }
 
@@ -70,7 +94,7 @@ export class ByLaw {
       const first = Number(name.slice(-2));
       const months = entries.map(({ at }) => Number(this.#month(at).slice(5)) - first);
       for (const month of new Set(months)) {
-        const cohort = { issued: 0n, redeemed: 0n, expired: 0n, outstanding: 0n };
+        const cohort = none();
         for (const [index, entry] of entries.entries())
           if ((months[index] ?? 0) <= month) addTo(cohort, entry);
         for (const [column, minor] of Object.entries(cohort)) sums.add(`${name} ${month} ${column}`, minor);
@@ -83,31 +107,29 @@ export class ByLaw {
     return sums.figures();
   }
 
-  /** @param rates of the products that have one, in millionths; none for vouchers that expire to a state */
-  estimate(rates: Readonly<Record<string, bigint>>): Figures {
+  /** @param rateOn the rate of a product on a day, in millionths */
+  estimate(rateOn: (product: string, day: string) => bigint | undefined): Figures {
     const sums = new Sums();
-    for (const [name, entries] of this.#cohorts()) {
-      const rate = rates[name.split(' ')[1] ?? ''];
+    const policies = new Map(this.#cards.map(({ serial, policy }) => [serial, policy]));
+    const dayBefore = (time: Date) => this.#clock(new Date(time.getTime() - 1)).slice(0, 10);
+    for (const [name, entries] of this.#cohorts((serial) => ` ${policies.get(serial)}`)) {
+      const [, product = '', , policy] = name.split(' ');
+      const rate = rateOn(product, dayBefore(this.#hand.to));
       if (rate === undefined) continue;
-      const recognized = (some: readonly Entry[]) => {
-        const cohort = { issued: 0n, redeemed: 0n, expired: 0n, outstanding: 0n };
-        for (const entry of some) addTo(cohort, entry);
-        const estimated = divide(cohort.issued * rate, MILLION);
-        const expected = cohort.issued - estimated;
-        const share = expected > 0n ? divide(estimated * cohort.redeemed, expected) : estimated;
-        const caps = [share, estimated, cohort.issued - cohort.redeemed];
-        const least = caps.reduce((one, other) => (one < other ? one : other));
-        return { ...cohort, estimated, recognized: least < 0n ? 0n : least };
-      };
-      const now = recognized(entries);
-      const before = recognized(entries.filter(({ at }) => at < this.#hand.from)).recognized;
-      sums.add(`${name} issued`, now.issued);
-      sums.add(`${name} redeemed`, now.redeemed);
+      const cohort = none();
+      for (const entry of entries) addTo(cohort, entry);
+      for (const [column, minor] of Object.entries(cohort)) sums.add(`${name} ${column}`, minor);
+      // Unclaimed money belongs to a state.
+      if (policy === 'unclaimed') continue;
+      const now = recognized(entries, rate);
+      const earlier = entries.filter(({ at }) => at < this.#hand.from);
+      const before = recognized(earlier, rateOn(product, dayBefore(this.#hand.from)) ?? 0n);
       sums.add(`${name} estimated`, now.estimated);
-      sums.add(`${name} recognized`, now.recognized);
-      sums.add(`${name} before`, before);
-      sums.add(`${name} inInterval`, now.recognized - before);
-      sums.add(`${name} deferred`, now.estimated - now.recognized);
+      sums.add(`${name} recognized`, now.minor);
+      sums.add(`${name} before`, before.minor);
+      sums.add(`${name} inInterval`, now.minor - before.minor);
+      sums.add(`${name} deferred`, now.estimated - now.minor);
+      sums.add(`${name} toBook`, now.minor - cohort.expired);
     }
     return sums.figures();
   }

@@ -28,6 +28,8 @@ export type Card = {
   readonly activated: Date;
   readonly expires: Date;
   readonly replacedBy: bigint | null;
+  /** The expiry policy of its batch. */
+  readonly policy: string;
 };
 
 /** All entries, oldest first. */
@@ -57,7 +59,7 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
 export function readCards({ sql }: Ledger): Promise<Card[]> {
   return sql<Card>(`
     select v.serial_number as serial, b.currency, v.activated_at as activated, v.expires_at as expires,
-      v.replaced_by as "replacedBy"
+      v.replaced_by as "replacedBy", b.expiry_policy::text as policy
     from scrip.vouchers v join scrip.batches b on b.id = v.batch_id`);
 }
 

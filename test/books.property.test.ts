@@ -7,7 +7,7 @@ import type { Context } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { ByLaw, type Shown } from './books.law.ts';
 import { ByHand, type Card, readCards, readEntries } from './books.model.ts';
-import { ESTIMATED, OWN, RULES, setLaws, showBank, treatmentOf } from './books.random.law.ts';
+import { OWN, RULES, rateOn, setLaws, showBank, treatmentOf } from './books.random.law.ts';
 import {
   FIRST_ACCOUNT,
   next,
@@ -58,8 +58,9 @@ const SETTLED = [
   ...['cashedOut', 'commission', 'vat', 'paidOut', 'opening', 'net', 'closing'],
 ];
 
-const COHORTS = ['issued', 'redeemed', 'expired', 'outstanding', 'redeemedPercent'];
-const ESTIMATES = [...['issued', 'redeemed', 'estimated', 'recognized', 'before', 'inInterval', 'deferred']];
+const COHORT = ['issued', 'voided', 'redeemed', 'expired', 'other', 'outstanding'];
+const COHORTS = [...COHORT, 'redeemedPercent'];
+const ESTIMATES = [...COHORT, ...['estimated', 'recognized', 'before', 'inInterval', 'deferred', 'toBook']];
 const VAT = ['issued', 'imported', 'redeemed', 'expired', 'taxed', 'base', 'tax'];
 
 type Known = { readonly cards: readonly Card[]; readonly shown: readonly Shown[] };
@@ -87,8 +88,8 @@ async function compare(
   const law = new ByLaw(hand, cards, ZONE);
   const cohort = ['product', 'issueMonth', 'monthsSince'];
   assert.deepEqual(await of('R5', cohort, COHORTS, 'cohorts'), law.cohorts(), `R5 cohorts ${label}`);
-  const estimated = await of('R5', ['product', 'issueMonth'], ESTIMATES, 'estimate');
-  assert.deepEqual(estimated, law.estimate(ESTIMATED), `R5 estimate ${label}`);
+  const estimated = await of('R5', ['product', 'issueMonth', 'policy'], ESTIMATES, 'estimate');
+  assert.deepEqual(estimated, law.estimate(rateOn), `R5 estimate ${label}`);
   const treated = ['product', 'treatment', 'country', 'ratePercent'];
   assert.deepEqual(await of('R11', treated, VAT), law.vat(treatmentOf), `R11 ${label}`);
   const bank = await of('R13', ['item'], ['amount'], 'reconciliation');

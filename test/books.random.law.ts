@@ -9,9 +9,17 @@ import type { World } from './books.random.ts';
 
 /** The rules, rates, treatments and bank entries for reports of random days (test/books.random.ts). */
 
-/** In millionths; expired vouchers of JPY-SHORT belong to a state. */
-const RATES = { 'USD-LONG': 120_000n, 'USD-SHORT': 333_333n, 'JPY-SHORT': 500_000n } as const;
-export const ESTIMATED = { ...RATES, 'JPY-SHORT': 0n };
+/** The rates of estimated breakage, in millionths. */
+const RATES = [
+  { product: 'USD-LONG', from: '2026-03-26', rate: 120_000n },
+  { product: 'USD-LONG', from: '2026-03-30', rate: 250_000n },
+  { product: 'USD-SHORT', from: '2026-03-27', rate: 333_333n },
+  { product: 'JPY-SHORT', from: '2026-03-26', rate: 500_000n },
+] as const;
+
+/** The newest rate that has begun on a day. */
+export const rateOn = (product: string, day: string): bigint | undefined =>
+  RATES.findLast((each) => each.product === product && each.from <= day)?.rate;
 
 export const RULES = [
   { name: 'by issue', basis: 'issue' },
@@ -32,8 +40,8 @@ export const treatmentOf = (product: string, day: string): Treatment | undefined
 export async function setLaws({ operator }: World): Promise<void> {
   const idOf = async (code: string) => (await findProduct(operator.service.db, code))?.id ?? 0;
   for (const rule of RULES) await setDormancyRule(operator, { ...rule, months: 1, productId: 0 });
-  for (const [code, rate] of Object.entries(RATES))
-    await setBreakageRate(operator, { code, productId: await idOf(code), ratePpm: Number(rate) });
+  for (const { product: code, from, rate } of RATES)
+    await setBreakageRate(operator, { code, productId: await idOf(code), ratePpm: Number(rate), from });
   for (const { product, rate, ...terms } of TREATMENTS)
     await setVatTreatment(operator, product, {
       ...terms,

@@ -9,7 +9,7 @@ import { makeReport, REPORTS } from '../src/books/reports/index.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Context, Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { changeProduct, createProduct, productDefaults } from '../src/merchants/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { approve, giveBack, pay } from '../src/settlement/approve.ts';
@@ -172,6 +172,12 @@ const ACTS: readonly Act[] = [
   async ({ random, cards, operator }) => {
     const { serial } = pick(random, cards).sold;
     await extendVoucher(operator, serial, new Date(operator.service.clock().getTime() + 40 * DAY_MS));
+  },
+  async ({ random, operator }) => {
+    // Batches that were ordered before keep their policy.
+    const expiryPolicy = pick(random, ['operator', 'issuer', 'unclaimed'] as const);
+    const terms = { minValueMinor: null, maxValueMinor: null, maxQuantity: null, validityDays: null };
+    await changeProduct(operator, 'USD-SHORT', { ...terms, name: null, expiryPolicy });
   },
   async ({ random, cards, operator }) => {
     if (random() < 0.2) await blockVoucher(operator, pick(random, cards).sold.serial);

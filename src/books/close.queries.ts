@@ -160,8 +160,8 @@ from (
     product_id, rows, amount_minor)
   from book_movements where day = ${day}::date
   union all
-  select 'cohorts', concat_ws('|', currency, product_id, issuer_id, to_char(issue_month, 'YYYY-MM'), kind,
-    is_credit, rows, amount_minor)
+  select 'cohorts', concat_ws('|', currency, product_id, issuer_id, expiry_policy,
+    to_char(issue_month, 'YYYY-MM'), kind, is_credit, rows, amount_minor)
   from book_cohorts where day = ${day}::date
   union all
   select 'reversals', concat_ws('|', to_char(original_day, 'YYYY-MM-DD'), currency, merchant_id, product_id,

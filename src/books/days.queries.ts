@@ -26,6 +26,13 @@ export function openDays(): Sql {
   return sql`select open_days(database_time())`;
 }
 
+/**
+ * Returns the last closed day, or null. The books are locked until the transaction ends, so no day is closed
+ * meanwhile.
+ */
+export const lockLastClosed = sql`
+select (select max(day)::text from book_closings) as day from books for share`;
+
 export function setZone(zone: string): Sql {
   return sql`update books set zone = ${zone}`;
 }

@@ -1,12 +1,13 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import type { Database } from '../db/pool.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { Refusal } from '../refusal.ts';
 import {
   findBooks,
   findZone,
   listDayRows,
   lockBooks,
+  lockLastClosed,
   nextDayIn,
   openDays,
   setGrace,
@@ -83,6 +84,20 @@ export async function listDays(
     hash: row.hash?.toString('hex') ?? null,
     closedAt: row.closed_at,
   }));
+}
+
+/**
+ * Refuses a rule from a closed day on: reports of closed days never change. The day stays open until the
+ * transaction ends.
+ * @param what the rule in the plural, such as `rates`
+ * @throws Refusal `17`
+ */
+export async function requireOpen(tx: Queries, from: string, what: string): Promise<void> {
+  const [closed] = await tx.query<{ day: string | null }>(lockLastClosed);
+  if (closed?.day && from <= closed.day)
+    throw new Refusal('17', {
+      message: `Invalid date: ${closed.day} is closed, so ${what} begin on a later day`,
+    });
 }
 
 /** The shortest day that a change of zone may leave. */

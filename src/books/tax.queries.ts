@@ -151,11 +151,11 @@ from voucher_vat v join products p on p.id = v.product_id
 order by p.code, v.valid_from desc limit 10000`;
 }
 
-/** Lists the estimated breakage of each product, with its author and reason. */
+/** Lists the estimated breakage of products, newest first, with author and reason. */
 export function listProductRates(): Sql {
   return sql`
-select distinct on (p.code) p.code as product, r.rate_ppm / 10000.0::float8 as percent, r.set_by as by,
-  r.reason
+select distinct on (p.code, r.valid_from) p.code as product, r.valid_from::text as "from",
+  r.rate_ppm / 10000.0::float8 as percent, r.set_by as by, r.reason
 from book_breakage_rates r join products p on p.id = r.product_id
-order by p.code, r.id desc`;
+order by p.code, r.valid_from desc, r.id desc limit 10000`;
 }

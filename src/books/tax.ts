@@ -1,6 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { Refusal } from '../refusal.ts';
+import { requireOpen } from './days.ts';
 import { insertRate } from './reports/queries.ts';
 import {
   type DormancyRule,
@@ -33,24 +34,25 @@ export async function setVatTreatment(operator: Operator, code: string, wanted: 
 }
 
 /**
- * Sets the part of a product's vouchers that is estimated never to be redeemed (R5), with its author and
- * reason. The estimate is never posted.
- * @throws Refusal `30` without a reason
+ * Sets the part of a product's vouchers that is estimated never to be redeemed (R5) from a day on, with its
+ * author and reason. The estimate is never posted.
+ * @throws Refusal `30` without a reason; `17` if the day is closed
  */
 export async function setBreakageRate(
   operator: Operator,
-  { productId, code, ratePpm }: { productId: number; code: string; ratePpm: number },
+  { productId, code, ratePpm, from }: { productId: number; code: string; ratePpm: number; from: string },
 ): Promise<void> {
   const { service, actor } = operator;
   const { name: by, reason } = actor;
   if (reason === null)
     throw new Refusal('30', { message: 'Invalid request: an estimate needs a reason (--reason)' });
   await service.db.transaction(async (tx) => {
-    await tx.query(insertRate({ productId, ratePpm, by, reason, now: service.clock() }));
+    await requireOpen(tx, from, 'rates');
+    await tx.query(insertRate({ productId, from, ratePpm, by, reason, now: service.clock() }));
     await audit(tx, operator, {
       action: 'books.breakage-rate',
       subject: `product ${code}`,
-      after: { ratePpm },
+      after: { ratePpm, from },
     });
   });
 }

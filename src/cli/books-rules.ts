@@ -26,6 +26,7 @@ export function addBooksRules(books: Command): void {
       'estimate the part of the vouchers of a product that is never redeemed, with a reason (--reason)',
     )
     .requiredOption('--percent <percent>', 'from 0 to 100, such as 8.5')
+    .option('--from <day>', 'the first day (default: today)')
     .option('--json', 'print JSON')
     .action(breakageRate);
   books
@@ -119,7 +120,12 @@ async function listRules(options: Json): Promise<void> {
           each.product,
           `${each.treatment} ${each.country} ${each.rate} %`,
         ]),
-        ...breakage.map((each) => ['R5', `by ${each.by}`, each.product, `${each.percent} %: ${each.reason}`]),
+        ...breakage.map((each) => [
+          'R5',
+          `from ${each.from}, by ${each.by}`,
+          each.product,
+          `${each.percent} %: ${each.reason}`,
+        ]),
       ],
       ['rule', 'says'],
     ),
@@ -155,11 +161,19 @@ async function vat(
   await performCommand(booksRules.vat, input, options, () => say('done'));
 }
 
-async function breakageRate(product: string, options: Json & { percent: string }): Promise<void> {
+async function breakageRate(
+  product: string,
+  options: Json & { percent: string; from?: string },
+): Promise<void> {
   const { reason } = actor();
   if (reason === null) wrongUsage('an estimate needs a reason: give --reason');
   const percent = parsePercent(options.percent, '--percent');
-  const input = { product, percent, reason: parseText(reason, '--reason', REASON_MAX) };
+  const input = {
+    product,
+    percent,
+    ...(options.from !== undefined && { from: parseDay(options.from, '--from') }),
+    reason: parseText(reason, '--reason', REASON_MAX),
+  };
   await performCommand(booksRules.breakageRate, input, options, () =>
     say(`${percent} % of ${product} are estimated never to be redeemed`),
   );

@@ -3,6 +3,7 @@ import { type GlAccountRow, listGlAccounts } from '../books/export.queries.ts';
 import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
+import { today } from '../ledger/zone.ts';
 import { changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
@@ -117,7 +118,7 @@ const VatSchema = Type.Object({
   country: Country,
   rate: Type.Number(),
 });
-const RateSchema = Type.Object({ product: ProductCode, percent: Type.Number() });
+const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Type.Number() });
 
 const rules = reading({
   name: 'books.rules',
@@ -191,21 +192,27 @@ const vat = changing({
 
 const breakageRate = changing({
   name: 'books.breakage-rate',
-  summary: 'Estimate the part of the vouchers of a product that is never redeemed, for the report R5',
+  summary:
+    'Estimate the part of the vouchers of a product that is never redeemed, from a day on, for the report R5',
   method: 'POST',
   path: '/books/breakage-rate',
   command: 'books breakage-rate',
   input: Input({
     product: ProductCode,
+    from: Type.Optional(
+      Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
+    ),
     percent: Percent('In percent.'),
     reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
   }),
   output: RateSchema,
   roles: MONEY,
-  async run(caller, { product: code, percent }) {
+  async run(caller, { product: code, from: given, percent }) {
+    checkDay(given, 'from');
     const { id: productId } = await requireProduct(caller, code);
-    await setBreakageRate(caller, { productId, code, ratePpm: toPpm(percent, 'percent') });
-    return { product: code, percent };
+    const from = given ?? (await today(caller.service));
+    await setBreakageRate(caller, { productId, code, from, ratePpm: toPpm(percent, 'percent') });
+    return { product: code, from, percent };
   },
 });
 

@@ -29,13 +29,6 @@ values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vat
 on conflict do nothing returning merchant_id`;
 }
 
-/**
- * Returns the last closed day, or null. The books are locked until the transaction ends, so no day is closed
- * meanwhile.
- */
-export const lockLastClosed = sql`
-select (select max(day)::text from book_closings) as day from books for share`;
-
 export type TermsRow = {
   merchant_id: number;
   product_id: number;

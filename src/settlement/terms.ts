@@ -1,5 +1,6 @@
 import { audit } from '../audit/audit.ts';
 import type { DayEnd } from '../books/close.ts';
+import { requireOpen } from '../books/days.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { idAt, newId } from '../ledger/id.ts';
@@ -14,7 +15,6 @@ import {
   listFees,
   listNets,
   listTerms,
-  lockLastClosed,
   type NetRow,
   type NewFee,
   type NewTerms,
@@ -37,11 +37,7 @@ export async function makeTerms(
 ): Promise<void> {
   const { service, actor } = operator;
   await service.db.transaction(async (tx) => {
-    const [closed] = await tx.query<{ day: string | null }>(lockLastClosed);
-    if (closed?.day && wanted.validFrom <= closed.day)
-      throw new Refusal('17', {
-        message: `Invalid date: ${closed.day} is closed, so terms begin on a later day`,
-      });
+    await requireOpen(tx, wanted.validFrom, 'terms');
     const [made] = await tx.query(insertTerms({ ...wanted, by: actor.name, now: service.clock() }));
     if (!made)
       throw new Refusal('94', {

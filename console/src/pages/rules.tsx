@@ -33,7 +33,7 @@ export function Rules() {
       use: texts.breakageUse,
       act: 'books.breakage-rate',
       items: books.breakage,
-      columns: ['product', 'reason', 'by', 'percent'],
+      columns: ['product', 'from', 'reason', 'by', 'percent'],
     },
     {
       title: texts.dormancy,

@@ -250,6 +250,7 @@ export const issuerAcceptor: Maker = async ({ tx, names, startsAt, endsAt }) => 
 };
 
 export type CohortRow = Keyed & {
+  readonly expiry_policy: string;
   readonly issue_month: string;
   readonly kind: string;
   readonly is_credit: boolean;

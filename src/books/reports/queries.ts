@@ -10,7 +10,7 @@ export const allowLongReport: readonly Sql[] = [
   sql`set local enable_bitmapscan = on`,
 ];
 
-/** Lists the codes and terms of products, and the names of merchants at a time. */
+/** Lists the codes and scopes of products, and the names of merchants at a time. */
 export function listNames(at: Date): Sql {
   return sql`
 select 'merchant' as what, m.id,
@@ -18,10 +18,10 @@ select 'merchant' as what, m.id,
     select n.name from merchant_names n
     where n.merchant_id = m.id and n.until >= ${at} order by n.until limit 1
   ), m.name) as name,
-  null::text as scope, null::text as expiry_policy
+  null::text as scope
 from merchants m
 union all
-select 'product', id, code, scope::text, expiry_policy::text from products`;
+select 'product', id, code, scope::text from products`;
 }
 
 export function findClosed(day: string): Sql {
@@ -132,36 +132,38 @@ where day = ${day}::date order by currency, basis, lower_bound`;
 }
 
 /**
- * Lists the movements of vouchers up to a day by the month of activation, and separately those of the
- * interval.
+ * Lists the movements of vouchers up to a day by the month of activation and the expiry policy, and
+ * separately those of the interval.
  */
 export function listCohorts(from: string | null, to: string): Sql {
   return sql`
-select currency, product_id, issuer_id, issue_month::text as issue_month, kind::text as kind, is_credit,
+select currency, product_id, issuer_id, expiry_policy::text as expiry_policy,
+  issue_month::text as issue_month, kind::text as kind, is_credit,
   (extract(year from age(date_trunc('month', day), issue_month)) * 12
     + extract(month from age(date_trunc('month', day), issue_month)))::int as months_since,
   sum(rows)::bigint as rows, sum(amount_minor)::bigint as amount_minor,
   coalesce(sum(amount_minor) filter (where day >= ${from}::date), 0)::bigint as recent_minor
-from book_cohorts where day < ${to}::date group by 1, 2, 3, 4, 5, 6, 7`;
+from book_cohorts where day < ${to}::date group by 1, 2, 3, 4, 5, 6, 7, 8`;
 }
 
-/** Lists the newest breakage rate of each product. */
-export function listRates(): Sql {
+/** Lists the breakage rates of products that are valid before a day. */
+export function listRates(before: string): Sql {
   return sql`
 select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
-order by product_id, id desc`;
+where valid_from < ${before}::date order by product_id, valid_from desc, id desc`;
 }
 
 export function insertRate(rate: {
   productId: number;
+  from: string;
   ratePpm: number;
   by: string;
   reason: string;
   now: Date;
 }): Sql {
   return sql`
-insert into book_breakage_rates (product_id, rate_ppm, set_by, reason, set_at)
-values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.now})`;
+insert into book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
+values (${rate.productId}, ${rate.from}::date, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.now})`;
 }
 
 /**

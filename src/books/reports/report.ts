@@ -11,27 +11,17 @@ export type Names = {
   readonly products: ReadonlyMap<number, Product>;
 };
 
-type Product = {
-  readonly id: number;
-  readonly code: string;
-  readonly scope: string;
-  readonly expiryPolicy: string;
-};
+type Product = { readonly id: number; readonly code: string; readonly scope: string };
 
-type Row = { what: string; id: number; name: string; scope: string | null; expiry_policy: string | null };
+type Row = { what: string; id: number; name: string; scope: string | null };
 
-/** Returns the names of merchants at a time, and the codes and terms of products. */
+/** Returns the names of merchants at a time, and the codes and scopes of products. */
 export async function readNames(tx: Queries, at: Date): Promise<Names> {
   const rows = await tx.query<Row>(listNames(at));
   const products = rows.filter(({ what }) => what === 'product');
   return {
     merchants: new Map(rows.filter(({ what }) => what === 'merchant').map(({ id, name }) => [id, name])),
-    products: new Map(
-      products.map(({ id, name, scope, expiry_policy }) => [
-        id,
-        { id, code: name, scope: scope ?? '', expiryPolicy: expiry_policy ?? '' },
-      ]),
-    ),
+    products: new Map(products.map(({ id, name, scope }) => [id, { id, code: name, scope: scope ?? '' }])),
   };
 }
 
