@@ -40,13 +40,16 @@ type Schema = {
 type Described = {
   operationId?: string;
   summary?: string;
-  parameters?: {
-    name: string;
-    in: 'path' | 'query' | 'header';
-    required?: boolean;
-    description?: string;
-    schema: Schema;
-  }[];
+  parameters?: (
+    | {
+        name: string;
+        in: 'path' | 'query' | 'header';
+        required?: boolean;
+        description?: string;
+        schema: Schema;
+      }
+    | { $ref: string }
+  )[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   'x-command'?: string;
   'x-roles'?: string[];
@@ -106,13 +109,12 @@ function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
 
 function readOperation(path: string, method: string, described: Described): Operation {
   const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
-  // Fields that are sent as headers, such as the idempotency key, are not typed by the user.
-  const given = (described.parameters ?? []).flatMap(
-    ({ name, in: place, required = false, description, schema }) =>
-      place === 'header'
-        ? []
-        : [readField(name, place, required, { ...schema, description: description ?? schema.description })],
-  );
+  // Headers, such as the idempotency key, are not typed by the user. The shared ones are references.
+  const given = (described.parameters ?? []).flatMap((parameter) => {
+    if ('$ref' in parameter || parameter.in === 'header') return [];
+    const { name, in: place, required = false, description, schema } = parameter;
+    return [readField(name, place, required, { ...schema, description: description ?? schema.description })];
+  });
   const sent = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
     readField(name, 'body', body?.required?.includes(name) ?? false, schema),
   );
