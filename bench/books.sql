@@ -28,6 +28,25 @@ language sql set search_path = scrip, pg_temp as $$
   from named n cross join account a
 $$;
 
+-- The balances and the ages of vouchers when a day begins, as the close of the day before leaves them behind.
+create function bench.open_books(p_day timestamptz) returns void
+language sql set search_path = scrip, pg_temp as $$
+  insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
+  select (p_day - interval '1 day')::date, m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product,
+    sum(e.credit_minor - e.debit_minor)
+  from movements('epoch', p_day) m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor) e
+  group by 1, 2, 3, 4, 5, 6;
+  insert into book_ages (currency, product_id, issuer_id, basis, at, vouchers, amount_minor)
+  select currency, product_id, issuer_id, basis, age_of(basis, at), sum(vouchers), sum(amount_minor)
+  from held_ages(p_day) group by 1, 2, 3, 4, 5;
+  insert into book_closings (day, starts_at, ends_at, zone, rows, rows_hash, totals, version, closed_at,
+    previous_hash, hash)
+  select (p_day - interval '1 day')::date, p_day - interval '1 day', p_day, 'UTC', 0, '', '{}', 1, now(),
+    sha256(''), sha256('1')
+$$;
+
 -- Aggregates of earlier days, as a network with this number of merchants leaves them behind.
 create function bench.fill_year(p_day date, p_days integer, p_merchants integer) returns void
 language sql set search_path = scrip, pg_temp as $$
@@ -35,9 +54,10 @@ language sql set search_path = scrip, pg_temp as $$
     previous_hash, hash)
   select d::date, d at time zone 'UTC', (d + interval '1 day') at time zone 'UTC', 'UTC', 0, '', '{}', 1,
     now(), sha256(convert_to((d - interval '1 day')::text, 'UTF8')), sha256(convert_to(d::text, 'UTF8'))
-  from generate_series(p_day - p_days, p_day - 1, interval '1 day') d;
+  from generate_series(p_day - p_days, p_day - 1, interval '1 day') d
+  on conflict do nothing;
   insert into book_days (day, starts_at, ends_at, zone)
-  select day, starts_at, ends_at, zone from book_closings where day < p_day;
+  select day, starts_at, ends_at, zone from book_closings where day < p_day on conflict do nothing;
   insert into book_movements (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
     product_id, rows, amount_minor)
   select c.day, 'USD', k.kind, k.debit, k.credit, m, m, 1 + m % 3, 1000, 100000
@@ -55,7 +75,7 @@ language sql set search_path = scrip, pg_temp as $$
   from book_closings c
   cross join generate_series(1, p_merchants) m
   cross join (values ('VOUCHER'), ('FLOAT'), ('SETTLEMENT')) k (kind)
-  where c.day < p_day;
+  where c.day < p_day on conflict do nothing;
   insert into book_reversals (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
   select c.day, c.day - back, 'USD', m, 1 + m % 3, 10, 1000
   from book_closings c

@@ -3,6 +3,7 @@
  *
  *   npm run bench:books -- --rows 2000000 --merchants 200
  *   npm run bench:books -- --rows 10000000 --quiet          # without tills
+ *   npm run bench:books -- --vouchers 10000000 --quiet      # beside vouchers that do not move on that day
  */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -14,6 +15,7 @@ import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { leavingNothing, started } from '../test/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
 import { dropIndexes, restoreIndexes } from './fill.ts';
+import { fill } from './growth.ts';
 import { type Measured, measure, median } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Serve, Stage } from './stage.ts';
@@ -31,11 +33,13 @@ const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '2000000' },
     merchants: { type: 'string', default: '200' },
+    vouchers: { type: 'string', default: '0' },
     quiet: { type: 'boolean', default: false },
   },
 });
 const rows = Number(values.rows);
 const merchants = Number(values.merchants);
+const vouchers = Number(values.vouchers);
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -81,6 +85,7 @@ async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
 
 async function fillDay(stage: Stage, yesterday: number): Promise<void> {
   const { owner, merchantId } = stage;
+  if (vouchers > 0) await fill(stage, 0, vouchers, 2);
   await dropIndexes(stage);
   await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
   await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
@@ -91,6 +96,16 @@ async function fillDay(stage: Stage, yesterday: number): Promise<void> {
     new Date(yesterday),
     new Date(yesterday + DAY_MS),
   ]);
+  await owner.query('select bench.open_books($1)', [new Date(yesterday)]);
+}
+
+/** Returns how many rows were read from the tables so far. */
+async function rowsRead({ owner }: Stage): Promise<number> {
+  await owner.query('select pg_stat_clear_snapshot(), pg_sleep(1)');
+  const { rows: found } = await owner.query(
+    'select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as read from pg_stat_user_tables',
+  );
+  return found[0].read as number;
 }
 
 /** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */
@@ -99,8 +114,12 @@ async function measureClose(stage: Stage, yesterday: number): Promise<void> {
   const stock = await stage.stock(0, 0).finally(() => producing.stop());
   await fillDay(stage, yesterday);
   if (values.quiet) {
+    const before = await rowsRead(stage);
     const { took, mostMb } = await close(stage);
-    print(`close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB`);
+    const read = Math.round(((await rowsRead(stage)) - before) / rows);
+    print(
+      `close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB, ${read} rows read for each`,
+    );
     return;
   }
   const serve = await stage.serve(['--no-work', '--processes', '1']);

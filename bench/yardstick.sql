@@ -9,7 +9,7 @@ declare
   v record;
   settlement bigint;
   prior record;
-  new_id uuid := gen_random_uuid();
+  new_id uuid := uuidv7();
 begin
   select c.id, c.serial_number, c.fingerprint into prior from claims c
   where c.merchant_id = of_merchant and c.operation = 'redeem' and c.reference = of_reference;
@@ -50,7 +50,7 @@ begin
   insert into accounts (kind, merchant_id, currency, decimals) values ('SETTLEMENT', of_merchant, 'USD', 2)
   on conflict do nothing;
   create temp table past on commit drop as
-  select gen_random_uuid() as id, serials[1 + n % cardinality(serials)] as serial,
+  select uuidv7() as id, serials[1 + n % cardinality(serials)] as serial,
     prefix || '-' || n as reference
   from generate_series(0, count - 1) n;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)

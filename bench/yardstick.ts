@@ -24,12 +24,12 @@ const SCRIPTS = {
 select balance_minor, batch_id from scrip.vouchers
   where serial_number >= :number::bigint * 64 and serial_number < (:number::bigint + 1) * 64 for update;
 insert into scrip.claims (id, serial_number, merchant_id, operation, reference, fingerprint)
-  select gen_random_uuid(), serial_number, ${merchant}, 'redeem', (:reference)::text, '100'
+  select uuidv7(), serial_number, ${merchant}, 'redeem', (:reference)::text, '100'
   from scrip.vouchers
   where serial_number >= :number::bigint * 64 and serial_number < (:number::bigint + 1) * 64;
 insert into scrip.journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
   serial_number, reference, occurred_at)
-  select gen_random_uuid(), 'REDEMPTION', v.serial_number, a.id, 1, 'USD', ${merchant}, v.serial_number,
+  select uuidv7(), 'REDEMPTION', v.serial_number, a.id, 1, 'USD', ${merchant}, v.serial_number,
     (:reference)::text, now()
   from scrip.accounts a, scrip.vouchers v
   where a.merchant_id = ${merchant} and a.kind = 'SETTLEMENT' and a.currency = 'USD'

@@ -72,9 +72,9 @@ describe('the sealed end of the audit', () => {
     const occurredAt = '2030-01-01T00:00:00.000000Z';
     const by = { actorKind: 'command-line', actorId: null, actor: 'bert', requestId: null };
     const link = { sequence, occurredAt, ...by, origin, action, subject, reason };
-    const hash = hashOf({ ...link, before: null, after: null, previousHash }).toString('hex');
+    const hash = hashOf({ ...link, before: null, after: null, states: null, previousHash }).toString('hex');
     return `update audit set actor = 'bert', occurred_at = '${occurredAt}', before = null, after = null,
-      hash = '\\x${hash}' where sequence = ${sequence}`;
+      states = null, hash = '\\x${hash}' where sequence = ${sequence}`;
   }
 
   test('reveals that the last entry was rewritten with correct hashes', async () => {

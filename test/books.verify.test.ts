@@ -121,6 +121,7 @@ test('a verification that was interrupted continues with the next day', async (t
   await ledger.sql(interrupted(0));
   assert.equal(await daysOf(), 2);
   assert.equal(await daysOf(), 3);
+  assert.equal((await verifyBooks(service, { lastDays: 2 })).days, 2);
   // What it had found would not be reported again.
   await ledger.sql(interrupted(1));
   assert.equal(await daysOf(), 3);

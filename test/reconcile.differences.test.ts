@@ -77,6 +77,8 @@ describe('the books of a busy day', () => {
       commissions: 0,
       settlements: 0,
       payouts: 0,
+      'set-by-operators': 15,
+      'vouchers-as-made': await count('vouchers'),
       totals: 2,
     });
     assert.equal(

@@ -144,12 +144,12 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     `
       update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers
       where closed = 'REPLACED')`,
-    ['reserve-shares', 'batches', 'replacements', 'replacement-entries'],
+    ['reserve-shares', 'batches', 'replacements', 'replacement-entries', 'set-by-operators'],
   ],
   [
     'a replaced voucher without a balance that is open',
     `update vouchers set closed = null where serial_number = (${THIRD_OF_NOW})`,
-    ['reserve-shares', 'batches', 'replacements'],
+    ['reserve-shares', 'batches', 'replacements', 'set-by-operators'],
   ],
   [
     'a canceled voucher in a complete batch',
@@ -190,7 +190,7 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
       update vouchers set replaced_by = (select replaced_by from vouchers
         where serial_number = (${FIRST_OF_NOW}))
       where serial_number = (${THIRD_OF_NOW})`,
-    ['activations', 'replacements'],
+    ['activations', 'replacements', 'set-by-operators'],
   ],
   [
     'a voucher replaced by one of another batch',
@@ -217,12 +217,12 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
     'a voucher without a balance, replaced by one that does not exist',
     `update vouchers set replaced_by = 999999999999999 where serial_number = (${THIRD_OF_NOW})`,
-    ['activations', 'replacements'],
+    ['activations', 'replacements', 'set-by-operators'],
   ],
   [
     'a voucher without a balance, replaced by none',
     `update vouchers set replaced_by = null where serial_number = (${THIRD_OF_NOW})`,
-    ['activations', 'replacements'],
+    ['activations', 'replacements', 'set-by-operators'],
   ],
   [
     'a replaced voucher that holds money again',
@@ -236,6 +236,6 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     `
       update vouchers set replaced_by = null where serial_number = (select min(serial_number) from vouchers
       where closed = 'REPLACED')`,
-    ['activations', 'replacements'],
+    ['activations', 'replacements', 'set-by-operators'],
   ],
 ];

@@ -184,7 +184,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'the expiry of a voucher',
     `update vouchers set expires_at = expires_at - interval '1 day'
       where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
-    { full: ['ages'] },
+    { full: ['ages', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'the end of a closed day',
@@ -312,7 +312,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a top-up after the last closing that is not in the audit',
     `update audit set action = 'float.other'
       where sequence = (select max(sequence) from audit where action = 'float.top-up')`,
-    { verify: ['audit 02'], full: ['top-ups'], since: ['top-ups'] },
+    { verify: ['audit 07'], full: ['top-ups'], since: ['top-ups'] },
   ],
   [
     'an update of another amount after the last closing',
@@ -323,7 +323,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a batch without its vouchers after the last closing',
     "update vouchers set batch_id = 1 where activated_at >= '2026-03-08'",
     {
-      full: ['journal-entries', 'reserve-shares', 'batches'],
+      full: ['journal-entries', 'reserve-shares', 'batches', 'vouchers-as-made'],
       since: ['voucher-totals', 'journal-entries', 'batches'],
     },
   ],

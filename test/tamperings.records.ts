@@ -129,6 +129,6 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
     `insert into webhook_endpoints (merchant_id, url, secret, created_at, enabled_at)
       select merchant_id, 'https://shop.example', '', now(), now() - interval '1 hour' from accounts
         where id = (${A_FLOAT})`,
-    ['deliveries'],
+    ['deliveries', 'set-by-operators'],
   ],
 ];

@@ -11,17 +11,21 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
   [
     'the terms of commission',
     'update settlement_terms set commission_ppm = commission_ppm + 10000',
-    { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
+    {
+      checks: ['commission is what the terms of the day make of it'],
+      full: ['commissions', 'set-by-operators'],
+      since: ['set-by-operators'],
+    },
   ],
   [
     'a settlement with another number',
     "update settlements set number = 2, year = 2026 where state <> 'DRAFT'",
-    { full: ['settlements'] },
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'a settlement of other days',
     "update settlements set first_day = first_day + 1 where state <> 'DRAFT'",
-    { full: ['settlements'] },
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'a settlement with another document',
@@ -32,7 +36,7 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
     'a settlement with another document and its hash',
     `update settlements set csv = csv || 'x', content_hash = sha256(convert_to(csv || 'x', 'UTF8'))
       where state <> 'DRAFT'`,
-    { full: ['settlements'] },
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'a settlement with another PDF',
@@ -43,12 +47,16 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
     'the amount of a settlement that is not paid yet',
     `delete from settlement_payouts; delete from journal where kind = 'PAYOUT';
       update settlements set state = 'APPROVED', payable_minor = payable_minor + 1 where state = 'PAID'`,
-    { verify: ['removed 07'], full: ['slices', 'references', 'settlements'] },
+    {
+      verify: ['removed 07'],
+      full: ['slices', 'references', 'settlements', 'set-by-operators'],
+      since: ['set-by-operators'],
+    },
   ],
   [
     'the day on which a settlement is due',
     "update settlements set due_on = due_on + 1 where state <> 'DRAFT'",
-    { full: ['settlements'] },
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'the next number of a settlement',
@@ -58,17 +66,21 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
   [
     'a line of a settlement',
     "update settlement_lines set amount_minor = amount_minor + 1 where kind = 'REDEMPTION'",
-    { full: ['settlements'] },
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
-  ['the opening of a settlement', 'update settlements set carried_minor = 1', { full: ['settlements'] }],
+  [
+    'the opening of a settlement',
+    'update settlements set carried_minor = 1',
+    { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
+  ],
   [
     'a payout of another amount',
     'update settlement_payouts set amount_minor = amount_minor + 1',
-    { full: ['payouts'] },
+    { full: ['payouts', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [
     'a paid settlement recorded as returned',
     "update settlements set state = 'RETURNED' where state = 'PAID'",
-    { full: ['payouts'] },
+    { full: ['payouts', 'set-by-operators'], since: ['set-by-operators'] },
   ],
 ];

@@ -12,6 +12,7 @@ import {
   listEntries,
   lockChain,
 } from './queries.ts';
+import { kindOf, listStates } from './states.queries.ts';
 
 /** A change by an operator. */
 export type Change = {
@@ -22,6 +23,8 @@ export type Change = {
   /** The values before and after, without secrets; undefined if there are none. */
   readonly before?: Details | undefined;
   readonly after?: Details | undefined;
+  /** Other subjects of which the change has set something. */
+  readonly touches?: readonly string[];
 };
 
 /** The action of the entry that is added if the chain does not end with the sealed entry. */
@@ -55,7 +58,9 @@ export async function audit(
   let end = head ?? { sequence: 0n, hash: GENESIS };
   const occurredAt = service.clock().toISOString().replace('Z', '000Z');
   const append = async (by: Actor, change: Change) => {
-    end = await insert(tx, end, occurredAt, by, change);
+    // Other changes of the subject are visible: they hold the lock until they are committed.
+    const states = await readStates(tx, service, [change.subject, ...(change.touches ?? [])]);
+    end = await insert(tx, end, occurredAt, by, change, states);
   };
   if (!isSealed(keys, await readSealed(tx), end)) {
     const after = { sequence: end.sequence, hash: end.hash.toString('hex') };
@@ -81,8 +86,31 @@ export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean>
   }
 }
 
+/** Returns the digests of what is set of some subjects, as JSON; null if nothing can be set of them. */
+async function readStates(
+  tx: Queries,
+  { buckets }: Service,
+  subjects: readonly string[],
+): Promise<string | null> {
+  const states: Record<string, string | null> = {};
+  for (const [kind, own] of Map.groupBy(subjects, kindOf)) {
+    if (kind === undefined) continue;
+    for (const subject of own) states[subject] = null;
+    const rows = await tx.query<{ subject: string; digest: string }>(listStates(kind, own, buckets.ofSerial));
+    for (const { subject, digest } of rows) states[subject] = digest;
+  }
+  return Object.keys(states).length === 0 ? null : JSON.stringify(states);
+}
+
 /** Appends one entry after an end. @returns the new end */
-async function insert(tx: Queries, end: End, occurredAt: string, actor: Actor, change: Change): Promise<End> {
+async function insert(
+  tx: Queries,
+  end: End,
+  occurredAt: string,
+  actor: Actor,
+  change: Change,
+  states: string | null,
+): Promise<End> {
   const { action, subject, before, after } = change;
   const link = {
     sequence: end.sequence + 1n,
@@ -97,6 +125,7 @@ async function insert(tx: Queries, end: End, occurredAt: string, actor: Actor, c
     reason: actor.reason,
     before: before === undefined ? null : writeDetails(before),
     after: after === undefined ? null : writeDetails(after),
+    states,
     previousHash: end.hash,
   };
   const hash = hashOf(link);

@@ -15,6 +15,8 @@ export type Link = {
   readonly reason: string | null;
   readonly before: string | null;
   readonly after: string | null;
+  /** JSON: the digests of what is set of the subjects of the change (states.queries.ts). */
+  readonly states: string | null;
   readonly previousHash: Buffer;
 };
 
@@ -28,7 +30,7 @@ export const GENESIS = Buffer.alloc(32);
 export function hashOf(link: Link): Buffer {
   const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
   const by = [link.actorKind, link.actorId, actor, origin, link.requestId];
-  const columns = [String(sequence), occurredAt, ...by, action, subject, reason, before, after];
+  const columns = [String(sequence), occurredAt, ...by, action, subject, reason, before, after, link.states];
   return hash(
     'sha256',
     Buffer.concat([previousHash, Buffer.from(JSON.stringify(['scrip audit 1', ...columns]))]),

@@ -23,10 +23,10 @@ export function setSealedHead(sealed: Buffer): Sql {
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
 insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
-  reason, before, after, previous_hash, hash)
+  reason, before, after, states, previous_hash, hash)
 values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
   ${link.origin}, ${link.requestId}, ${link.action}, ${link.subject}, ${link.reason}, ${link.before},
-  ${link.after}, ${link.previousHash}, ${hash})`;
+  ${link.after}, ${link.states}, ${link.previousHash}, ${hash})`;
 }
 
 /**
@@ -35,7 +35,7 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
-  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after,
+  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, states,
   previous_hash, hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }

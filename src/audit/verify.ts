@@ -27,6 +27,7 @@ type Row = {
   reason: string | null;
   before: string | null;
   after: string | null;
+  states: string | null;
   previous_hash: Buffer;
   hash: Buffer;
 };

@@ -96,7 +96,13 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
       );
     }
     const after = { file: row?.id ?? 0, entries: entries.length, digest: digest.toString('hex') };
-    await audit(tx, operator, { action: 'bank.import', subject: `bank account ${file.account}`, after });
+    const touches = [`bank file ${after.file}`];
+    await audit(tx, operator, {
+      action: 'bank.import',
+      subject: `bank account ${file.account}`,
+      after,
+      touches,
+    });
   });
   return { ...report, state: 'imported' };
 }

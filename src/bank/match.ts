@@ -57,8 +57,9 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     await store(exact, 'exact');
     if (accept) await store(suggested, 'suggested');
     const after = { exact: exact.length, suggested: accept ? suggested.length : 0 };
-    if (after.exact + after.suggested > 0)
-      await audit(tx, operator, { action: 'bank.match', subject: 'bank', after });
+    const touches = [...exact, ...(accept ? suggested : [])].map(({ entry }) => `bank entry ${entry.id}`);
+    if (touches.length > 0)
+      await audit(tx, operator, { action: 'bank.match', subject: 'bank', after, touches });
     return { exact, suggested };
   });
 }
@@ -139,7 +140,8 @@ export async function matchByHand(
         await tx.query(insertMatch({ ...match, by: actor.name, now }));
       }
     const after = { entries: entryIds, movements: movementIds };
-    await audit(tx, operator, { action: 'bank.match', subject: 'bank', after });
+    const touches = entryIds.map((id) => `bank entry ${id}`);
+    await audit(tx, operator, { action: 'bank.match', subject: 'bank', after, touches });
   });
 }
 

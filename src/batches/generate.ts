@@ -6,6 +6,7 @@ import type { Queries } from '../db/pool.ts';
 import { enqueue } from '../jobs/jobs.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
+import { checkStamp } from '../ledger/queries.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
@@ -203,6 +204,8 @@ function ordered({ transactionId, merchantId, reference, quantity, value, curren
  */
 async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Promise<Batch> {
   const { quantity } = wanted;
+  // The close of a day freezes the terms of the batches that were accepted on it.
+  await tx.query(checkStamp(wanted.now));
   const [row] = await tx.query<BatchRow>(insertBatch(wanted));
   const batch = toBatch(row as BatchRow);
   await reserve(tx, batch, wanted.now);

@@ -6,7 +6,8 @@ import { type Sql, sql } from '../db/sql.ts';
  */
 export const allowLongWork = sql`
 select set_config('max_parallel_workers_per_gather', '0', true), set_config('statement_timeout', '2h', true),
-  set_config('work_mem', '64MB', true), set_config('enable_bitmapscan', 'on', true)`;
+  set_config('work_mem', '64MB', true), set_config('enable_bitmapscan', 'on', true),
+  set_config('TimeZone', 'UTC', true)`;
 
 /**
  * Marks the newest transaction and returns the time up to which all transactions have ended
@@ -146,7 +147,10 @@ from (
 ) s`;
 }
 
-/** Returns a SHA-256 hash for each kind of aggregate of a day, over its rows in the order of their text. */
+/**
+ * Returns a SHA-256 hash for each kind of aggregate of a day, and for the terms of the batches that were
+ * accepted on it, over the rows in the order of their text.
+ */
 export function hashAggregates(day: string): Sql {
   return sql`
 select a.what, encode(
@@ -167,6 +171,11 @@ from (
   select 'reversals', concat_ws('|', to_char(original_day, 'YYYY-MM-DD'), currency, merchant_id, product_id,
     rows, amount_minor)
   from book_reversals where day = ${day}::date
+  union all
+  select 'batches', (to_jsonb(b) - '{produced,status,progressed_at,ended_at,failures,failing_since,failure,
+    voided_at,swept_to,swept_at,lapsed}'::text[])::text
+  from book_days d join batches b on b.accepted_at >= d.starts_at and b.accepted_at < d.ends_at
+  where d.day = ${day}::date
   union all
   select 'aging',
     concat_ws('|', currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)

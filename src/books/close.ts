@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { audit } from '../audit/audit.ts';
 import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { checkStamp } from '../ledger/queries.ts';
 import {
   allowLongWork,
   type ClosingRow,
@@ -21,7 +22,7 @@ import {
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
-import { checkClock, findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
+import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
 import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
 import { Pieces } from './pieces.ts';
 import { GENESIS, hashOfClosing, passMark, sealDue, VERSION } from './seal.ts';
@@ -69,7 +70,7 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
   const closed: Closed[] = [];
   const pieces = new Pieces(service.db, stopping);
   // The clocks agree, and were not set back.
-  await service.db.query(checkClock(service.clock()));
+  await service.db.query(checkStamp(service.clock()));
   await service.db.query(openDays());
   for (;;) {
     const [next] = await service.db.query<DayRow>(findOpenDay());

@@ -13,14 +13,6 @@ export function findBooks(): Sql {
   return sql`select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books`;
 }
 
-/**
- * Fails if the clock of this process and that of the database differ, or if they were set back
- * (sql/005-rules.sql).
- */
-export function checkClock(now: Date): Sql {
-  return sql`select check_stamp(${now})`;
-}
-
 /** Adds the rows of all days up to now. */
 export function openDays(): Sql {
   return sql`select open_days(database_time())`;

@@ -58,16 +58,21 @@ type Audited = {
  *
  * Without an interval, all closed days are verified. If the last such run was interrupted, it continues where
  * that one stopped.
- * @param interval days from (inclusive) and to (exclusive)
+ * @param interval days from (inclusive) and to (exclusive), or the number of the last closed days
  */
 export async function verifyBooks(
   service: Pick<Service, 'db' | 'keys' | 'clock'>,
-  interval: { from?: string | undefined; to?: string | undefined } = {},
+  interval: {
+    readonly from?: string | undefined;
+    readonly to?: string | undefined;
+    readonly lastDays?: number | undefined;
+  } = {},
 ): Promise<Verified> {
   const { db, clock } = service;
-  const { from, to = null } = interval;
-  const run = from === undefined && to === null ? await beginRun(service) : undefined;
+  const { to = null, lastDays } = interval;
   const closings = await db.query<Stored>(listClosings(null, to));
+  const from = lastDays === undefined ? interval.from : closings.slice(-lastDays)[0]?.day;
+  const run = from === undefined && to === null ? await beginRun(service) : undefined;
   const known = new Map((await db.query<Audited>(listAuditedClosings())).map((each) => [each.day, each]));
   const breaks: Break[] = [];
   let days = 0;
@@ -88,8 +93,7 @@ export async function verifyBooks(
   for (const day of known.keys())
     if (!found.has(day) && (to === null || day < to))
       breaks.push({ day, change: 'audit', detail: 'the closing was removed' });
-  const proved = first ?? closings[0];
-  if (proved) breaks.push(...(await verifyEntries(service, proved, known)));
+  breaks.push(...(await verifyEntries(service, from === undefined ? undefined : first, known)));
   if (run) await db.query(setVerified(run.id, null, breaks.length, clock()));
   return { ok: breaks.length === 0, days, rows, breaks };
 }
@@ -112,19 +116,22 @@ function inSnapshot<T>(db: Database, read: (tx: Queries) => Promise<T>): Promise
   }, 'repeatable read');
 }
 
-/** Proves the entries of the audit from that of the first verified day on, up to the sealed end. */
+/**
+ * Proves the entries of the audit up to the sealed end.
+ * @param first the day from whose closing on they are proved; undefined: all of them
+ */
 async function verifyEntries(
   service: Pick<Service, 'db' | 'keys'>,
-  { day }: Stored,
+  first: Stored | undefined,
   known: ReadonlyMap<string, Audited>,
 ): Promise<Break[]> {
-  const entry = known.get(day);
-  if (!entry) return [];
-  const after = { sequence: entry.before, hash: entry.previous_hash };
+  const entry = first && known.get(first.day);
+  const after = entry && { sequence: entry.before, hash: entry.previous_hash };
   const { broken } = await verifyAudit(service, null, after);
   if (!broken) return [];
   const { sequence, problem } = broken;
-  return [{ day, change: 'audit', detail: sequence === null ? problem : `entry ${sequence}: ${problem}` }];
+  const detail = sequence === null ? problem : `entry ${sequence}: ${problem}`;
+  return [{ day: first?.day ?? [...known.keys()].at(-1) ?? '', change: 'audit', detail }];
 }
 
 /** Compares a closing with the one before it, its own hash, and the audit. */

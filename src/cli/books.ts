@@ -21,6 +21,7 @@ import { readSerials } from './voucher-bulk.ts';
 
 const GRACE_MIN = 5;
 const GRACE_MAX = 60;
+const DAYS_MAX = 100_000;
 
 type Json = { json?: boolean };
 
@@ -42,8 +43,12 @@ export function registerBooks(program: Command): void {
   books
     .command('verify')
     .description('compute closed days again; exit status 1 if a row or a closing was changed')
-    .option('--from <day>', 'the first day')
+    .option(
+      '--from <day>',
+      'the first day; by default where an interrupted run stopped, else the first of all',
+    )
     .option('--to <day>', 'the day after the last one')
+    .option('--last-days <number>', 'only this number of the last closed days')
     .option('--json', 'print JSON')
     .action(verify);
   books
@@ -142,10 +147,13 @@ async function close(options: Json & { day?: string }): Promise<void> {
 /** A difference found by `verify`. */
 type Break = { day: string; change: string; transactionId?: string; slice?: string; detail?: string };
 
-async function verify(options: Interval): Promise<void> {
+async function verify({ lastDays, ...options }: Interval & { lastDays?: string }): Promise<void> {
   await performCommand(
     operations.verify,
-    parseInterval(options),
+    {
+      ...parseInterval(options),
+      ...(lastDays !== undefined && { lastDays: parseCount(lastDays, '--last-days', 1, DAYS_MAX) }),
+    },
     options,
     (result) => {
       for (const { day, change, transactionId, slice, detail } of result.breaks as Break[])

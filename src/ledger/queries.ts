@@ -22,6 +22,14 @@ where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
 on conflict do nothing`;
 }
 
+/**
+ * Fails if nothing may be booked at this time: the clock of this process and that of the database differ, or
+ * they were set back (sql/005-rules.sql).
+ */
+export function checkStamp(now: Date): Sql {
+  return sql`select check_stamp(${now})`;
+}
+
 /** Returns the first and the last millisecond of a day in the zone of the books. */
 export function findSpanOfDay(day: string): Sql {
   return sql`

@@ -4,6 +4,7 @@ import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
 import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
 import { OPENING } from './reconcile.since.queries.ts';
 import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.queries.ts';
+import { SET, UNSET } from './reconcile.states.queries.ts';
 
 /** The most floats that are checked again on several shards, where tills continue meanwhile. */
 const CANDIDATES = 10_000;
@@ -243,12 +244,15 @@ export const checks: Checks = {
   ...BATCHES,
   ...RECORDS,
   ...SETTLEMENTS,
+  ...SET,
+  ...UNSET,
 };
 
 /** Checks of closed days, and checks that compare single vouchers and batches with all their rows. */
 const WHOLE_ONLY = [
   ...['voucher-balances', 'ages', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
   ...Object.keys(SETTLEMENTS),
+  ...Object.keys(UNSET),
 ];
 
 /** The checks of rows after the last closing. */
@@ -324,4 +328,6 @@ export const allowLongReading: readonly Sql[] = [
   sql`set transaction read only`,
   sql`set local statement_timeout = '2h'`,
   sql`set local work_mem = '128MB'`,
+  // Digests contain times as text.
+  sql`set local timezone to 'UTC'`,
 ];

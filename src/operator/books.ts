@@ -115,7 +115,18 @@ const verify = reading({
   method: 'GET',
   path: '/books/verify',
   command: 'books verify',
-  input: Input(INTERVAL),
+  description:
+    'Without an interval, it verifies all closed days, and continues an earlier request that was interrupted.',
+  input: Input({
+    ...INTERVAL,
+    lastDays: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description: 'Only this number of the last closed days.',
+      }),
+    ),
+  }),
   output: Type.Object({
     ok: Type.Boolean(),
     days: Count,
@@ -123,8 +134,11 @@ const verify = reading({
     breaks: Type.Array(Type.Unsafe<object>({ type: 'object' })),
   }),
   roles: VERIFY,
-  async run({ service }, input) {
-    const { breaks, ...result } = await verifyBooks(service, checkInterval(input));
+  async run({ service }, { lastDays, ...input }) {
+    const interval = checkInterval(input);
+    if (lastDays !== undefined && (interval.from ?? interval.to) !== undefined)
+      throw invalid('lastDays', 'exclusive', 'cannot be combined with from or to');
+    const { breaks, ...result } = await verifyBooks(service, { ...interval, lastDays });
     return { ...result, breaks: [...breaks] };
   },
 });

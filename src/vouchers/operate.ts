@@ -254,7 +254,11 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
       throw new Refusal('54', { message: 'Voucher expired: extend it first' });
     await holdKeyRing(tx, service.keys);
     replacedBy = await insertReplacement(service, tx, bucket, serialNumber);
-    return { before: { closed: null }, after: { closed: 'REPLACED', replacedBy } };
+    return {
+      before: { closed: null },
+      after: { closed: 'REPLACED', replacedBy },
+      touches: [`voucher ${replacedBy}`],
+    };
   });
   return replacedBy;
 }
@@ -284,7 +288,7 @@ async function change(
   operator: Operator,
   serialNumber: bigint,
   action: string,
-  run: (tx: Queries, voucher: Locked) => Promise<Pick<Change, 'before' | 'after'>>,
+  run: (tx: Queries, voucher: Locked) => Promise<Pick<Change, 'before' | 'after' | 'touches'>>,
 ): Promise<void> {
   const { db, buckets } = operator.service;
   const bucket = buckets.ofSerial(serialNumber);

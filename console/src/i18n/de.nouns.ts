@@ -47,6 +47,7 @@ export const checks: Catalogue['checks'] = {
   'replacement-entries': 'Ersetzungen',
   reserves: 'Rückstellungen der Chargen',
   slices: 'Jede Buchung liegt in einem Tag',
+  'set-by-operators': 'Festlegungen des Betreibers',
   'top-ups': 'Aufladungen',
   totals: 'Soll gleich Haben',
   'update-entries': 'Buchungen der Berichtigungen',

@@ -45,6 +45,7 @@ export const checks = {
   'replacement-entries': 'Replacements',
   reserves: 'Reserves of batches',
   slices: 'Every entry is in a day',
+  'set-by-operators': 'What operators set',
   'top-ups': 'Top-ups',
   totals: 'Debits equal credits',
   'update-entries': 'Entries of corrections',

@@ -1,0 +1,173 @@
+import type { Sql } from '../db/sql.ts';
+
+/**
+ * What operators set. Each entry of the audit stores the digest of all rows of its subject, as the change
+ * left them. A reconciliation computes the digests again, so it finds a row that was changed by other means.
+ */
+
+/** The rows of a table that belong to a kind of subject. `t` is the table. */
+type Part = {
+  readonly table: string;
+  /** The key of the subject, and its type. */
+  readonly key: string;
+  readonly type: 'integer' | 'text';
+  /** A join that the key needs. */
+  readonly join?: string;
+  /** The columns that may change without an entry. All others are in the digest. */
+  readonly without?: readonly string[];
+  /** Instead of the row: what of it belongs to the subject. */
+  readonly row?: string;
+  readonly where?: string;
+};
+
+const OF_PRODUCT = { key: 'p.code', type: 'text', join: 'join products p on p.id = t.product_id' } as const;
+const OF_MERCHANT = { key: 't.merchant_id', type: 'integer' } as const;
+const OF_SETTLEMENT = { key: 't.settlement_id', type: 'integer' } as const;
+/** The key of a kind of which there is only one subject. */
+const ONLY = { key: "''", type: 'text' } as const;
+
+/**
+ * The kinds of subjects, with the tables that hold what is set of them. The subject is the kind and the key,
+ * such as `merchant 5`.
+ */
+export const STATES: Readonly<Record<string, readonly Part[]>> = {
+  merchant: [
+    { table: 'merchants', key: 't.id', type: 'integer', without: ['changed_by'] },
+    { table: 'merchant_names', ...OF_MERCHANT },
+    { table: 'settlement_terms', ...OF_MERCHANT },
+    {
+      table: 'floats',
+      ...OF_MERCHANT,
+      row: "jsonb_build_object('currency', t.currency, 'low_minor', t.low_minor)",
+      where: 't.low_minor is not null',
+    },
+  ],
+  product: [
+    { table: 'products', key: 't.code', type: 'text' },
+    { table: 'voucher_vat', ...OF_PRODUCT },
+    { table: 'book_breakage_rates', ...OF_PRODUCT },
+  ],
+  rule: [{ table: 'dormancy_rules', key: 't.name', type: 'text' }],
+  books: [
+    {
+      table: 'books',
+      ...ONLY,
+      row: "jsonb_build_object('zone', t.zone, 'grace_minutes', t.grace_minutes)",
+    },
+    { table: 'gl_accounts', ...ONLY },
+  ],
+  settings: [{ table: 'operator_settings', ...ONLY }],
+  'bank account': [{ table: 'bank_accounts', key: 't.name', type: 'text' }],
+  'bank mapping': [{ table: 'bank_mappings', key: 't.name', type: 'text' }],
+  'bank file': [
+    { table: 'bank_files', key: 't.id', type: 'integer' },
+    { table: 'bank_entries', key: 't.file_id', type: 'integer' },
+  ],
+  'bank entry': [{ table: 'bank_matches', key: 't.entry_id', type: 'integer' }],
+  settlement: [
+    // The hashes of the documents are in the entry of the approval.
+    { table: 'settlements', key: 't.id', type: 'integer', without: ['csv', 'pdf'] },
+    { table: 'settlement_lines', ...OF_SETTLEMENT },
+    { table: 'settlement_payouts', ...OF_SETTLEMENT },
+    { table: 'settlement_disputes', ...OF_SETTLEMENT },
+  ],
+  'api-key': [{ table: 'api_keys', key: 't.id', type: 'text', without: ['changed_by'] }],
+  webhook: [
+    {
+      table: 'webhook_endpoints',
+      key: 't.id',
+      type: 'integer',
+      row: `jsonb_build_object('merchant_id', t.merchant_id, 'url', t.url, 'events', t.events,
+        'full_vouchers', t.full_vouchers, 'removed_at', t.removed_at)`,
+    },
+  ],
+};
+
+/** What is set of a voucher. `v` is its row. */
+const VOUCHER = `jsonb_build_object('expires_at', v.expires_at, 'blocked_at', v.blocked_at,
+  'closed', v.closed, 'replaced_by', v.replaced_by)`;
+export const VOUCHER_SUBJECT = 'voucher ';
+
+/** Subjects that exist before anything is set, with the rows that they then have. */
+const INITIAL: Readonly<Record<string, object>> = {
+  books: { zone: 'UTC', grace_minutes: 15 },
+  'product DEFAULT': {
+    code: 'DEFAULT',
+    activation: 'immediate',
+    scope: 'network',
+    expiry_policy: 'operator',
+    on_sale: true,
+    merchant_id: null,
+  },
+};
+
+const kinds = Object.keys(STATES).sort((one, other) => other.length - one.length);
+const lineOf = ({ table, row, without = [] }: Part) =>
+  `'${table} ' || jsonb_strip_nulls(${row ?? `to_jsonb(t) - '{${without.join()}}'::text[]`})::text`;
+const digestOf = (line: string) =>
+  `encode(sha256(convert_to(string_agg(${line}, E'\\n' order by ${line} collate "C"), 'UTF8')), 'hex')`;
+
+/** Returns the kind of a subject; undefined if nothing can be set of it. */
+export function kindOf(subject: string): string | undefined {
+  if (/^voucher \d+$/.test(subject)) return 'voucher';
+  return kinds.find((each) => subject === each || subject.startsWith(`${each} `));
+}
+
+/**
+ * Lists the digests of subjects of one kind: `subject` and `digest`. A subject without rows is
+ * left out.
+ * @param bucketOf returns the bucket of a serial number
+ */
+export function listStates(
+  kind: string,
+  subjects: readonly string[],
+  bucketOf: (serial: bigint) => number,
+): Sql {
+  const keys = subjects.map((subject) => subject.slice(kind.length + 1));
+  if (kind === 'voucher')
+    return {
+      text: `select 'voucher ' || v.serial_number as subject, ${VOUCHER_STATE} as digest
+from unnest($1::integer[], $2::bigint[]) as u (bucket, serial)
+cross join lateral show_voucher(u.bucket, u.serial) v`,
+      values: [keys.map((key) => bucketOf(BigInt(key))), keys],
+    };
+  const parts = (STATES[kind] as readonly Part[]).map(
+    (part) => `select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line
+from ${part.table} t ${part.join ?? ''}
+where ${part.key} = any ($1::${part.type}[])${part.where === undefined ? '' : ` and ${part.where}`}`,
+  );
+  return {
+    text: `select s.subject, ${digestOf('s.line')} as digest
+from (${parts.join('\nunion all\n')}) s group by 1`,
+    values: [keys],
+  };
+}
+
+/** The columns `subject`, `digest` and `is_initial` of all subjects but vouchers, as a query. */
+export const ALL_STATES = `
+select s.subject, ${digestOf('s.line')} as digest,
+  count(*) = 1 and bool_and(case s.subject ${Object.entries(INITIAL)
+    .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
+    .join(' ')} else false end) as is_initial
+from (
+${Object.entries(STATES)
+  .flatMap(([kind, parts]) =>
+    parts.map(
+      (part) => `select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line,
+  ${part.row ?? 'to_jsonb(t)'} as row
+from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`,
+    ),
+  )
+  .join('\nunion all\n')}
+) s
+group by s.subject`;
+
+/** The last digest of each subject in the audit, as a query with the columns `subject` and `digest`. */
+export const LAST_STATES = `
+select distinct on (s.key) s.key as subject, s.value as digest
+from audit a cross join lateral json_each_text(a.states::json) s
+where a.states is not null
+order by s.key, a.sequence desc`;
+
+/** The digest of a voucher `v`, to compare with its last entry. */
+export const VOUCHER_STATE = `encode(sha256(convert_to(${VOUCHER}::text, 'UTF8')), 'hex')`;

@@ -1,0 +1,48 @@
+import { ALL_STATES, LAST_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.queries.ts';
+import { type Checks, EXAMPLES } from './reconcile.check.ts';
+
+const OF_VOUCHER = `subject like '${VOUCHER_SUBJECT}%'`;
+const SERIAL = `substr(k.subject, ${VOUCHER_SUBJECT.length + 1})::bigint`;
+
+/** Compares what operators set with the last entry of the audit about it (src/audit/states.queries.ts). */
+export const SET: Checks = {
+  // Names, rules, terms, limits, keys, endpoints, what a bank statement says, and the blocks and expiries of
+  // vouchers that an operator changed.
+  'set-by-operators': () => ({
+    text: `
+with known as materialized (${LAST_STATES}), found as (${ALL_STATES})
+select (select count(*) from known) as checked, json_agg(d) as differing from (
+  select subject
+  from (select * from known where not ${OF_VOUCHER}) k full join found f using (subject)
+  where k.digest is distinct from f.digest and not (k.subject is null and f.is_initial)
+  union all
+  select k.subject
+  from (select * from known where ${OF_VOUCHER}) k left join vouchers v on v.serial_number = ${SERIAL}
+  where k.digest is distinct from case when v.serial_number is not null then ${VOUCHER_STATE} end
+  limit ${EXAMPLES}
+) d`,
+    values: [],
+  }),
+};
+
+/** Checks the vouchers of which no operator has set anything. */
+export const UNSET: Checks = {
+  // They are not blocked, and expire with their batch. A voucher of an import has an expiry of its own, which
+  // the check `ages` compares.
+  'vouchers-as-made': () => ({
+    text: `
+with known as (select distinct ${SERIAL} as serial_number from (${LAST_STATES}) k where ${OF_VOUCHER})
+select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
+  select v.serial_number as "serialNumber", v.expires_at as "expiresAt", v.blocked_at as "blockedAt"
+  from vouchers v
+  join batches b on b.id = v.batch_id
+  left join known k on k.serial_number = v.serial_number
+  where k.serial_number is null and (v.blocked_at is not null or v.expires_at <> b.expires_at and not exists (
+      select from journal j
+      where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'IMPORT'
+    ))
+  limit ${EXAMPLES}
+) d`,
+    values: [],
+  }),
+};
