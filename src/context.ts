@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Batcher } from './db/batcher.ts';
 import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
+import { Readiness } from './db/readiness.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -30,6 +31,7 @@ type Resources = {
   readonly tracing?: Tracing | undefined;
   /** Emits `added` for background work that this process has added, so that it begins at once. */
   readonly jobs?: EventEmitter;
+  readonly readiness?: Readiness;
 };
 
 /** The resources and the batcher of a process, which live as long as the process. */
@@ -37,12 +39,15 @@ export type Service = Resources & {
   /** Batches the calls of the hot path. */
   readonly batcher: Batcher;
   readonly jobs: EventEmitter;
+  /** Whether this process can serve tills. */
+  readonly readiness: Readiness;
 };
 
 export function createService(resources: Resources): Service {
   return {
-    jobs: new EventEmitter(),
     ...resources,
+    jobs: resources.jobs ?? new EventEmitter(),
+    readiness: resources.readiness ?? new Readiness(resources.log),
     batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
   };
 }

@@ -130,6 +130,8 @@ async function serveUntilStopped(
       { host: config.host, port: listener.port, work: options.work && !isSupervised, processes: count },
       'serving',
     );
+    // A wrong clock, for example, stops no start. It is logged with its cause.
+    await service.readiness.check(service);
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
     const finished = close().then(() => true);

@@ -52,6 +52,9 @@ function isClockBack(error: unknown): boolean {
   return sqlState(error) === 'SC002';
 }
 
+/** Whether a booking was refused because the clock of this process is wrong. */
+export const isClockRefused = (error: unknown): boolean => isStampRefused(error) || isClockBack(error);
+
 /**
  * Whether a statement waited too long for a lock. Maintenance that may not wait in front of tills is tried
  * again later.
@@ -117,16 +120,16 @@ export const STANDBY = '25006';
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
-  // 08: connection; 53: out of resources; 57: operator intervention (shutdown, statement timeout).
+  // 08: connection; 28: the account is refused, as while its password is changed; 53: out of resources; 57:
+  // operator intervention (shutdown, statement timeout).
   if (state)
     return (
-      /^(08|53|57)/.test(state) ||
+      /^(08|28|53|57)/.test(state) ||
       state === STANDBY ||
       state === '25P03' ||
       lostRace(state) ||
       isLockTimeout(error) ||
-      isStampRefused(error) ||
-      isClockBack(error) ||
+      isClockRefused(error) ||
       isNodeLost(error)
     );
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };

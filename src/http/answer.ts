@@ -49,6 +49,7 @@ export async function sendAnswer(
   const { statusCode, message } = outcome ?? SUCCESS;
   request.trace.statusCode = statusCode;
   request.trace.transactionId = transactionIdOf(data);
+  service.readiness.served();
   reply.type(JSON_TYPE);
   if (replayed) reply.header('idempotent-replayed', 'true');
   if (data === null) return reply.send(bodyText(statusCode, message));
@@ -141,6 +142,7 @@ export function sendRefusal(
 ): void {
   const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
+  if (!(error instanceof Refusal)) service.readiness.refused(error);
   const { statusCode, message } = outcomeOf(refusal, notFound);
   request.trace.statusCode = statusCode;
   reply.code(httpStatusOf(refusal, statuses)).type(JSON_TYPE);

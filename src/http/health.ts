@@ -4,18 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
-import { CHECK_BOOKING } from '../db/sql.ts';
 import { JSON_TYPE } from './answer.ts';
 import { bodyText } from './endpoint.ts';
 
 const ALIVE = bodyText('00', 'Success');
 const NOT_READY = bodyText('91', 'Service unavailable');
-
-/**
- * The time limit of the check. Calls that wait longer for the database are not served well. Load balancers
- * have their own limits.
- */
-const READY_TIMEOUT_MS = 1_000;
 
 /**
  * Serves /healthz and /readyz. /healthz answers 200 while the process is alive. /readyz answers 200 only
@@ -31,18 +24,8 @@ export function serveHealth(app: FastifyInstance, service: Service, isDraining: 
   };
   app.get('/healthz', (_request, reply) => answer(reply, '/healthz', true));
   app.get('/readyz', async (_request, reply) =>
-    answer(reply, '/readyz', !isDraining() && (await canServeTills(service))),
+    answer(reply, '/readyz', !isDraining() && (await service.readiness.check(service)) === undefined),
   );
-}
-
-async function canServeTills({ db, clock }: Service): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, READY_TIMEOUT_MS, false);
-  const asked = db.hot<{ writable: boolean }>(CHECK_BOOKING, [clock()]).then(
-    ([row]) => row?.writable === true,
-    () => false,
-  );
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }
 
 /** How long accepted requests may take after the server begins to close. */

@@ -36,6 +36,11 @@ type Behind = { processing: number; due: number; oldest_seconds: number };
 
 /** The gauges by name. The key of a value without a label is ''. */
 const GAUGES: Readonly<Record<string, Definition>> = {
+  scrip_ready: {
+    help: '1 while calls can be served; 0 for the cause why they cannot, as `/readyz` says.',
+    label: 'cause',
+    read: ({ service }) => service.readiness.gauge(service),
+  },
   scrip_batches_processing: {
     help: 'Batches that are being produced.',
     read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).processing }),

@@ -1,0 +1,154 @@
+import type { Logger } from '../log.ts';
+import { isClockRefused, isUnavailable, STANDBY, sqlState } from './errors.ts';
+import type { Database } from './pool.ts';
+import { CHECK_BOOKING } from './sql.ts';
+
+/**
+ * Whether this process can serve tills, and why not. An outage of the database is logged with its cause when
+ * calls begin to be refused, again each minute, and when it is over.
+ */
+
+/** The causes, each with what it means for the operator. */
+const CAUSES = {
+  'database-away': 'the database does not answer: check that it runs and can be reached',
+  'read-only':
+    'the database takes no writes: it is a standby, it recovers, or default_transaction_read_only is on',
+  'disk-full': 'the disk of the database is full: free space, nothing has to be restarted',
+  connections: 'the database has no connection left: raise max_connections, or start fewer processes',
+  credentials: 'the database refuses the account: check the password in SCRIP_DATABASE_URL',
+  clock: 'the clock of this machine differs from that of the database, or was set back: set it right',
+  slow: 'statements take too long: look for locks and load in the database',
+  'key-missing': 'the key ring of this process lacks a key that others use: give it the same keys',
+} as const;
+
+export type Cause = keyof typeof CAUSES;
+
+const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
+
+/** The time limit of the check. Calls that wait longer for the database are not served well. */
+const CHECK_TIMEOUT_MS = 1_000;
+/** How often an outage that lasts is logged. */
+const REPEAT_MS = 60_000;
+/** An outage is over when nothing was refused for this long. Single calls may succeed in its middle. */
+const QUIET_MS = 2_000;
+/** A full disk is noticed by bookings alone. The process is not ready for this long after one was refused. */
+const DISK_FULL_MS = 5_000;
+
+/** System errors of PostgreSQL, whose messages contain no values of statements. */
+const SYSTEM = /^(53|57|58|XX)/;
+
+function causeOf(error: unknown): Cause {
+  const state = sqlState(error);
+  const { code, message = '' } = (error ?? {}) as { code?: unknown; message?: string };
+  if (state === '53100') return 'disk-full';
+  if (state?.startsWith('53') || code === 'EPOOLEXHAUSTED') return 'connections';
+  if (state?.startsWith('28')) return 'credentials';
+  if (state === STANDBY) return 'read-only';
+  if (isClockRefused(error)) return 'clock';
+  if (code === 'EKEYMISSING') return 'key-missing';
+  if (
+    state === '57014' ||
+    state === '55P03' ||
+    /^(4|25P03)/.test(state ?? '') ||
+    /read timeout/.test(message)
+  )
+    return 'slow';
+  return 'database-away';
+}
+
+type Outage = {
+  readonly cause: Cause;
+  readonly since: number;
+  loggedAt: number;
+  refusedAt: number;
+  refused: number;
+};
+
+type Checked = { readonly db: Pick<Database, 'hot'>; readonly clock: () => Date };
+
+export class Readiness {
+  readonly #log: Logger;
+  #outage: Outage | undefined;
+  #diskFullAt = Number.NEGATIVE_INFINITY;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Notes an error because of which a call was refused. Errors of other kinds are ignored. */
+  refused(error: unknown): void {
+    if (isUnavailable(error)) this.#note(causeOf(error), error);
+  }
+
+  #note(cause: Cause, error?: unknown): void {
+    const now = performance.now();
+    if (cause === 'disk-full') this.#diskFullAt = now;
+    if (this.#outage?.cause === cause) {
+      this.#outage.refused++;
+      this.#outage.refusedAt = now;
+      if (now - this.#outage.loggedAt < REPEAT_MS) return;
+      this.#outage.loggedAt = now;
+    } else this.#outage = { cause, since: now, loggedAt: now, refusedAt: now, refused: 1 };
+    const { refused } = this.#outage;
+    const state = sqlState(error);
+    const { code, message } = (error ?? {}) as { code?: string; message?: string };
+    this.#log.warn(
+      {
+        part: 'database',
+        cause,
+        refused,
+        state: state ?? code,
+        ...(state !== undefined && SYSTEM.test(state) && { error: message }),
+      },
+      `calls are refused (91): ${CAUSES[cause]}`,
+    );
+  }
+
+  /** Notes that a call was served. */
+  served(): void {
+    const outage = this.#outage;
+    const now = performance.now();
+    if (!outage || now - outage.refusedAt < QUIET_MS) return;
+    this.#outage = undefined;
+    const { cause, since, refused, refusedAt } = outage;
+    this.#log.info(
+      { part: 'database', cause, refused, seconds: Math.round((refusedAt - since) / 100) / 10 },
+      'calls are served again',
+    );
+  }
+
+  /**
+   * Checks whether calls of tills can be served: the database answers on their pool, takes writes, and
+   * accepts bookings by the clock of this process.
+   * @returns the cause if they cannot
+   */
+  async check({ db, clock }: Checked): Promise<Cause | undefined> {
+    const { promise: late, resolve } = Promise.withResolvers<Cause>();
+    const timer = setTimeout(resolve, CHECK_TIMEOUT_MS, 'database-away');
+    const asked = db.hot<{ writable: boolean }>(CHECK_BOOKING, [clock()]).then(
+      ([row]) => {
+        if (row?.writable === true) return undefined;
+        this.#note('read-only');
+        return 'read-only';
+      },
+      (error: unknown) => {
+        this.refused(error);
+        return causeOf(error);
+      },
+    );
+    const cause = await Promise.race([asked, late]).finally(() => clearTimeout(timer));
+    if (cause !== undefined) return cause;
+    if (performance.now() - this.#diskFullAt < DISK_FULL_MS) return 'disk-full';
+    this.served();
+    return undefined;
+  }
+
+  /** Returns 0 for the cause because of which the process is not ready, and 1 for the others. */
+  async gauge(checked: Checked): Promise<Record<Cause, number>> {
+    const cause = await this.check(checked);
+    return Object.fromEntries(CAUSE_NAMES.map((each) => [each, Number(each !== cause)])) as Record<
+      Cause,
+      number
+    >;
+  }
+}
