@@ -20,6 +20,54 @@ type Risk = 'plain' | 'step-up' | 'four-eyes';
  */
 type Effect = 'read' | 'change' | 'outside';
 
+/** The input of an operation whose types are not known. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A condition under which an operation needs two people. */
+export type Condition = {
+  /** Completes the sentence "Another person approves it if …". */
+  readonly text: string;
+  applies(caller: Pick<Caller, 'service' | 'principal'>, input: Fields): boolean | Promise<boolean>;
+};
+
+/**
+ * How many people have to agree to a change of the operator (docs/reference/approvals.md). The people and
+ * tokens of a merchant decide without the operator.
+ */
+export type Approval =
+  | {
+      readonly people: 1;
+      /** Why one person is enough: a sentence. */
+      readonly why: string;
+      /** Whether the command line nevertheless has to break the glass, once two people could approve. */
+      readonly breaksGlass: boolean;
+    }
+  | {
+      readonly people: 2;
+      /** Why two are needed: a sentence. */
+      readonly why: string;
+      /** The conditions, one of which is enough; null: whatever the input. */
+      readonly when: readonly Condition[] | null;
+      /** Roles that may propose the operation, besides those that may perform it. */
+      readonly proposers: readonly Role[];
+    };
+
+/** One person is enough. */
+export function alone(why: string, { breaksGlass = false } = {}): Approval {
+  return { people: 1, why, breaksGlass };
+}
+
+type TwoPeople = Extract<Approval, { people: 2 }>;
+
+/** One person proposes it, and another one approves it. */
+export function twoPeople({
+  why,
+  when = null,
+  proposers = [],
+}: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): Approval {
+  return { people: 2, why, when, proposers };
+}
+
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** The caller of an operation: an operator, as the core needs it, and the principal behind it. */
@@ -47,11 +95,10 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   /** A property with the option `secret: true` is returned once, and never stored. */
   readonly output: Output;
   readonly roles: readonly (Role | PortalRole)[];
+  /** Null for an operation that changes nothing. */
+  readonly approval: Approval | null;
+  /** The least risk, whatever the input. It follows from `approval` where two people are needed. */
   readonly risk: Risk;
-  /**
-   * Returns the risk if it depends on the input, such as an amount above a limit. It is never below `risk`.
-   */
-  readonly riskOf?: (caller: Caller, input: Static<Input>) => Promise<Risk>;
   /** The action in the audit; null if nothing changes. */
   readonly audit: string | null;
   readonly effect: Effect;
@@ -75,20 +122,34 @@ export function operation<Input extends TObject, Output extends TSchema>(
   return definition;
 }
 
-type Defaults = 'risk' | 'audit' | 'effect';
+type Defaults = 'risk' | 'audit' | 'effect' | 'approval';
 
 /** Defines an operation that changes nothing. */
 export function reading<Input extends TObject, Output extends TSchema>(
   definition: Omit<Operation<Input, Output>, Defaults>,
 ): Operation<Input, Output> {
-  return { risk: 'plain', audit: null, effect: 'read', ...definition };
+  return { risk: 'plain', approval: null, audit: null, effect: 'read', ...definition };
 }
 
+type Change<Input extends TObject, Output extends TSchema> = Omit<Operation<Input, Output>, Defaults> &
+  Partial<Pick<Operation<Input, Output>, 'audit' | 'effect'>> & {
+    readonly approval: Approval;
+    readonly risk?: Exclude<Risk, 'four-eyes'>;
+  };
+
 /** Defines an operation that changes something, under its own name in the audit. */
-export function changing<Input extends TObject, Output extends TSchema>(
-  definition: Omit<Operation<Input, Output>, Defaults> & Partial<Pick<Operation<Input, Output>, Defaults>>,
-): Operation<Input, Output> {
-  return { risk: 'plain', audit: definition.name, effect: 'change', ...definition };
+export function changing<Input extends TObject, Output extends TSchema>({
+  risk,
+  ...definition
+}: Change<Input, Output>): Operation<Input, Output> {
+  const { name, approval } = definition;
+  return { audit: name, effect: 'change', ...definition, risk: riskOf(approval) ?? risk ?? 'plain' };
+}
+
+/** Returns the least risk of an operation that two people may have to agree on. */
+function riskOf(approval: Approval): Risk | undefined {
+  if (approval.people === 1) return undefined;
+  return approval.when === null ? 'four-eyes' : 'step-up';
 }
 
 /**

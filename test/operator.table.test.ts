@@ -4,9 +4,10 @@ import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../src/http/operator/openapi.ts';
 import type { AnyOperation } from '../src/operation.ts';
-import { ALWAYS_APPROVED, mayPropose } from '../src/operator/four-eyes.ts';
+import { COMMANDS_ONLY } from '../src/operator/commands-only.ts';
+import { mayPropose } from '../src/operator/four-eyes.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
-import { COMMANDS_ONLY, OPERATIONS } from '../src/operator/table.ts';
+import { OPERATIONS } from '../src/operator/table.ts';
 import { PORTAL_ROLES, ROLES } from '../src/principal.ts';
 import { PROBLEM_CODES } from '../src/problem.ts';
 import { parametersOf } from '../src/schema.ts';
@@ -71,10 +72,21 @@ describe('the table of operations', () => {
     }
   });
 
-  test('marks exactly the operations that always need an approval', () => {
-    const named = OPERATIONS.filter(({ risk }) => risk === 'four-eyes').map(({ name }) => name);
-    const commands = Object.keys(COMMANDS_ONLY).map((each) => each.replace(' ', '.'));
-    assert.deepEqual(named.sort(), ALWAYS_APPROVED.filter((name) => !commands.includes(name)).sort());
+  test('says of each change why one person is enough, or why two are needed', () => {
+    const commands = Object.entries(COMMANDS_ONLY).map(([name, only]) => ({
+      name,
+      effect: 'outside',
+      ...only,
+    }));
+    for (const { name, effect, approval } of [...OPERATIONS, ...PORTAL_OPERATIONS, ...commands]) {
+      if (effect === 'read') assert.equal(approval, null, name);
+      if (approval === null) continue;
+      assert.match(approval.why, /^[A-Z].{15,}\.$/, name);
+      const conditions = approval.people === 2 ? (approval.when ?? []) : [];
+      for (const { text } of conditions) assert.match(text, /^[a-z].{15,}[^.]$/, name);
+    }
+    const undecided = OPERATIONS.filter(({ effect, approval }) => effect !== 'read' && approval === null);
+    assert.deepEqual(undecided, []);
   });
 
   test('covers every command, or gives the reason why not', async () => {
@@ -100,7 +112,9 @@ describe('the table of operations', () => {
       );
       for (const { operationId, 'x-proposers': proposers = [] } of described)
         for (const role of ROLES) {
-          const may = mayPropose({ name: operationId }, { roles: [role], merchantId: null });
+          const may = operations.some(
+            (each) => each.name === operationId && mayPropose(each, { roles: [role], merchantId: null }),
+          );
           assert.equal(proposers.includes(role), may, `${role} ${operationId}`);
         }
     }

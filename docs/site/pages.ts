@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { approvalsText } from '../generate/approvals.ts';
 import { settingsText } from '../generate/settings.ts';
 import { snippetsText } from '../generate/snippets.ts';
 
@@ -22,6 +23,7 @@ const HOME = 'docs/README.md';
 
 /** What is made from the program and stands in pages: `<!-- insert: settings -->`. */
 const INSERTS: Readonly<Record<string, () => string>> = {
+  approvals: approvalsText,
   settings: settingsText,
   snippets: snippetsText,
 };

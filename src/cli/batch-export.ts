@@ -74,7 +74,7 @@ async function run(text: string, options: Options): Promise<void> {
   const design = cardDesign(options, format);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
-    await requireApproval(operator, 'batch.export');
+    await requireApproval(operator, 'batch export');
     const { batch, printed } = await findExportable(service, transactionId);
     const file = toStdout ? null : (options.out ?? `${fileName(batch.reference, transactionId)}.${format}`);
     if (file !== null) await checkTarget(file, options.force ?? false);

@@ -17,7 +17,7 @@ import {
   wrongUsage,
 } from './output.ts';
 import { checkDate, oneOf, parseId, parseText } from './parse.ts';
-import { requireMerchant, requireProduct } from './perform.ts';
+import { requireApproval, requireMerchant, requireProduct } from './perform.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
@@ -76,6 +76,8 @@ async function run(file: string, options: Options): Promise<void> {
   const dryRun = options.dryRun ?? false;
   await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
   await untilStopped(async (service, _config, stop) => {
+    const operator = { service, actor: actor() };
+    if (!dryRun) await requireApproval(operator, 'import vouchers');
     await requireMerchant(service.db, merchantId);
     await requireProduct(service.db, rules.product);
     let progress: Progress | undefined;
@@ -85,7 +87,7 @@ async function run(file: string, options: Options): Promise<void> {
     };
     const wanted = { merchantId, file, reference, rules, paidFrom };
     const watching = { dryRun, stopping: stop.isAsked, onProgress };
-    const report = await importVouchers({ service, actor: actor() }, wanted, watching)
+    const report = await importVouchers(operator, wanted, watching)
       .catch(explain)
       .finally(() => progress?.stop());
     print(report, merchantId, options.json);

@@ -112,7 +112,7 @@ async function rotate(options: Json): Promise<void> {
 
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
-    await requireApproval(operator, 'keyring.drop');
+    await requireApproval(operator, 'keyring drop');
     const file = writableFile(config);
     const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();

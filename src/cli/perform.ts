@@ -6,6 +6,7 @@ import type { Queries } from '../db/pool.ts';
 import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
 import { findProduct } from '../merchants/products.ts';
 import type { Operation } from '../operation.ts';
+import { COMMANDS_ONLY } from '../operator/commands-only.ts';
 import { requireGlass } from '../operator/four-eyes.ts';
 import { perform } from '../operator/perform.ts';
 import type { Principal } from '../principal.ts';
@@ -74,15 +75,14 @@ export async function performCommand<Input extends TObject, Output extends TSche
 
 /**
  * Checks that a command without an operation may be run by one person.
- * @param name such as `float.refund`
+ * @param command its words
  * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireApproval(
   { service, actor: by }: Operator,
-  name: string,
-  input: Readonly<Record<string, unknown>> = {},
+  command: keyof typeof COMMANDS_ONLY,
 ): Promise<void> {
-  await requireGlass({ name }, service, by, input);
+  await requireGlass({ name: command, approval: COMMANDS_ONLY[command].approval }, service, by, {});
 }
 
 /**

@@ -135,7 +135,7 @@ async function run(text: string, options: Options): Promise<void> {
   if (again && actor().reason === null) wrongUsage('--again needs --reason');
   await withOperator(async (operator) => {
     const { service } = operator;
-    await requireApproval(operator, 'voucher.export');
+    await requireApproval(operator, 'voucher export');
     const { serialNumber, batch, product } = await findReplacement(service, replaced);
     await checkTarget(file, force);
     const printed = await describeCards(service, batch, product);

@@ -14,7 +14,7 @@ import { PERMISSIONS } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -110,6 +110,7 @@ const create = changing({
   }),
   output: Type.Object({ keyId: KeyId, secret: Secret }),
   roles: CONNECT,
+  approval: alone('The key belongs to the merchant, and its secret is shown once.'),
   risk: 'step-up',
   status: 201,
   async run(caller, { merchantId, scopes, networks: given, expiresAt: end }) {
@@ -178,6 +179,7 @@ const rotate = changing({
   }),
   output: Type.Object({ keyId: KeyId, secret: Secret, replaces: KeyId, until: Time }),
   roles: CONNECT,
+  approval: alone('The key belongs to the merchant, and its secret is shown once.'),
   risk: 'step-up',
   async run(caller, { keyId, overlap = '24h', expiresAt }) {
     const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
@@ -196,6 +198,7 @@ const revoke = changing({
   input: Input({ keyId: KeyId, merchantId: Type.Optional(MerchantId), reason: Reason }),
   output: KeySchema,
   roles: CONNECT,
+  approval: alone('It takes a right away, and another key can be made.'),
   async run(caller, { keyId, merchantId }) {
     const id = merchantId === undefined ? null : toId(merchantId, 'merchantId');
     if (!(await revokeKey(caller, keyId, id)))
@@ -226,6 +229,7 @@ const limit = changing({
   }),
   output: KeySchema,
   roles: CONNECT,
+  approval: alone('It changes how fast a key calls, and can be changed back.'),
   async run(caller, { keyId, perSecond, burst }) {
     if (perSecond === null && burst !== undefined) throw invalid('burst', 'dependent', 'needs perSecond');
     const wanted = perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
@@ -243,6 +247,7 @@ const pardonKey = changing({
   input: Input({ keyId: KeyId, reason: Reason }),
   output: KeySchema,
   roles: CONNECT,
+  approval: alone('It moves no money. The guesses of the rest of the day are counted again.'),
   async run(caller, { keyId }) {
     await show(caller, keyId);
     if (!(await pardon(caller, keyId)))

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type AnyOperation, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { type AnyOperation, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { type Principal, ROLES } from '../principal.ts';
 import { notFound } from '../problem.ts';
@@ -163,6 +163,7 @@ export const approveApproval = changing({
     }),
   }),
   roles: ROLES,
+  approval: alone('The caller is the second person.'),
   risk: 'step-up',
   effect: 'outside',
   async run(caller, { id, comment = null, effect }) {
@@ -179,6 +180,7 @@ const decide = (verb: 'reject' | 'withdraw') => ({
   command: `approval ${verb}`,
   output: ApprovalSchema,
   roles: ROLES,
+  approval: alone('Nothing is performed.'),
   async run(caller: Caller, { id, comment = null }: { id: string; comment?: string | null }) {
     const find = await findOperation();
     // An operation that this version does not know is rejected by an owner.

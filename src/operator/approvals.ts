@@ -2,7 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import type { AnyOperation, Caller } from '../operation.ts';
+import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
 import { actorOf, type Principal, type Role } from '../principal.ts';
@@ -11,7 +11,6 @@ import { HOUR_MS } from '../time.ts';
 import {
   canonical,
   type Effect,
-  type Fields,
   inside,
   mayPropose,
   parsed,

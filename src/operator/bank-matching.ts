@@ -9,7 +9,7 @@ import {
 import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
 import type { MovementRow } from '../bank/queries.ts';
 import { decimalsOf, type Money, toNumber } from '../money.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Day, Id, Input, Nullable, NullableText, Reason, Text, TransactionId, toId } from '../schema.ts';
@@ -154,6 +154,7 @@ const match = changing({
   }),
   output: Type.Object({ exact: Type.Array(PairSchema), suggested: Type.Array(PairSchema) }),
   roles: MONEY,
+  approval: alone('It moves no money, and a match can be taken back.'),
   async run(caller, { accept = false }) {
     const { exact, suggested } = await matchBank(caller, accept);
     return { exact: exact.map(pairJson), suggested: suggested.map(pairJson) };
@@ -173,6 +174,7 @@ const matchOne = changing({
   input: Input({ entries: Entries, movements: Movements, reason: Reason }),
   output: Type.Object({ entries: Entries, movements: Movements }),
   roles: MONEY,
+  approval: alone('It moves no money, and a match can be taken back.'),
   audit: 'bank.match',
   async run(caller, input) {
     const entryIds = input.entries.map((each) => toId(each, 'entries'));
@@ -190,6 +192,7 @@ const unmatchOne = changing({
   input: Input({ id: EntryId, reason: Reason }),
   output: Type.Object({ entry: EntryId }),
   roles: MONEY,
+  approval: alone('It moves no money, and the match can be made again.'),
   risk: 'step-up',
   async run(caller, { id }) {
     await unmatch(caller, toId(id));

@@ -5,7 +5,7 @@ import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries
 import type { Mapping } from '../bank/read.ts';
 import { BANK_RULES } from '../bank/statement.ts';
 import { toNumber } from '../money.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -66,6 +66,7 @@ const setAccount = changing({
   input: Input({ name: BankName, currency: Currency, own: Type.Optional(Own), reason: Reason }),
   output: AccountSchema,
   roles: MONEY,
+  approval: alone('It moves no money: it names the accounts of the operator whose statements are imported.'),
   async run(caller, { name, currency, own = 0 }) {
     const decimals = requireDecimals(currency);
     const ownMinor = own === 0 ? 0n : minorOf(own, currency, 'own');
@@ -119,6 +120,7 @@ const setMapping = changing({
   input: Input({ name: MappingName, ...MappingSchema.properties, reason: Reason }),
   output: Named,
   roles: MONEY,
+  approval: alone('It moves no money: it says how the files of a bank are read.'),
   async run(caller, { name, reason: _reason, ...mapping }) {
     await saveMapping(caller, name, mapping);
     return { name, ...mapping };
@@ -187,6 +189,7 @@ const importFile = changing({
   }),
   output: Report,
   roles: MONEY,
+  approval: alone('It moves no money: it stores what the bank says.'),
   bodyMaxBytes: BODY_MAX_BYTES,
   async run(caller, { account, format, mapping, file, dryRun = false }) {
     if ((format === 'csv') !== (mapping !== undefined))

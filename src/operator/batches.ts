@@ -13,7 +13,7 @@ import { toEnd } from '../ledger/zone.ts';
 import { actFor, findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -127,6 +127,9 @@ const generateBatch = changing({
   }),
   output: Ordered,
   roles: MANAGE,
+  approval: alone(
+    "The float of the merchant pays, within the merchant's permissions. The codes stay inside: two people let them out.",
+  ),
   risk: 'step-up',
   status: 201,
   async run(caller, input) {
@@ -255,6 +258,7 @@ const cancelOne = changing({
   input: Input({ transactionId: TransactionId, reason: Reason }),
   output: BatchSchema,
   roles: MANAGE,
+  approval: alone('The price goes back to the float that paid it, and none of the vouchers has left.'),
   risk: 'step-up',
   async run(caller, { transactionId }) {
     const batch = await cancelBatch(caller, transactionId);

@@ -4,7 +4,7 @@ import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
 import { today } from '../ledger/zone.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import {
@@ -79,6 +79,7 @@ const account = changing({
   }),
   output: AccountSchema,
   roles: MONEY,
+  approval: alone('It moves no money: it names the accounts of the general ledger.'),
   risk: 'step-up',
   async run(caller, { kind, number, merchantId, product, taxCode = null }) {
     const merchant = merchantId ? await requireMerchant(caller, merchantId, 'merchantId') : null;
@@ -158,6 +159,7 @@ const dormancy = changing({
   }),
   output: DormancySchema,
   roles: MONEY,
+  approval: alone('It moves no money: it decides what a report lists.'),
   async run(caller, { name, months, basis, product: code }) {
     const product = code ? await requireProduct(caller, code) : null;
     await setDormancyRule(caller, { name, basis, months, productId: product?.id ?? 0 });
@@ -181,6 +183,7 @@ const vat = changing({
   }),
   output: VatSchema,
   roles: MONEY,
+  approval: alone('It moves no money: it is dated, and decides what a report shows.'),
   async run(caller, { product: code, from, treatment, country, rate = 0 }) {
     checkDay(from, 'from');
     const ratePpm = toPpm(rate, 'rate');
@@ -207,6 +210,7 @@ const breakageRate = changing({
   }),
   output: RateSchema,
   roles: MONEY,
+  approval: alone('It moves no money: it is an estimate in a report.'),
   async run(caller, { product: code, from: given, percent }) {
     checkDay(given, 'from');
     const { id: productId } = await requireProduct(caller, code);

@@ -8,7 +8,7 @@ import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
 import { toStart } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
@@ -100,6 +100,7 @@ const close = changing({
     waiting: Type.Unsafe<Waiting | null>({ ...WaitingSchema, type: ['object', 'null'] }),
   }),
   roles: MONEY,
+  approval: alone('It books what the rules say, and nothing that the caller chooses.'),
   // Each day is closed in a separate transaction.
   effect: 'outside',
   async run(caller, { day }) {
@@ -178,6 +179,7 @@ const set = changing({
   }),
   output: BooksSettings,
   roles: MONEY,
+  approval: alone('It takes effect from a day that has not begun, and moves no money.'),
   risk: 'step-up',
   async run(caller, { zone, graceMinutes }) {
     if (zone === undefined && graceMinutes === undefined)
@@ -241,7 +243,7 @@ const transfer = changing({
   }),
   output: BookedAmount,
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
   async run(caller, { account, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     const decimals = requireDecimals(currency);
@@ -285,7 +287,7 @@ const escheat = changing({
     vouchers: Type.Array(Type.Object({ serialNumber: SerialNumber, amount: Type.Number(), expiredAt: Time })),
   }),
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
   async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     const decimals = requireDecimals(currency);

@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Operator } from '../context.ts';
 import { toEnd } from '../ledger/zone.ts';
-import { type Caller, changing, reading } from '../operation.ts';
+import { type Caller, changing, reading, twoPeople } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
@@ -11,6 +11,7 @@ import { type FoundVoucher, findBySerials, pageOfVouchers } from '../vouchers/fi
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
+import { LARGE_VOUCHER, MANY_VOUCHERS } from './limits.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a
@@ -160,6 +161,7 @@ export const bulk = changing({
   input: Input({ ...ofAction(Word(ACTIONS, what)), reason: Reason }),
   output: JobSchema,
   roles: CARE,
+  approval: twoPeople({ why: 'A mistake concerns many cards.', when: [MANY_VOUCHERS] }),
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) => start(caller, 'voucher.bulk', input),
@@ -177,6 +179,7 @@ export const bulkCancel = changing({
   input: Input({ ...NAMED, reason: Reason }),
   output: JobSchema,
   roles: MANAGE,
+  approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, LARGE_VOUCHER] }),
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) =>

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { toStart } from '../ledger/zone.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -92,6 +92,7 @@ const sendAgain = changing({
   }),
   output: Type.Object({ resent: Count }),
   roles: CONNECT,
+  approval: alone('It sends what was sent before, to the same address.'),
   // Thousands of events are sent again in several transactions.
   effect: 'outside',
   async run(caller, { id, eventId, failedSince }) {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import {
@@ -89,6 +89,7 @@ const disputeOne = changing({
   }),
   output: Type.Object({ id: Text, settlementId: SettlementId, state: Text }),
   roles: MONEY,
+  approval: alone('It changes no amount.'),
   async run(caller, { id, comment, line = null }) {
     const made = await dispute(caller, { settlementId: toId(id), line, comment });
     return { id: String(made), settlementId: id, state: 'OPEN' };
@@ -108,6 +109,7 @@ const answerOne = changing({
   }),
   output: Type.Object({ id: Text, state: Text }),
   roles: MONEY,
+  approval: alone('It changes no amount.'),
   async run(caller, { id, comment }) {
     await answer(caller, toId(id), comment);
     return { id, state: 'ANSWERED' };

@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -130,6 +130,7 @@ const find = changing({
   }),
   output: Page(Found),
   roles: SEE_VOUCHERS,
+  approval: alone('It shows no code, and each search by a code is recorded.'),
   async run(caller, input) {
     const { code, masked, reference, transactionId, batch, state, merchantId } = input;
     const given = [code, masked, reference, transactionId, batch].filter((each) => each !== undefined);

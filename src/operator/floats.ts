@@ -3,7 +3,7 @@ import type { FloatFilter } from '../books/days.queries.ts';
 import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { Problem } from '../problem.ts';
@@ -19,6 +19,7 @@ import {
   requireDecimals,
   Text,
 } from '../schema.ts';
+import { aboveLimit } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 import { requireProduct } from './products.ts';
 
@@ -72,6 +73,10 @@ const topUpFloat = changing({
     replayed: Type.Boolean(),
   }),
   roles: MONEY,
+  approval: twoPeople({
+    why: 'Money on a float can be spent at once.',
+    when: [aboveLimit(({ amount }) => Number(amount))],
+  }),
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);
@@ -101,6 +106,7 @@ const warnFloat = changing({
   }),
   output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Type.Number()) }),
   roles: MONEY,
+  approval: alone('It moves no money: it decides when the merchant is warned.'),
   async run(caller, { merchantId, below, currency: given }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);

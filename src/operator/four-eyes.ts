@@ -2,122 +2,26 @@ import { type Actor, createService, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
-import { findEntry } from '../ledger/journal.ts';
-import { toNumber } from '../money.ts';
-import type { AnyOperation, Caller } from '../operation.ts';
-import { findUser } from '../people/users.ts';
+import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { findBySerials } from '../vouchers/find.ts';
-import { showVoucher } from '../vouchers/operate.ts';
 import { countPeople, listOwnEntries } from './queries.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { readSettings } from './settings.ts';
 
-/**
- * The complete list of operations that one person proposes and another one approves (docs/how-to/people.md,
- * "Four eyes").
- */
+/** The rule of four eyes: what one person proposes, another one approves (docs/how-to/people.md). */
 
-type Input = Readonly<Record<string, unknown>>;
-
-type Rule = {
-  /** Returns whether an input needs approval. Without this function, every input does. */
-  readonly applies?: (input: Input, settings: Settings, service: Service) => boolean | Promise<boolean>;
-  /** Roles that may propose the operation, besides those that may perform it. */
-  readonly proposers?: readonly Role[];
-};
-
-const isLarge: Rule['applies'] = ({ amount }, { approvalAmount }) =>
-  Math.abs(Number(amount)) > approvalAmount;
-
-/** Without an amount, the whole balance of the voucher is paid out. */
-const isLargeCashOut: Rule['applies'] = async ({ amount, serialNumber }, { approvalAmount }, service) => {
-  if (amount !== undefined) return Number(amount) > approvalAmount;
-  const { balance } = await showVoucher(service, BigInt(String(serialNumber)));
-  return toNumber(balance) > approvalAmount;
-};
-
-/** The relevant amount is the difference between the old and the new redemption. */
-const isLargeCorrection: Rule['applies'] = async ({ amount, transactionId }, { approvalAmount }, service) => {
-  const entry = await findEntry(service, String(transactionId));
-  return entry !== undefined && Math.abs(toNumber(entry.amount) - Number(amount)) > approvalAmount;
-};
-
-/** A new merchant may receive money on its float. */
-const isLargeFloat: Rule['applies'] = ({ float = 0 }, { approvalAmount }) => Number(float) > approvalAmount;
-
-const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
-  !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
-
-/** A bulk change needs approval if the change of one of its vouchers would. */
-const isLargeCancel: Rule['applies'] = async (input, settings, service) => {
-  const { serialNumbers } = input;
-  if (!Array.isArray(serialNumbers) || (await isBulk(input, settings, service))) return true;
-  const found = await findBySerials(service, serialNumbers.map(BigInt));
-  return found.some(({ balance }) => toNumber(balance) > settings.approvalAmount);
-};
-
-/** Users with one of these roles can approve movements of money. */
-const POWERFUL = ['owner', 'finance'];
-const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL.includes(String(role)));
-
-const CARERS: readonly Role[] = ['support'];
-
-const RULES: Readonly<Record<string, Rule>> = {
-  'merchant.create': { applies: isLargeFloat },
-  'float.top-up': { applies: isLarge },
-  'float.refund': {},
-  'float.correct': {},
-  'voucher.bulk': { applies: isBulk },
-  'voucher.bulk-cancel': { applies: isLargeCancel },
-  'voucher.cancel': { applies: isLargeCashOut },
-  'voucher.adjust': { applies: isLarge, proposers: CARERS },
-  'voucher.cash-out': { applies: isLargeCashOut, proposers: CARERS },
-  'redemption.correct': { applies: isLargeCorrection, proposers: CARERS },
-  'voucher.escheat': {},
-  'books.transfer': {},
-  'books.escheat': {},
-  'settlement.approve': {},
-  'settlement.pay': {},
-  'settlement.terms': {},
-  'batch.export': {},
-  'sheets.order': {},
-  'sheets.order-card': { proposers: CARERS },
-  'voucher.export': {},
-  'keyring.drop': { proposers: ['operations'] },
-  'user.invite': { applies: (input) => (input['merchantId'] ?? null) === null && grantsPower(input) },
-  'user.set-roles': {
-    async applies(input, _settings, { db }) {
-      const user = grantsPower(input) ? await findUser(db, Number(input['id'])) : undefined;
-      return user !== undefined && user.merchantId === null;
-    },
-  },
-  'user.reset-2fa': {},
-  'settings.set': {},
-};
-
-/**
- * Operations that the command line performs alone only by breaking the glass: they decide who counts as
- * another person.
- */
-const GLASS_ONLY: readonly string[] = ['user.confirm'];
-
-type Named = Pick<AnyOperation, 'name'>;
-
-const ruleOf = ({ name }: Named): Rule | undefined => RULES[name];
-
-/** The operations that need approval whatever the input: those of the risk `four-eyes`. */
-export const ALWAYS_APPROVED: readonly string[] = Object.keys(RULES).filter((name) => !RULES[name]?.applies);
+type Ruled = Pick<AnyOperation, 'name' | 'approval'>;
 
 /** Returns the roles that may propose an operation, besides those that may perform it. */
-export const proposersOf = (operation: Named): readonly Role[] => ruleOf(operation)?.proposers ?? [];
+export const proposersOf = ({ approval }: Pick<AnyOperation, 'approval'>): readonly Role[] =>
+  approval?.people === 2 ? approval.proposers : [];
 
 /**
  * Returns whether somebody may propose an operation that their roles do not permit. Users of a merchant may
  * not.
  */
 export function mayPropose(
-  operation: Named,
+  operation: Pick<AnyOperation, 'approval'>,
   { roles, merchantId }: Pick<Principal, 'roles' | 'merchantId'>,
 ): boolean {
   return merchantId === null && proposersOf(operation).some((role) => roles.includes(role));
@@ -128,13 +32,14 @@ export function mayPropose(
  * that merchant, and need none.
  */
 export async function needsApproval(
-  operation: Named,
-  { service, principal }: Pick<Caller, 'service' | 'principal'>,
-  input: Input,
+  { approval }: Pick<AnyOperation, 'approval'>,
+  caller: Pick<Caller, 'service' | 'principal'>,
+  input: Fields,
 ): Promise<boolean> {
-  const rule = ruleOf(operation);
-  if (!rule || principal.merchantId !== null) return false;
-  return rule.applies ? rule.applies(input, await readSettings(service.db), service) : true;
+  if (approval?.people !== 2 || caller.principal.merchantId !== null) return false;
+  if (approval.when === null) return true;
+  for (const condition of approval.when) if (await condition.applies(caller, input)) return true;
+  return false;
 }
 
 /**
@@ -151,18 +56,20 @@ async function isGlassClosed({ db }: Service): Promise<boolean> {
  * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireGlass(
-  operation: Named,
+  operation: Ruled,
   service: Service,
   actor: Actor,
-  input: Input,
+  input: Fields,
 ): Promise<void> {
   if (actor.kind === 'break-glass') {
     if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
     return;
   }
   const principal = { merchantId: null } as Principal;
+  const { approval } = operation;
   const isGuarded =
-    GLASS_ONLY.includes(operation.name) || (await needsApproval(operation, { service, principal }, input));
+    (approval?.people === 1 && approval.breaksGlass) ||
+    (await needsApproval(operation, { service, principal }, input));
   if (!isGuarded || !(await isGlassClosed(service))) return;
   throw new Problem(
     'approval-required',
@@ -181,7 +88,6 @@ export type Effect = {
   readonly after: unknown;
 };
 
-export type Fields = Record<string, unknown>;
 type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
 
 /** Parses stored JSON, or returns null. */

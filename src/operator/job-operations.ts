@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/formats.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { CARE, SEE_VOUCHERS, VERIFY } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -123,6 +123,7 @@ const cancel = changing({
   input: Input({ id: JobId, reason: Reason }),
   output: JobSchema,
   roles: CARE,
+  approval: alone('It stops work. What was done stays done.'),
   async run(caller, { id }) {
     const { db, clock } = caller.service;
     const before = await requireJob(caller, id);
@@ -154,6 +155,7 @@ const startReconcile = changing({
   }),
   output: JobSchema,
   roles: VERIFY,
+  approval: alone('It changes nothing: it proves the books.'),
   audit: null,
   status: 202,
   run: (caller, input) =>
@@ -173,6 +175,7 @@ const startVerify = changing({
   }),
   output: JobSchema,
   roles: VERIFY,
+  approval: alone('It changes nothing: it proves the audit.'),
   audit: null,
   status: 202,
   run: (caller, input) =>

@@ -12,7 +12,7 @@ import {
 } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -31,6 +31,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { aboveLimit } from './limits.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
@@ -103,6 +104,10 @@ const createMerchant = changing({
   }),
   output: Type.Object({ id: MerchantId, name: Text, keyId: Text, secret: Secret }),
   roles: MANAGE,
+  approval: twoPeople({
+    why: 'Money on a float can be spent at once.',
+    when: [aboveLimit(({ float = 0 }) => Number(float))],
+  }),
   risk: 'step-up',
   status: 201,
   async run(caller, input) {
@@ -172,6 +177,7 @@ function suspension(verb: 'suspend' | 'resume') {
     input: Input({ id: MerchantId, reason: Reason }),
     output: MerchantWithFloats,
     roles: MANAGE,
+    approval: alone('It moves no money, and can be undone.'),
     async run(caller, { id }) {
       const merchant = await requireMerchant(caller, id);
       await suspendMerchant(caller, merchant.id, verb === 'suspend');
@@ -190,6 +196,7 @@ function permission(verb: 'permit' | 'forbid') {
     input: Input({ id: MerchantId, permission: Permission, reason: Reason }),
     output: MerchantWithFloats,
     roles: MANAGE,
+    approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),
     async run(caller, input) {
       const merchant = await requireMerchant(caller, input.id);
       await permitMerchant(caller, merchant.id, input.permission, verb === 'permit');
@@ -213,6 +220,7 @@ const setMerchant = changing({
   }),
   output: MerchantWithFloats,
   roles: MANAGE,
+  approval: alone('It moves no money, and can be changed back.'),
   async run(caller, { id, name = null, opaque = null, product }) {
     if (name === null && opaque === null && product === undefined)
       throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, tableOf } from '../operation.ts';
+import { type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import {
   Amount,
@@ -19,6 +19,7 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { currencyOf } from './floats.ts';
+import { aboveLimit, amountFromVoucher } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 
 /**
@@ -52,7 +53,7 @@ const refund = changing({
   }),
   output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Type.Number(), ...Booked }),
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);
@@ -83,7 +84,7 @@ const correct = changing({
     ...Booked,
   }),
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Money is taken off the float of a merchant.' }),
   async run(caller, { transactionId, amount, reference }) {
     const topUp = await getTopUp(caller, transactionId);
     const { currency, decimals } = topUp;
@@ -118,6 +119,11 @@ const adjust = changing({
   }),
   output: BookedOnVoucher,
   roles: MONEY,
+  approval: twoPeople({
+    why: 'It makes money, or takes it away.',
+    when: [aboveLimit(({ amount }) => Math.abs(Number(amount)))],
+    proposers: ['support'],
+  }),
   risk: 'step-up',
   async run(caller, { serialNumber, amount, reference }) {
     const { currency } = await voucherBalance(caller, BigInt(serialNumber));
@@ -145,6 +151,11 @@ const payCash = changing({
   }),
   output: BookedOnVoucher,
   roles: MONEY,
+  approval: twoPeople({
+    why: 'Money leaves the operator.',
+    when: [aboveLimit(amountFromVoucher)],
+    proposers: ['support'],
+  }),
   risk: 'step-up',
   async run(caller, { serialNumber: serial, amount, merchantId: paidBy, reference }) {
     const merchantId = paidBy ? (await requireMerchant(caller, paidBy, 'merchantId')).id : null;
@@ -165,7 +176,7 @@ const escheat = changing({
   input: Input({ serialNumber: SerialNumber, reference: Reference, reason: Reason }),
   output: BookedOnVoucher,
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
   async run(caller, { serialNumber, reference }) {
     const booked = await escheatVoucher(caller, { serialNumber: BigInt(serialNumber), reference });
     return { ...(await balanceOf(caller, serialNumber)), ...booked };

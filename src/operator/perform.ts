@@ -107,8 +107,7 @@ async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields)
   }
   const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
   if (needed) return true;
-  const risk = (await operation.riskOf?.(caller, input as never)) ?? operation.risk;
-  if (risk !== 'plain' && !principal.steppedUp) {
+  if (operation.risk !== 'plain' && !principal.steppedUp) {
     throw new Problem(
       'step-up-required',
       principal.kind === 'token'

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
-import type { AnyOperation, Caller, Operation } from '../operation.ts';
+import { type AnyOperation, alone, type Caller, type Operation } from '../operation.ts';
 import type { PortalRole } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input } from '../schema.ts';
@@ -27,6 +27,8 @@ export const ownIdOf = ({ principal }: Caller) => {
   return String(principal.merchantId);
 };
 
+const OF_MERCHANT = alone('The people of a merchant need no approval of the operator.');
+
 type Binding = {
   readonly path: string;
   readonly roles: readonly PortalRole[];
@@ -48,13 +50,14 @@ export function bound<Fields extends TObject, Output extends TSchema>(
   original: Operation<Fields, Output>,
   { path, roles, owner, merchant }: Binding,
 ): AnyOperation {
-  const { input, run, riskOf: _riskOf, ...rest } = original as unknown as AnyOperation;
+  const { input, run, ...rest } = original as unknown as AnyOperation;
   const properties = Object.fromEntries(
     Object.entries(input.properties).filter(([name]) => name !== merchant),
   );
   return {
     ...rest,
     // A merchant's people do not approve each other's proposals.
+    approval: rest.approval && OF_MERCHANT,
     risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
     path,
     roles,

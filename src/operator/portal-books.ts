@@ -23,7 +23,7 @@ const ofSettlement = {
 const REPORTS_OF_MERCHANTS = ['R6', 'float-statement', 'R7', 'settlement-statement'] as const;
 
 function ownReport<Output extends TSchema>(
-  { riskOf: _riskOf, ...made }: Operation<typeof booksFiles.report.input, Output>,
+  made: Operation<typeof booksFiles.report.input, Output>,
   reports: readonly string[],
 ): AnyOperation {
   const { from, to, european } = made.input.properties;

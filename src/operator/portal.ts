@@ -88,6 +88,7 @@ const checkVoucher = operation({
   }),
   roles: ALL,
   risk: 'plain',
+  approval: null,
   audit: null,
   // The transaction must not be rolled back with the answer: the count of wrong PINs has to stay.
   effect: 'read',
@@ -123,9 +124,8 @@ async function contextOf(caller: Caller): Promise<Context> {
   return { service, merchant, keyId: guesserOf(id), now: service.clock() };
 }
 
-const { riskOf: _showRisk, ...shown } = merchants.show;
 const showOwn = operation({
-  ...shown,
+  ...merchants.show,
   path: '/merchant',
   command: NO_COMMAND,
   input: Input({}),
@@ -133,9 +133,8 @@ const showOwn = operation({
   run: (caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
 });
 
-const { riskOf: _listRisk, ...listed } = audits.list;
 const ownChanges = operation({
-  ...listed,
+  ...audits.list,
   path: '/audit',
   command: NO_COMMAND,
   input: Input({ cursor: audits.list.input.properties.cursor, limit: audits.list.input.properties.limit }),

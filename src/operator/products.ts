@@ -12,7 +12,7 @@ import {
   ValuesNotOrdered,
 } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -120,6 +120,7 @@ const createProduct = changing({
   }),
   output: ProductSchema,
   roles: MANAGE,
+  approval: alone('It moves no money: a merchant pays for what is generated from it.'),
   status: 201,
   async run(caller, input) {
     const currency = input.currency ?? (await requireProduct(caller, DEFAULT_PRODUCT)).currency;
@@ -196,6 +197,7 @@ const setProduct = changing({
   }),
   output: ProductSchema,
   roles: MANAGE,
+  approval: alone('It moves no money: the terms of existing batches stay.'),
   async run(caller, input) {
     const { code, name = null, expiryPolicy = null, minValue, maxValue } = input;
     const { maxQuantity = null, validityDays = null } = input;
@@ -229,6 +231,7 @@ function sale(verb: 'on-sale' | 'off-sale') {
     input: Input({ code: ProductCode, reason: Reason }),
     output: ProductSchema,
     roles: MANAGE,
+    approval: alone('It moves no money, and can be undone.'),
     async run(caller, { code }) {
       await requireProduct(caller, code);
       return toJson((await putOnSale(caller, code, verb === 'on-sale')) as ProductInfo);

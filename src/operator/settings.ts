@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { SEE_TOKENS } from '../principal.ts';
 import { listKeyRing } from '../rotation/rotate.ts';
@@ -68,7 +68,7 @@ export const setSettings = changing({
   input: Input({ ...Type.Partial(SettingsSchema).properties, reason: Reason }),
   output: SettingsSchema,
   roles: ['owner'],
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'They decide what needs two people.' }),
   async run(caller, { reason: _reason, ...wanted }) {
     const { db, clock } = caller.service;
     return db.transaction(async (tx) => {

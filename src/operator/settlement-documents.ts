@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { today } from '../ledger/zone.ts';
-import { changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkDay, Day, FileSchema, Input, Line, Reason, toId, Word } from '../schema.ts';
@@ -81,6 +81,7 @@ const file = changing({
   files: ['application/xml', 'text/csv'],
   bodyMaxBytes: BODY_MAX_BYTES,
   roles: MONEY,
+  approval: alone('The bank asks its own people for approval, and the payment is booked by two people.'),
   risk: 'step-up',
   async run(caller, { format, accounts: csv, payerName: name, payerIban, payerBic, settlements, due }) {
     const { db } = caller.service;

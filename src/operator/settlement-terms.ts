@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { changing, reading, tableOf } from '../operation.ts';
+import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -110,7 +110,7 @@ const set = changing({
   }),
   output: TermsSchema,
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'They decide what the operator earns, and which account is paid.' }),
   async run(caller, { merchantId, product, from, commission, vat = 0, ...given }) {
     checkDay(from, 'from');
     const misplaced = product && OF_MERCHANT.find((name) => given[name] !== undefined);

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { today } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import {
@@ -124,6 +124,7 @@ const draft = changing({
   input: Input({ merchantId: Type.Optional(MerchantId), lastDay: Type.Optional(Day), reason: Reason }),
   output: Page(SettlementSchema),
   roles: MONEY,
+  approval: alone('A draft pays nothing: two people approve it.'),
   async run(caller, { merchantId, lastDay }) {
     checkDay(lastDay, 'lastDay');
     const drafts =
@@ -146,7 +147,7 @@ const approveOne = changing({
   input: Input({ id: SettlementId, reason: Reason }),
   output: Type.Object({ ...SettlementSchema.properties, replayed: Type.Boolean() }),
   roles: MONEY,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'It decides what a merchant is paid, and never changes again.' }),
   async run(caller, { id }) {
     const { settlement, replayed } = await approve(caller, toId(id));
     return { ...toSettlementJson(settlement), replayed };
@@ -179,7 +180,11 @@ function move(verb: keyof typeof MOVES) {
       replayed: Type.Boolean(),
     }),
     roles: MONEY,
-    risk: verb === 'pay' ? 'four-eyes' : 'step-up',
+    approval:
+      verb === 'pay'
+        ? twoPeople({ why: 'Money leaves the operator.' })
+        : alone('The money came back: it is owed to the merchant again, and two people pay it again.'),
+    risk: 'step-up',
     async run(caller: Caller, { id, reference, bankReference, valueDate }) {
       checkDay(valueDate, 'valueDate');
       const wanted = {

@@ -7,7 +7,7 @@ import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import type { Operator } from '../context.ts';
 import { type Money, toText } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -79,7 +79,7 @@ const order = changing({
   input: Input({ transactionId: TransactionId, language: Type.Optional(Language), reason: Reason }),
   output: Type.Object({ id: Id('sheets'), vouchers: Count, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Codes and PINs are money.' }),
   status: 201,
   async run(caller, { transactionId, language = 'en' }) {
     const { batch, details } = await requirePrintable(caller, transactionId);
@@ -140,7 +140,7 @@ const orderCard = changing({
   }),
   output: Type.Object({ id: Id('sheets'), serialNumber: SerialNumber, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'Codes and PINs are money.', proposers: ['support'] }),
   audit: 'sheets.order',
   status: 201,
   async run(caller, { serialNumber: text, language = 'en', again = false, reason }) {
@@ -221,6 +221,9 @@ const download = changing({
   files: ['application/pdf'],
   // Support may order a card, and nobody downloads what others ordered.
   roles: CARE,
+  approval: alone(
+    'Two people agreed to the order, and only the person who ordered the sheets downloads them.',
+  ),
   risk: 'step-up',
   audit: 'batch.export',
   effect: 'outside',

@@ -59,28 +59,3 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...AUDIT,
   ...KEYRING,
 ];
-
-/** Commands without an operation, each with the reason. */
-export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
-  'backup create': 'It writes files on the machine of the database.',
-  'backup list': 'It reads a folder of the machine.',
-  'backup verify': 'It starts a copy of the database on the machine.',
-  'batch export': 'It writes codes and PINs in the clear. Over the network they leave sealed alone.',
-  'db dump': 'It reads everything, and the service is stopped.',
-  'db load': 'It makes the database that everything else works on.',
-  completion: 'It prints a script for the shell of the machine.',
-  'db url': 'It prints the password of the database.',
-  doctor: 'It examines the machine that it runs on.',
-  'import vouchers': 'It reads codes and PINs in the clear. Over the network they come sealed alone.',
-  'keyring drop': 'It changes the key file of the machine.',
-  'keyring make': 'A key leaves the machine only by the hand of who keeps it.',
-  'keyring seal': 'It changes the key file of the machine.',
-  'keyring unseal': 'It changes the key file of the machine.',
-  'keyring rotate': 'It reads a new key from the key file of the machine.',
-  migrate: 'It changes the schema, as its owner.',
-  'voucher export': 'Like the export of a batch, with one voucher. `sheets.order-card` orders a sealed one.',
-  restore: 'It replaces the database of the machine.',
-  serve: 'It is the service.',
-  status: 'It examines the machines of the database.',
-  work: 'It is the background work of the service.',
-};

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -144,6 +144,7 @@ export const createToken = changing({
     expiresAt: Time,
   }),
   roles: GOVERN,
+  approval: alone('It has at most the roles of its creator, and can propose but not approve.'),
   risk: 'step-up',
   status: 201,
   async run(caller, input) {
@@ -212,6 +213,7 @@ export const revokeToken = changing({
   input: Input({ id: TokenId, reason: Reason }),
   output: TokenSchema,
   roles: GOVERN,
+  approval: alone('It takes a right away.'),
   async run(caller, input) {
     const { db, clock } = caller.service;
     const id = toId(input.id);

@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { correctRedemption, getRedemption } from '../books/vouchers.ts';
+import type { Service } from '../context.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
 import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { type Caller, changing, type Fields, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
@@ -30,6 +31,7 @@ import {
 } from '../schema.ts';
 import { addDays, isoDay } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
+import { aboveLimit } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -141,6 +143,12 @@ const find = reading({
   },
 });
 
+/** Returns the difference between the old and the new redemption. */
+async function differenceOf({ amount, transactionId }: Fields, service: Service) {
+  const entry = await findEntry(service, String(transactionId));
+  return entry && toNumber(entry.amount) - Number(amount);
+}
+
 const correct = changing({
   name: 'redemption.correct',
   summary: 'Correct a redemption on behalf of its merchant, once: another amount, or 0 for a full reversal',
@@ -162,6 +170,11 @@ const correct = changing({
     replacement: Type.Unsafe<Transaction | null>({ ...TransactionSchema, type: ['object', 'null'] }),
   }),
   roles: MONEY,
+  approval: twoPeople({
+    why: 'It takes money from a merchant, or gives it more.',
+    when: [aboveLimit(differenceOf)],
+    proposers: ['support'],
+  }),
   risk: 'step-up',
   async run(caller, { transactionId, amount }) {
     const redemption = await getRedemption(caller, transactionId);

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { confirmUser } from '../people/enroll.ts';
 import {
@@ -115,6 +115,15 @@ export const listAllUsers = reading({
   },
 });
 
+/** Users with one of these roles can approve movements of money. */
+const POWERFUL: readonly unknown[] = ['owner', 'finance'];
+const grantsPower = (roles: unknown) => [roles].flat().some((role) => POWERFUL.includes(role));
+
+const INVITES_POWER: Condition = {
+  text: 'the user is one of the operator, with a role that can approve movements of money',
+  applies: (_caller, { merchantId = null, roles }) => merchantId === null && grantsPower(roles),
+};
+
 export const invite = changing({
   name: 'user.invite',
   summary: 'Invite a person: create a link that is valid once, for 72 hours',
@@ -130,6 +139,10 @@ export const invite = changing({
   }),
   output: InvitationSchema,
   roles: GOVERN,
+  approval: twoPeople({
+    why: 'An owner or a finance user can approve movements of money.',
+    when: [INVITES_POWER],
+  }),
   risk: 'step-up',
   status: 201,
   async run(caller, { email, name, roles, merchantId }) {
@@ -138,6 +151,14 @@ export const invite = changing({
     return toInvitationJson(await inviteUser(caller, wanted), of);
   },
 });
+
+const GIVES_POWER: Condition = {
+  text: 'a role that can approve movements of money is given to a user of the operator',
+  async applies({ service: { db } }, { id, roles }) {
+    const user = grantsPower(roles) ? await findUser(db, Number(id)) : undefined;
+    return user !== undefined && user.merchantId === null;
+  },
+};
 
 export const setRolesOf = changing({
   name: 'user.set-roles',
@@ -148,6 +169,10 @@ export const setRolesOf = changing({
   input: Input({ id: UserId, roles: Roles, reason: Reason }),
   output: UserSchema,
   roles: GOVERN,
+  approval: twoPeople({
+    why: 'An owner or a finance user can approve movements of money.',
+    when: [GIVES_POWER],
+  }),
   risk: 'step-up',
   run: async (caller, { id, roles }) => toUserJson(await setUserRoles(caller, toId(id), roles)),
 });
@@ -165,6 +190,7 @@ function disabling(verb: 'disable' | 'enable') {
     input: Input({ id: UserId, reason: Reason }),
     output: UserSchema,
     roles: GOVERN,
+    approval: alone('It can be undone, and the person has the same password, factors and roles as before.'),
     risk: 'step-up',
     run: async (caller, { id }) => toUserJson(await setUserDisabled(caller, toId(id), verb === 'disable')),
   });
@@ -182,7 +208,7 @@ export const resetSecondFactor = changing({
   input: Input({ id: UserId, reason: Reason }),
   output: InvitationSchema,
   roles: GOVERN,
-  risk: 'four-eyes',
+  approval: twoPeople({ why: 'A person who has the link becomes that user.' }),
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
     return toInvitationJson(await resetUser(caller, toId(id), handedTo(caller)), merchantId);
@@ -198,6 +224,7 @@ export const endAllSessions = changing({
   input: Input({ id: UserId, reason: Reason }),
   output: Type.Object({ id: UserId, ended: Count }),
   roles: GOVERN,
+  approval: alone('It takes nothing away for good: the person signs in again.'),
   run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
 });
 
@@ -213,6 +240,10 @@ export const confirmOne = changing({
   input: Input({ id: UserId, reason: Reason }),
   output: UserSchema,
   roles: MONEY,
+  approval: alone(
+    'Nobody confirms an account whose link they were handed, so the caller is the second person.',
+    { breaksGlass: true },
+  ),
   risk: 'step-up',
   run: async (caller, { id }) => toUserJson(await confirmUser(caller, toId(id), caller.principal.userId)),
 });

@@ -5,7 +5,7 @@ import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { type Money, toNumber } from '../money.ts';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { CARE, MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import {
   End,
@@ -32,6 +32,7 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
+import { aboveLimit, amountFromVoucher } from './limits.ts';
 
 export const VOUCHER_STATES = [
   'INACTIVE',
@@ -249,6 +250,7 @@ function changeOne(verb: keyof typeof CHANGES) {
     input: Input({ serialNumber: SerialNumber, reason: Reason }),
     output: VoucherSchema,
     roles: CARE,
+    approval: alone('It can be undone, and moves no money.'),
     async run(caller, { serialNumber }) {
       await run(caller, BigInt(serialNumber));
       return voucherJson(caller, BigInt(serialNumber));
@@ -265,6 +267,7 @@ const extend = changing({
   input: Input({ serialNumber: SerialNumber, expiry: End('When it expires from now on.'), reason: Reason }),
   output: VoucherSchema,
   roles: CARE,
+  approval: alone('It moves no money that was not of the voucher before.'),
   risk: 'step-up',
   async run(caller, { serialNumber, expiry }) {
     await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));
@@ -281,6 +284,7 @@ const replace = changing({
   input: Input({ serialNumber: SerialNumber, reason: Reason }),
   output: VoucherSchema,
   roles: CARE,
+  approval: alone('The balance stays, and two people let the card out.'),
   risk: 'step-up',
   run: async (caller, { serialNumber }) =>
     voucherJson(caller, await replaceVoucher(caller, BigInt(serialNumber))),
@@ -295,6 +299,10 @@ const cancel = changing({
   input: Input({ serialNumber: SerialNumber, reason: Reason }),
   output: VoucherSchema,
   roles: MANAGE,
+  approval: twoPeople({
+    why: 'It cannot be undone, and moves money.',
+    when: [aboveLimit(amountFromVoucher)],
+  }),
   risk: 'step-up',
   async run(caller, { serialNumber }) {
     await cancelVoucher(caller, BigInt(serialNumber));

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -89,6 +89,7 @@ const addOne = changing({
   }),
   output: Type.Object({ id: EndpointId, secret: Secret }),
   roles: CONNECT,
+  approval: alone('The merchant is sent what happens to its own vouchers.'),
   risk: 'step-up',
   // The host name is resolved before the transaction begins.
   effect: 'outside',
@@ -146,6 +147,7 @@ const remove = changing({
   input: Input({ id: EndpointId, reason: Reason }),
   output: Type.Object({ id: EndpointId, removed: Type.Boolean() }),
   roles: CONNECT,
+  approval: alone('It takes nothing away for good: the endpoint can be added again.'),
   async run(caller, { id }) {
     const endpoint = await requireEndpoint(caller, id);
     await removeEndpoint(caller, endpoint.id);
@@ -162,6 +164,7 @@ const enable = changing({
   input: Input({ id: EndpointId, reason: Reason }),
   output: EndpointSchema,
   roles: CONNECT,
+  approval: alone('It sends to an address that was added before.'),
   async run(caller, { id }) {
     const endpoint = await requireEndpoint(caller, id);
     await enableEndpoint(caller, endpoint.id);
@@ -178,6 +181,7 @@ const rotate = changing({
   input: Input({ id: EndpointId, reason: Reason }),
   output: Type.Object({ id: EndpointId, secret: Secret, previousSecretUntil: Time }),
   roles: CONNECT,
+  approval: alone('The secret proves who sent an event. It opens nothing.'),
   risk: 'step-up',
   async run(caller, { id }) {
     const endpoint = await requireEndpoint(caller, id);
@@ -201,6 +205,7 @@ const test = changing({
     error: NullableText,
   }),
   roles: CONNECT,
+  approval: alone('The event contains nothing of the merchant.'),
   effect: 'outside',
   async run(caller, { id }) {
     const endpoint = await requireEndpoint(caller, id);
