@@ -31,13 +31,20 @@ with nets as (
   select vat_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end, abs(vat_minor),
     merchant_id, currency, day
   from noted where vat_minor <> 0
-), booked as (
-  select j.id, j.kind::text as kind, j.amount_minor, j.merchant_id, j.currency, d.day
+), bounds as (
+  select min(starts_at) as starts_at, max(ends_at) as ends_at from book_days
+  where ${day}::date is null or day = ${day}::date
+), made as materialized (
+  select j.id, j.kind::text as kind, j.amount_minor, j.merchant_id, j.currency, j.booked_at
   from book_rows j
-  join book_days d on j.booked_at >= d.starts_at and j.booked_at < d.ends_at
   where j.kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
-    and (${day}::date is null or d.day = ${day}::date and j.place >= id_floor(d.starts_at, '-1 hour')
-      and j.place < id_floor(d.ends_at, '1 hour'))
+    and j.place >= (select id_floor(b.starts_at, '-1 hour') from bounds b)
+    and j.place < (select id_floor(b.ends_at, '1 hour') from bounds b)
+), booked as (
+  select m.id, m.kind, m.amount_minor, m.merchant_id, m.currency, d.day
+  from made m
+  join book_days d on m.booked_at >= d.starts_at and m.booked_at < d.ends_at
+  where ${day}::date is null or d.day = ${day}::date
 ), differing as (
   select day, merchant_id, product_id, currency, f.fee_minor, null::uuid as id
   from due d full join noted f using (day, merchant_id, product_id, currency)
