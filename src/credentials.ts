@@ -49,13 +49,51 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
+/** Makes keyed hashes, as the key ring does. */
+type Signer = { fingerprintOf(text: string): Buffer };
+
+/** The purpose of a signed token. A token of one purpose is not accepted for another. */
+type Purpose = 'session' | 'sign-in' | 'invitation' | 'device' | 'operator token';
+
+/** The length of a signature: nobody guesses 128 bits. */
+const SIGNATURE_BYTES = 16;
+
+/** Returns the signature of bytes: a keyed hash, which nobody can make without the key ring. */
+function signatureOf(keys: Signer, purpose: Purpose, bytes: Uint8Array): Buffer {
+  const text = Buffer.from(bytes).toString('base64url');
+  return keys.fingerprintOf(`signed ${purpose} ${text}`).subarray(0, SIGNATURE_BYTES);
+}
+
+/** Returns bytes with their signature. */
+export function sign(keys: Signer, purpose: Purpose, bytes: Uint8Array): Buffer {
+  return Buffer.concat([bytes, signatureOf(keys, purpose, bytes)]);
+}
+
+/** Returns the bytes that this service has signed; undefined if the signature is forged. */
+export function readSigned(keys: Signer, purpose: Purpose, signed: Uint8Array): Uint8Array | undefined {
+  const bytes = signed.subarray(0, -SIGNATURE_BYTES);
+  const signature = signed.subarray(-SIGNATURE_BYTES);
+  return sameHash(signature, signatureOf(keys, purpose, bytes)) ? bytes : undefined;
+}
+
+const BEARER_RANDOM_BYTES = 16;
+
 /**
- * Returns a token of 256 random bits and its SHA-256, which alone is stored: for a session, a sign-in in
- * progress, or an invitation.
+ * Returns a token of 128 random bits with their signature, and its SHA-256, which alone is stored: for a
+ * session, a sign-in in progress, or an invitation. A forged token is refused without a look-up.
  */
-export function newBearer(): { readonly token: string; readonly tokenHash: Buffer } {
-  const token = newSecret();
+export function newBearer(
+  keys: Signer,
+  purpose: Purpose,
+): { readonly token: string; readonly tokenHash: Buffer } {
+  const token = sign(keys, purpose, randomBytes(BEARER_RANDOM_BYTES)).toString('base64url');
   return { token, tokenHash: hashSecret(token) };
+}
+
+/** Returns the hash under which a token is stored; undefined if this service has not made it. */
+export function hashOfBearer(keys: Signer, purpose: Purpose, token: string): Buffer | undefined {
+  const signed = Buffer.from(token, 'base64url');
+  return readSigned(keys, purpose, signed) && hashSecret(token);
 }
 
 /** The owner under which the secret of a user's authenticator app is sealed. */

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** Networks as text, IPv4 and IPv6: `192.0.2.0/24`, `2001:db8::/32`, or a single address. */
 
@@ -23,4 +24,14 @@ export function containing(networks: readonly string[]): (address: string | unde
     const version = isIP(address);
     return version !== 0 && list.check(address, version === 6 ? 'ipv6' : 'ipv4');
   };
+}
+
+/**
+ * Returns the network of an address, as limits count it. A customer with IPv6 has a network of 64 bits, so
+ * all its addresses count as one.
+ */
+export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();
 }

@@ -34,17 +34,21 @@ export class Problem extends Error {
   readonly errors: readonly FieldError[] | undefined;
   /** Further fields of the problem document. */
   readonly details: Readonly<Record<string, unknown>>;
+  /** How long to wait, if it is known. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     code: ProblemCode,
     message?: string,
     errors?: readonly FieldError[],
     details: Readonly<Record<string, unknown>> = {},
+    retryAfterSeconds?: number,
   ) {
     super(message ?? TITLES[code]);
     this.code = code;
     this.errors = errors;
     this.details = details;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 
   get title(): string {

@@ -23,6 +23,8 @@ type Fields = Readonly<Record<string, string | undefined>>;
 
 export class Browser {
   readonly cookies = new Map<string, string>();
+  /** The address that a trusted proxy reports; undefined: that of this process. */
+  address: string | undefined;
   readonly #baseUrl: string;
   readonly #prefix: string;
 
@@ -39,6 +41,7 @@ export class Browser {
       'sec-fetch-site': 'same-origin',
       'x-scrip-request': '1',
       'user-agent': 'a browser',
+      'x-forwarded-for': this.address,
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(cookie && { cookie }),
       ...headers,

@@ -29,7 +29,7 @@ test('a person enrolls by a link, signs in with password and code, and signs out
     [true, false],
   );
   assert.equal((await other.send('DELETE', '/session')).status, 204);
-  assert.equal(other.cookies.size, 0);
+  assert.deepEqual([...other.cookies.keys()], [`__Host-scrip_console_device_${person.id}`]);
   assert.equal((await other.get('/session')).status, 401);
   assert.equal((await browser.get('/session')).status, 200);
 });
@@ -40,7 +40,7 @@ test('the session cookie is bound to the host and to HTTPS, and hidden from scri
   const browser = new Browser(listening.baseUrl);
   await browser.post('/session', { email: person.email, password: PASSWORD });
   const { headers } = await browser.post('/session', { totp: person.code(listening.clock.now()) });
-  assert.match(headers.getSetCookie().at(-1) ?? '', COOKIE);
+  assert.ok(headers.getSetCookie().some((each) => COOKIE.test(each)));
 });
 
 test('an invitation is valid once, for 72 hours, and until the next one is made', async (t) => {
@@ -77,17 +77,24 @@ test('a password that is short or easy to guess is refused', async (t) => {
   const { token } = await invited(service, {});
   const browser = new Browser(baseUrl);
   const { secret } = (await browser.post('/enrollment', { token })).body.totp;
-  const wrong = ['short', 'Qwerty123456', 'aaaaaaaaaaaaaa', 'ADA@example.com', '𝒶𝒷𝒸𝒹𝑒𝒻'];
+  const wrong = [
+    ...['short', 'Qwerty123456', 'aaaaaaaaaaaaaa', '𝒶𝒷𝒸𝒹𝑒𝒻'],
+    // Words of the account and of the service, with what people add to them.
+    ...['ADA@example.com', 'Ada-2026-Ada!!', 'Scrip2026!scrip', 'example.com1234', 'lovelace-voucher'],
+  ];
   for (const password of wrong) {
     const totp = codeOf(secret, clock.now());
     const { status, body } = await browser.post('/enrollment/complete', {
       token,
-      name: 'Ada',
+      name: 'Ada Lovelace',
       password,
       totp,
     });
-    assert.deepEqual([status, body.errors[0].field], [400, 'password'], password);
+    assert.deepEqual([status, body.errors?.[0]?.field], [400, 'password'], password);
   }
+  const totp = codeOf(secret, clock.now());
+  const fine = { token, name: 'Ada Lovelace', password: 'a prescription for lovelace', totp };
+  assert.equal((await browser.post('/enrollment/complete', fine)).status, 200);
 });
 
 test('a recovery code signs in once', async (t) => {

@@ -59,10 +59,10 @@ async function runStatus(options: { json?: boolean }): Promise<void> {
 }
 
 /**
- * Connections in addition to those for calls: for background work, and one that keeps the embedded database
- * running.
+ * Connections in addition to those for calls: for background work, for operators and people who sign in, and
+ * one that keeps the embedded database running.
  */
-const CONNECTIONS_BESIDE = 7;
+const CONNECTIONS_BESIDE = 12;
 
 export function registerDoctor(program: Command): void {
   program

@@ -3,6 +3,7 @@ import { isSharded } from '../context.ts';
 import { createPartitions } from '../db/partitions.ts';
 import type { Scheduled } from '../jobs/jobs.ts';
 import { resolveOldHolds } from '../ledger/holds.ts';
+import { deleteWhatEnded } from '../people/sessions.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
 import { HOUR_MS, MINUTE_MS } from '../time.ts';
 import { dropDeclines } from '../vouchers/declines.ts';
@@ -28,6 +29,7 @@ export const SCHEDULE: Readonly<Record<string, Scheduled>> = {
   'end-deliveries': { everyMs: 10 * MINUTE_MS, run: endAbandoned },
   'drop-deliveries': { everyMs: HOUR_MS, run: dropDeliveries },
   'drop-declines': { everyMs: HOUR_MS, run: dropDeclines },
+  'delete-sign-ins': { everyMs: 10 * MINUTE_MS, run: deleteWhatEnded },
   // What a process that died left on a float.
   'resolve-holds': {
     everyMs: 5_000,

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Merchant } from '../context.ts';
 import { Refusal } from '../refusal.ts';
+import { Shares } from './shares.ts';
 
 /**
  * The maximum of requests in progress. A thousand simultaneous copies of one request are all answered. As
@@ -31,20 +32,15 @@ declare module 'fastify' {
 }
 
 /**
- * Admission control: limits the requests in progress, with a fair share for each merchant.
- *
- * Below the limit, every request is admitted. At the limit, a client is admitted only if it has less than an
- * equal share of the requests in progress, so a merchant that floods the service does not exclude others. All
- * other requests are refused at once (`91`).
+ * Admission control: limits the requests in progress, with a fair share for each merchant (shares.ts). A
+ * request without a place is refused at once (`91`).
  *
  * The decision is made before authentication, which costs a query for an unknown key. A merchant is
  * recognized by the hash of an Authorization header that was authenticated before. The key id alone would not
  * be enough: anyone who knows it could use up the merchant's share.
  */
 export class AdmissionControl {
-  #total = 0;
-  /** Requests in progress, by client. A client without any has no entry. */
-  readonly #inside = new Map<Client, number>();
+  readonly #shares = new Shares<Client>(CONCURRENT_MAX);
   /** Merchants by the hash of the Authorization header, oldest first. */
   readonly #merchants = new Map<string, MerchantId>();
   /** The key cache's last result for each key, whose header need not be hashed again. */
@@ -55,17 +51,18 @@ export class AdmissionControl {
    * @throws Refusal `91` if the service is full and the client has its share
    */
   enter(request: FastifyRequest): void {
-    const client = this.#total < CONCURRENT_MAX ? UNKNOWN : this.#admitToFull(request);
-    this.#total++;
-    this.#count(request, client);
+    const client = this.#shares.isFull ? this.#admitToFull(request) : UNKNOWN;
+    this.#shares.take(client);
+    request.countedFor = client;
   }
 
   /** Attributes an admitted request to its merchant after authentication. */
   recognize(request: FastifyRequest, merchant: Merchant): void {
     if (!this.#remembered.has(merchant)) this.#remember(request, merchant);
     if (request.countedFor === undefined || request.countedFor === merchant.id) return;
-    this.#discount(request.countedFor);
-    this.#count(request, merchant.id);
+    this.#shares.leave(request.countedFor);
+    this.#shares.take(merchant.id);
+    request.countedFor = merchant.id;
   }
 
   /** Forgets a header with refused credentials. */
@@ -76,19 +73,13 @@ export class AdmissionControl {
   /** Ends the count of a request after its work is done. A second call has no effect. */
   leave(request: FastifyRequest): void {
     if (request.countedFor === undefined) return;
-    this.#discount(request.countedFor);
+    this.#shares.leave(request.countedFor);
     request.countedFor = undefined;
-    this.#total--;
   }
 
   #admitToFull({ headers }: FastifyRequest): Client {
     const client = this.#merchants.get(nameOf(headers.authorization)) ?? UNKNOWN;
-    const inside = this.#inside.get(client) ?? 0;
-    const clients = inside > 0 ? this.#inside.size : this.#inside.size + 1;
-    // The n-th client is admitted up to 1/n of the limit, so the total stays below the limit times (1 + ln
-    // n).
-    if (inside >= CONCURRENT_MAX / clients)
-      throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    if (!this.#shares.hasPlace(client)) throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
     return client;
   }
 
@@ -99,17 +90,6 @@ export class AdmissionControl {
     this.#merchants.set(name, merchant.id);
     if (this.#merchants.size > REMEMBERED_MAX)
       this.#merchants.delete(this.#merchants.keys().next().value as string);
-  }
-
-  #count(request: FastifyRequest, client: Client): void {
-    request.countedFor = client;
-    this.#inside.set(client, (this.#inside.get(client) ?? 0) + 1);
-  }
-
-  #discount(client: Client): void {
-    const left = (this.#inside.get(client) ?? 0) - 1;
-    if (left > 0) this.#inside.set(client, left);
-    else this.#inside.delete(client);
   }
 }
 

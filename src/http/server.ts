@@ -12,15 +12,10 @@ import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
 import { closeGracefully, serveHealth } from './health.ts';
+import { openDesk } from './operator/desk.ts';
 import { serveOidc } from './operator/identify.ts';
 import { sendProblem } from './operator/problems.ts';
-import {
-  OPERATOR_APIS,
-  OPERATOR_PREFIX,
-  openOperatorService,
-  PORTAL_PREFIX,
-  serveOperator,
-} from './operator/routes.ts';
+import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
@@ -138,11 +133,11 @@ export function buildServer(
   for (const dialect of DIALECTS)
     serveDialect(app, { service, admission, dialect, isSandbox: sandbox !== undefined });
   if (sandbox) serveSandbox(app, sandbox);
-  const operatorService = openOperatorService(service);
-  app.addHook('onClose', operatorService.close);
-  serveOperator(app, operatorService.service, publicUrl);
-  serveSessions(app, operatorService.service, { publicUrl });
-  serveOidc(app, operatorService.service, oidc, publicUrl);
+  const desk = openDesk(service);
+  app.addHook('onClose', desk.close);
+  serveOperator(app, desk, publicUrl);
+  serveSessions(app, desk, { publicUrl });
+  serveOidc(app, desk, oidc, publicUrl);
   serveEntrance(app);
   serveConsole(app, service);
   serveDocs(app, DIALECTS, OPERATOR_APIS);

@@ -155,7 +155,7 @@ export const createToken = changing({
     checkRoles(caller, input.roles, merchantId !== null);
     const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
     if (networks?.includes(null)) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
-    const token = newToken();
+    const token = newToken(caller.service);
     const terms = {
       name: input.name ?? input.roles.join(', '),
       roles: input.roles,

@@ -1,17 +1,20 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Service } from '../context.ts';
+import { readSigned, sign } from '../credentials.ts';
 import { containing } from '../network.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { findTokenRow, touchToken } from './queries.ts';
 
 /**
- * The prefix of tokens for machines. It is followed by 43 characters of 256 random bits, and 6 of a checksum,
- * so that secret scanners recognize a token.
+ * The prefix of tokens for machines. It is followed by 43 characters of 128 random bits with a signature of
+ * this service, and 6 of a checksum, so that secret scanners recognize a token.
  */
 
 const PREFIX = 'scrop_';
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_BYTES = 16;
+const SIGNED_BYTES = 32;
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const FORM = /^scrop_[0-9A-Za-z]{49}$/;
@@ -50,18 +53,24 @@ function base62(number: bigint, length: number): string {
 const checksumOf = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
 
 /** Returns a new token, which is shown once. */
-export function newToken(): string {
-  const body = PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
+export function newToken({ keys }: Service): string {
+  const signed = sign(keys, 'operator token', randomBytes(RANDOM_BYTES));
+  const body = PREFIX + base62(BigInt(`0x${signed.toString('hex')}`), SECRET_LENGTH);
   return body + checksumOf(body);
 }
 
-/** Returns whether a text has the form and the checksum of a token. Other texts need no database query. */
-function isToken(text: string): boolean {
-  return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
+/** Returns whether this service has made a token. Other texts need no database query. */
+export function isToken({ keys }: Service, text: string): boolean {
+  if (!FORM.test(text) || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+    return false;
+  const digits = [...text.slice(PREFIX.length, -CHECKSUM_LENGTH)];
+  const number = digits.reduce((sum, digit) => sum * 62n + BigInt(DIGITS.indexOf(digit)), 0n);
+  const signed = Buffer.from(number.toString(16).padStart(SIGNED_BYTES * 2, '0'), 'hex');
+  return signed.length === SIGNED_BYTES && readSigned(keys, 'operator token', signed) !== undefined;
 }
 
 /**
- * Returns the hash under which a token is stored. A slow hash protects guessable secrets; 256 random bits
+ * Returns the hash under which a token is stored. A slow hash protects guessable secrets; 128 random bits
  * need none.
  */
 export function hashToken(token: string): Buffer {
@@ -73,12 +82,9 @@ export function hashToken(token: string): Buffer {
  * @param ip the address that sent it
  * @returns undefined for a token that is unknown, expired, revoked, or not valid from that address
  */
-export async function findToken(
-  { db, clock }: Service,
-  text: string,
-  ip: string,
-): Promise<Token | undefined> {
-  if (!isToken(text)) return undefined;
+export async function findToken(service: Service, text: string, ip: string): Promise<Token | undefined> {
+  if (!isToken(service, text)) return undefined;
+  const { db, clock } = service;
   const now = clock();
   const [row] = await db.query<Row>(findTokenRow(hashToken(text)));
   if (!row || row.revoked_at || row.expires_at <= now) return undefined;

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import { hashSecret, ownerOfTotp } from '../credentials.ts';
+import { hashOfBearer, hashSecret, ownerOfTotp } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
+import { findMerchant } from '../merchants/merchants.ts';
 import { invalid, Problem } from '../problem.ts';
 import { derived } from './begun.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
@@ -29,8 +30,8 @@ import { changeUser, subjectOf, toUser, type UserInfo } from './users.ts';
  */
 
 const RECOVERY_CODES = 10;
-/** 80 bits. */
-const RECOVERY_BYTES = 10;
+/** 120 bits: too many to be guessed from a hash, so that it need not be slow. */
+const RECOVERY_BYTES = 15;
 /** The digits and letters of a recovery code, without those that look alike (Crockford). */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
@@ -85,8 +86,6 @@ export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise
 /** Codes of authenticator apps: TOTP (RFC 6238) with six digits and a new code every 30 seconds. */
 
 const PERIOD_S = 30;
-/** The number of periods before and after the present one that are accepted, for clocks that differ. */
-const WINDOW = 1;
 
 function totpOf(secret: string, label: string): TOTP {
   return new TOTP({ issuer: 'Scrip', label, secret: Secret.fromBase32(secret), digits: 6, period: PERIOD_S });
@@ -110,13 +109,14 @@ function totpUri(secret: string, email: string): string {
 }
 
 /**
- * Returns the period of a code: the number of 30-second periods since 1970.
+ * Returns the period of a code: the number of 30-second periods since 1970. The code of the period before is
+ * accepted too, since typing takes time; that of the next one is not (RFC 6238, 5.2).
  * @returns undefined for a wrong code
  */
 function totpStep(secret: string, code: string, now: Date): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
-  const delta = totpOf(secret, '').validate({ token: code, timestamp: now.getTime(), window: WINDOW });
-  return delta === null ? undefined : Math.floor(now.getTime() / 1_000 / PERIOD_S) + delta;
+  const delta = totpOf(secret, '').validate({ token: code, timestamp: now.getTime(), window: 1 });
+  return delta === null || delta > 0 ? undefined : Math.floor(now.getTime() / 1_000 / PERIOD_S) + delta;
 }
 
 /**
@@ -144,8 +144,9 @@ const unknownLink = () =>
  * Finds the user of an invitation.
  * @throws Problem `unauthorized` if the link is no longer valid, or belongs to the other door
  */
-async function requireInvited({ db, clock }: Service, door: Door, token: string): Promise<UserRow> {
-  const [user] = await db.query<UserRow>(findInvited(hashSecret(token), clock()));
+async function requireInvited({ db, keys, clock }: Service, door: Door, token: string): Promise<UserRow> {
+  const tokenHash = hashOfBearer(keys, 'invitation', token);
+  const [user] = tokenHash ? await db.query<UserRow>(findInvited(tokenHash, clock())) : [];
   if (!user || doorOf(user.merchant_id) !== door) throw unknownLink();
   return user;
 }
@@ -166,6 +167,12 @@ export async function openInvitation(
   const { email, name, roles, merchant_id: merchantId, invitation_expires_at } = user;
   const expiresAt = invitation_expires_at as Date;
   return { email, name, roles, merchantId, expiresAt, totp: { secret, uri: totpUri(secret, email) } };
+}
+
+/** Returns what an attacker knows of a user's account. */
+export async function wordsOf({ db }: Service, { email, name, merchant_id }: UserRow): Promise<string[]> {
+  const merchant = merchant_id === null ? undefined : await findMerchant(db, merchant_id);
+  return [email, name, ...(merchant ? [merchant.name] : [])];
 }
 
 const NAME_LENGTH_MAX = 100;
@@ -190,7 +197,7 @@ export async function enroll(
   const called = name.trim();
   if (called === '' || called.length > NAME_LENGTH_MAX || /\p{C}/u.test(called))
     throw invalid('name', 'maxLength', `must have 1 to ${NAME_LENGTH_MAX} characters, all of them visible`);
-  await checkNewPassword(password, user.email);
+  await checkNewPassword(password, [called, ...(await wordsOf(service, user))]);
   const { clock, db, keys } = service;
   const secret = offeredTotpSecret(service, token, browser);
   const step = totpStep(secret, totp, clock());

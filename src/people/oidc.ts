@@ -56,7 +56,8 @@ const failed = (reason: keyof typeof FAILURES) =>
 
 /** The result of a visit to the provider. */
 export type Returned =
-  | { readonly session: string; readonly isStepUp: boolean }
+  | { readonly session: string; readonly isStepUp: false; readonly userId: number }
+  | { readonly session: string; readonly isStepUp: true }
   /** The token of a sign-in that waits for the second factor. */
   | { readonly begun: string };
 
@@ -203,7 +204,7 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
   if (known) {
     if (known.disabled_at || known.merchant_id !== null) throw notInvited();
     if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
-    return { session: await signIn(service, known, origin, proof), isStepUp: false };
+    return { session: await signIn(service, known, origin, proof), isStepUp: false, userId: known.id };
   }
   const [user] = email === undefined ? [] : await db.query<UserRow>(findUserByEmail(email));
   if (!user || user.disabled_at || user.merchant_id !== null || user.is_bound) throw notInvited();
@@ -211,7 +212,7 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
   if (!user.invitation_expires_at || user.invitation_expires_at <= clock()) throw notInvited();
   if (!hasFactor) throw failed('no-factor');
   const accepting = { ...proof, binding: account, accepts: true };
-  return { session: await signIn(service, user, origin, accepting), isStepUp: false };
+  return { session: await signIn(service, user, origin, accepting), isStepUp: false, userId: user.id };
 }
 
 async function beginOwnFactor(service: Service, user: UserRow, binding?: OidcAccount): Promise<string> {

@@ -1,12 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import ipaddr from 'ipaddr.js';
-import type { Service } from '../context.ts';
-import { hashSecret } from '../credentials.ts';
 import { invalid, Problem } from '../problem.ts';
-import { MINUTE_MS } from '../time.ts';
-import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 
 /**
  * Passwords as NIST SP 800-63B and OWASP ASVS 5.0 (6.2) recommend: long and not common, but without rules
@@ -20,53 +15,110 @@ const LENGTH_MAX = 256;
 /**
  * The cost of scrypt, one of OWASP's recommendations: 32 MiB and about a quarter of a second. Tests lower it.
  */
-export const PASSWORD_COST = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
+export const PASSWORD_COST = { N: 2 ** 15, r: 8, p: 3 };
+/** scrypt needs this much memory times N and r. */
+const SCRYPT_BLOCK_BYTES = 128;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /**
- * The most passwords that wait for their hash. Each takes a thread and 32 MiB, so they are hashed one at a
- * time.
+ * The most passwords of one kind that wait for their hash. Each takes a thread and 32 MiB, so they are hashed
+ * one at a time.
  */
 const WAITING_MAX = 20;
+/** The most of them from one network of strangers. */
+const WAITING_OF_NETWORK_MAX = 5;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-let waiting = 0;
-let last: Promise<unknown> = Promise.resolve();
+/** Whose password it is: somebody's who has signed in before or holds a link, or a stranger's. */
+export type Hashing = 'known' | { readonly network: string };
+
+type Waiting = { readonly network: string | null; readonly run: () => Promise<unknown> };
+
+/**
+ * The passwords that wait. Those of known devices come first and are counted apart, so that strangers who
+ * send many passwords delay them by one hash at most.
+ */
+const known: Waiting[] = [];
+const strangers: Waiting[] = [];
+let isHashing = false;
+
+async function hashNext(): Promise<void> {
+  if (isHashing) return;
+  isHashing = true;
+  for (let next = known.shift() ?? strangers.shift(); next; next = known.shift() ?? strangers.shift())
+    await next.run();
+  isHashing = false;
+}
+
+type Cost = { readonly N: number; readonly r: number; readonly p: number };
 
 /** Hashes a password with a salt. @throws Problem `too-many-requests` if too many wait */
-async function hashOf(password: string, salt: Buffer): Promise<Buffer> {
-  if (waiting >= WAITING_MAX)
+async function hashOf(
+  password: string,
+  salt: Buffer,
+  by: Hashing,
+  cost: Cost = PASSWORD_COST,
+): Promise<Buffer> {
+  const network = by === 'known' ? null : by.network;
+  const queue = network === null ? known : strangers;
+  const isFull =
+    queue.length >= WAITING_MAX ||
+    (network !== null && queue.filter((each) => each.network === network).length >= WAITING_OF_NETWORK_MAX);
+  if (isFull)
     throw new Problem('too-many-requests', 'too many people sign in at once: try again in a moment');
-  waiting++;
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const maxmem = 2 * SCRYPT_BLOCK_BYTES * cost.N * cost.r;
   // Keyboards send accented letters in different forms, so the text is normalized.
-  const hashed = last.then(() => derive(password.normalize('NFKC'), salt, HASH_BYTES, PASSWORD_COST));
-  last = hashed.catch(() => {}).finally(() => waiting--);
-  return hashed;
+  const run = () =>
+    derive(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem }).then(resolve, reject);
+  queue.push({ network, run });
+  void hashNext();
+  return promise;
 }
 
 /** Returns the hash of a new password, with its salt and its cost. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const hashed = await hashOf(password, salt);
   const { N, r, p } = PASSWORD_COST;
+  const hashed = await hashOf(password, salt, 'known');
   return `scrypt$${N}$${r}$${p}$${salt.toString('base64url')}$${hashed.toString('base64url')}`;
 }
 
 const NOBODY_SALT = randomBytes(SALT_BYTES);
 
+/** Reads a stored hash, with the cost at which it was made. */
+function readHash(hash: string): Cost & { readonly salt: Buffer; readonly expected: Buffer } {
+  const [, N, r, p, salt = '', expected = ''] = hash.split('$');
+  const [saltBytes, expectedBytes] = [salt, expected].map((each) => Buffer.from(each, 'base64url'));
+  return {
+    N: Number(N),
+    r: Number(r),
+    p: Number(p),
+    salt: saltBytes as Buffer,
+    expected: expectedBytes as Buffer,
+  };
+}
+
 /**
  * Returns whether a password matches a hash. Without a hash (for an unknown account) it takes the same time.
  * @throws Problem `too-many-requests` if too many wait
  */
-export async function isPassword(password: string, hash: string | null): Promise<boolean> {
-  const [, , , , salt, expected] = hash?.split('$') ?? [];
-  if (salt === undefined || expected === undefined) {
-    await hashOf(password, NOBODY_SALT);
+export async function isPassword(password: string, hash: string | null, by: Hashing): Promise<boolean> {
+  if (hash === null) {
+    await hashOf(password, NOBODY_SALT, by);
     return false;
   }
-  const hashed = await hashOf(password, Buffer.from(salt, 'base64url'));
-  return timingSafeEqual(hashed, Buffer.from(expected, 'base64url'));
+  const { salt, expected, ...cost } = readHash(hash);
+  return timingSafeEqual(await hashOf(password, salt, by, cost), expected);
+}
+
+/**
+ * Whether a hash was made at another cost than new ones. It is then made again when the password is given.
+ */
+export function isOutdated(hash: string): boolean {
+  const { N, r, p } = readHash(hash);
+  return N !== PASSWORD_COST.N || r !== PASSWORD_COST.r || p !== PASSWORD_COST.p;
 }
 
 let common: Promise<ReadonlySet<string>> | undefined;
@@ -77,80 +129,39 @@ async function readCommon(): Promise<ReadonlySet<string>> {
   return new Set(text.split('\n').filter((line) => !line.startsWith('# ')));
 }
 
+/** The words of every account that are tried first, besides the name of its user and of its merchant. */
+const CONTEXT = ['scrip', 'voucher', 'password', 'passwort'];
+/** Shorter words are parts of many others. */
+const WORD_LENGTH_MIN = 3;
+/** What has to remain of a password without such words, and without the digits and signs around them. */
+const LETTERS_MIN = 8;
+
+/** Whether a password is made of words that its account suggests. */
+function isContextual(password: string, words: readonly string[]): boolean {
+  const parts = [...CONTEXT, ...words.flatMap((word) => [word, ...word.split(/[^\p{L}\p{N}]/u)])]
+    .map((word) => word.toLowerCase())
+    .filter((word) => word.length >= WORD_LENGTH_MIN)
+    .sort((one, other) => other.length - one.length);
+  const rest = parts.reduce((text, word) => text.replaceAll(word, ' '), password.toLowerCase());
+  return rest !== password.toLowerCase() && (rest.match(/\p{L}/gu) ?? []).length < LETTERS_MIN;
+}
+
 /**
  * Checks a new password.
+ * @param words what an attacker knows of its account: address, name, merchant
  * @param field the field of the request that holds it
- * @throws Problem `invalid` if it is too short, too long, common, or the address of its account
+ * @throws Problem `invalid` if it is too short, too long, common, or made of such words
  */
-export async function checkNewPassword(password: string, email: string, field = 'password'): Promise<void> {
+export async function checkNewPassword(
+  password: string,
+  words: readonly string[],
+  field = 'password',
+): Promise<void> {
   const length = [...password].length;
   if (length < LENGTH_MIN) throw invalid(field, 'minLength', `must have at least ${LENGTH_MIN} characters`);
   if (length > LENGTH_MAX) throw invalid(field, 'maxLength', `must have at most ${LENGTH_MAX} characters`);
   common ??= readCommon();
   const isCommon = (await common).has(password.toLowerCase()) || new Set(password).size === 1;
-  if (isCommon || password.toLowerCase() === email)
+  if (isCommon || isContextual(password, words))
     throw invalid(field, 'common', 'is one of those that are tried first: choose another one');
-}
-
-/**
- * The limit on attempts to sign in. Each attempt is counted in the database before it is checked, so parallel
- * attempts, even over several processes, gain nothing. A lock always ends. Attempts with an unknown address
- * are counted and locked in the same way.
- */
-
-/**
- * Five wrong attempts within 15 minutes lock an account for 15 minutes. Each further lock is twice as long,
- * up to a day.
- */
-const ACCOUNT = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
-/** Fifty wrong attempts within an hour lock a network for an hour. */
-const NETWORK = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
-
-/**
- * Returns the network of an address. A customer with IPv6 has a network of 64 bits, so all its addresses
- * count as one.
- */
-function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();
-}
-
-const accountSubject = (email: string) => hashSecret(`account ${email}`);
-const networkSubject = (address: string) => hashSecret(`network ${networkOf(address)}`);
-
-export type Attempt = { readonly email: string; readonly address: string };
-
-/**
- * Counts an attempt.
- * @throws Problem `too-many-requests` if the attempt may not be checked
- */
-export async function countAttempt({ db, clock }: Service, { email, address }: Attempt): Promise<void> {
-  const now = clock();
-  const count = async (subject: Buffer, rule: typeof ACCOUNT) => {
-    const [row] = await db.query<{ locked_until: Date | null }>(countSignIn(subject, now, rule));
-    if (row?.locked_until) throw tooMany(row.locked_until.getTime() - now.getTime());
-  };
-  await count(networkSubject(address), NETWORK);
-  await count(accountSubject(email), ACCOUNT);
-}
-
-function tooMany(waitMs: number): Problem {
-  const minutes = Math.ceil(waitMs / MINUTE_MS);
-  return new Problem(
-    'too-many-requests',
-    `there were too many attempts: try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
-  );
-}
-
-/** Removes an attempt with a correct password from the count. Earlier attempts still count. */
-export async function takeBack({ db }: Service, { email, address }: Attempt): Promise<void> {
-  await db.query(takeBackAttempt(networkSubject(address)));
-  await db.query(takeBackAttempt(accountSubject(email)));
-}
-
-/** Removes all attempts on an account from the count after a correct second factor. */
-export async function forget({ db }: Service, { email, address }: Attempt): Promise<void> {
-  await db.query(takeBackAttempt(networkSubject(address)));
-  await db.query(deleteAttempts(accountSubject(email)));
 }

@@ -64,6 +64,13 @@ export function deleteSession(userId: number, id: bigint): Sql {
   return sql`delete from sessions where user_id = ${userId} and id = ${id} returning id`;
 }
 
+/** Deletes the oldest sessions of a user, all but some. */
+export function deleteOldestSessions(userId: number, kept: number): Sql {
+  return sql`
+delete from sessions where user_id = ${userId}
+  and id not in (select id from sessions where user_id = ${userId} order by id desc limit ${kept})`;
+}
+
 /** Deletes all sessions of a user, or all but one. Started sign-ins are deleted too. */
 export function deleteSessions(userId: number, except: bigint | null): Sql {
   return sql`
@@ -71,15 +78,30 @@ with begun as (delete from sign_ins where user_id = ${userId})
 delete from sessions where user_id = ${userId} and id is distinct from ${except} returning id`;
 }
 
-/** Deletes sessions, sign-ins and attempts that ended long ago. */
-export function deleteEnded(now: Date): Sql {
+/**
+ * Deletes a portion of what has ended: sessions, sign-ins, and attempts that no limit counts any more. An
+ * attempt counts for an hour at most, and a lock makes the next one longer for a day.
+ * @returns a row for each that was deleted
+ */
+export function deleteEnded(now: Date, portion: number): Sql {
   return sql`
-with begun as (delete from sign_ins where expires_at < ${now}),
-  attempts as (
-    delete from sign_in_attempts
-    where greatest(since, locked_until) < ${now}::timestamptz - interval '2 days'
-  )
-delete from sessions where expires_at < ${now}`;
+with begun as (
+  delete from sign_ins where token_hash in (
+    select token_hash from sign_ins where expires_at < ${now} order by expires_at limit ${portion})
+  returning 1
+), attempts as (
+  delete from sign_in_attempts where subject in (
+    select subject from sign_in_attempts
+    where since < ${now}::timestamptz - interval '1 hour'
+      and (locked_until is null or locked_until < ${now}::timestamptz - interval '1 day')
+    order by since limit ${portion})
+  returning 1
+), ended as (
+  delete from sessions where id in (
+    select id from sessions where expires_at < ${now} order by id limit ${portion})
+  returning 1
+)
+select from begun union all select from attempts union all select from ended`;
 }
 
 /** An account at an identity provider. */

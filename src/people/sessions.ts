@@ -1,9 +1,12 @@
 import { audit } from '../audit/audit.ts';
 import type { Actor, Service } from '../context.ts';
-import { hashSecret, newBearer } from '../credentials.ts';
+import { hashOfBearer, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { MINUTE_MS } from '../time.ts';
+import type { Device } from './devices.ts';
 import {
+  deleteEnded,
+  deleteOldestSessions,
   deleteSession,
   deleteSessions,
   findSessionRow,
@@ -23,6 +26,8 @@ export type Door = 'operator' | 'portal';
 
 /** A session without requests for this time has ended. */
 const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
+/** The most sessions of a user. A further one ends the oldest, so that a forgotten one does not last. */
+const SESSIONS_MAX = 10;
 /** The longest duration of a session. */
 export const SESSION_MS = 12 * 60 * MINUTE_MS;
 /** The time for which a second factor counts. */
@@ -36,6 +41,8 @@ export type Origin = {
   /** The browser's name for itself. */
   readonly agent: string;
   readonly requestId: string;
+  /** The devices of users for which the browser has a cookie of this service. */
+  readonly devices: readonly Device[];
 };
 
 export type Session = {
@@ -91,18 +98,18 @@ export function actorOfUser(user: { id: number; email: string }, { address, requ
 const AGENT_LENGTH_MAX = 200;
 
 /**
- * Begins a session.
+ * Begins a session. Of more than ten, the oldest ends.
  * @param steppedUpAt when a second factor was given; null if none counts
  * @returns its token, which is not stored
  */
 export async function beginSession(
-  { clock }: Service,
+  { clock, keys }: Service,
   tx: Queries,
   userId: number,
   { address, agent }: Origin,
   steppedUpAt: Date | null,
 ): Promise<string> {
-  const { token, tokenHash } = newBearer();
+  const { token, tokenHash } = newBearer(keys, 'session');
   const now = clock();
   const expiresAt = new Date(now.getTime() + SESSION_MS);
   await tx.query(
@@ -116,23 +123,25 @@ export async function beginSession(
       agent: agent.slice(0, AGENT_LENGTH_MAX),
     }),
   );
+  await tx.query(deleteOldestSessions(userId, SESSIONS_MAX));
   return token;
 }
 
 /**
- * Finds the session of a token for a request, and restarts its idle time.
+ * Finds the session of a token for a request, and restarts its idle time. A forged token needs no query.
  * @param isBackground whether a page made the request by itself, which does not restart the idle time
  * @returns undefined if there is none, if it has ended, or if its user belongs to the other door or may no
  *   longer sign in
  */
 export async function findSession(
-  { db, clock }: Service,
+  { db, keys, clock }: Service,
   token: string,
   door: Door,
   isBackground = false,
 ): Promise<Session | undefined> {
   const now = clock();
-  const [row] = await db.query<SessionRow>(findSessionRow(hashSecret(token), now));
+  const tokenHash = hashOfBearer(keys, 'session', token);
+  const [row] = tokenHash ? await db.query<SessionRow>(findSessionRow(tokenHash, now)) : [];
   if (!row || doorOf(row.merchant_id) !== door) return undefined;
   const idleSince = now.getTime() - row.last_seen_at.getTime();
   if (idleSince > IDLE_MS[door]) return undefined;
@@ -183,10 +192,10 @@ export async function renewStepped(
   origin: Origin,
   factor: string,
 ): Promise<string | undefined> {
-  const { token, tokenHash } = newBearer();
-  const { db, clock } = service;
+  const { db, keys, clock } = service;
+  const { token, tokenHash } = newBearer(keys, 'session');
+  const oldHash = oldToken === null ? null : (hashOfBearer(keys, 'session', oldToken) ?? NO_HASH);
   return db.transaction(async (tx) => {
-    const oldHash = oldToken === null ? null : hashSecret(oldToken);
     const session = { id, userId: user.id };
     const [renewed] = await tx.query(renewSession(session, oldHash, tokenHash, clock()));
     if (!renewed) return undefined;
@@ -199,6 +208,9 @@ export async function renewStepped(
     return token;
   });
 }
+
+/** The hash of no token. */
+const NO_HASH = Buffer.alloc(0);
 
 export type SessionInfo = {
   readonly id: bigint;
@@ -234,6 +246,17 @@ export async function listSessions(
     address: network,
     agent,
   }));
+}
+
+/** The most rows of a table that one statement deletes, so that it takes milliseconds. */
+const PORTION = 1_000;
+
+/**
+ * Deletes sessions, sign-ins and attempts that have ended, in portions. It runs in the background: no sign-in
+ * waits for what strangers have left.
+ */
+export async function deleteWhatEnded({ db, clock }: Service, stopping: () => boolean): Promise<void> {
+  while (!stopping() && (await db.query(deleteEnded(clock(), PORTION))).length > 0);
 }
 
 /** Ends all sessions of a user. @returns how many */

@@ -1,10 +1,21 @@
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
-import { hashSecret, newBearer } from '../credentials.ts';
+import { hashOfBearer, newBearer } from '../credentials.ts';
+import { networkOf } from '../network.ts';
 import { invalid, Problem } from '../problem.ts';
+import {
+  type Attempt,
+  countAttempt,
+  factorLimits,
+  forget,
+  passwordLimits,
+  sessionLimits,
+  takeBack,
+} from './attempts.ts';
 import { SIGN_IN_MS } from './begun.ts';
-import { acceptFactor, type Factor, replaceRecoveryCodes } from './enroll.ts';
-import { checkNewPassword, countAttempt, forget, hashPassword, isPassword, takeBack } from './password.ts';
+import { deviceOf } from './devices.ts';
+import { acceptFactor, type Factor, replaceRecoveryCodes, wordsOf } from './enroll.ts';
+import { checkNewPassword, hashPassword, isOutdated, isPassword } from './password.ts';
 import {
   acceptInvitation,
   bindOidc,
@@ -15,7 +26,6 @@ import {
   type UserRow,
 } from './queries.ts';
 import {
-  deleteEnded,
   deleteSessions,
   findSignIn,
   insertSignIn,
@@ -74,16 +84,21 @@ export async function beginSignIn(
   service: Service,
   door: Door,
   asked: { readonly email: string; readonly password: string },
-  { address }: Origin,
+  { address, devices }: Origin,
 ): Promise<Begun> {
   const { db } = service;
   const email = asked.email.trim().toLowerCase();
-  await countAttempt(service, { email, address });
   const [row] = await db.query<UserRow>(findUserByEmail(email));
   const user = signable(row, door);
-  const isRight = await isPassword(asked.password, user?.password_hash ?? null);
-  if (!user || !isRight) throw wrongPassword();
-  await takeBack(service, { email, address });
+  const device = deviceOf(devices, user);
+  const limits = passwordLimits({ email, address, device });
+  await countAttempt(service, limits);
+  const hash = user?.password_hash ?? null;
+  const by = device ? 'known' : { network: networkOf(address) };
+  const isRight = await isPassword(asked.password, hash, by);
+  if (!user || hash === null || !isRight) throw wrongPassword();
+  await takeBack(service, limits);
+  if (isOutdated(hash)) await db.query(setPasswordHash(user.id, await hashPassword(asked.password)));
   return {
     token: await beginSecondFactor(service, user.id),
     factors: factorsOf(user.totp_secret !== null, user.has_passkey),
@@ -96,11 +111,11 @@ export async function beginSignIn(
  * @returns its token
  */
 export async function beginSecondFactor(
-  { db, clock }: Service,
+  { db, keys, clock }: Service,
   userId: number,
   binding?: OidcAccount,
 ): Promise<string> {
-  const { token, tokenHash } = newBearer();
+  const { token, tokenHash } = newBearer(keys, 'sign-in');
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
   await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', binding, expiresAt }));
   return token;
@@ -119,19 +134,23 @@ export async function finishSignIn(
   factor: Factor,
   origin: Origin,
 ): Promise<string> {
-  const { db, clock } = service;
-  const tokenHash = hashSecret(token);
+  const { db, keys, clock } = service;
+  const expired = new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
+  const tokenHash = hashOfBearer(keys, 'sign-in', token);
+  if (!tokenHash) throw expired;
   const [begun] = await db.query<SignInRow>(findSignIn(tokenHash, 'second-factor', clock()));
   const [row] = begun ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
   const user = signable(row, door);
-  if (!user) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
-  const attempt = { email: user.email, address: origin.address };
-  await countAttempt(service, attempt);
+  if (!user) throw expired;
+  const { email } = user;
+  const attempt: Attempt = { email, address: origin.address, device: deviceOf(origin.devices, user) };
+  const limits = factorLimits(attempt);
+  await countAttempt(service, limits);
   if (!(await acceptFactor(service, user, factor)))
     throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
   const [taken] = await db.query<SignInRow>(takeSignIn(tokenHash, 'second-factor', clock()));
-  if (!taken) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
-  await forget(service, attempt);
+  if (!taken) throw expired;
+  await forget(service, limits);
   const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
   const { oidc_issuer: issuer, oidc_subject: subject } = taken;
   const binding = issuer === null || subject === null ? undefined : { issuer, subject };
@@ -168,7 +187,6 @@ export async function signIn(
       throw notInvited();
     if (binding && (await tx.query(bindOidc(user.id, binding.issuer, binding.subject))).length === 0)
       throw notInvited();
-    await tx.query(deleteEnded(now));
     await tx.query(setSignedIn(user.id, now));
     const token = await beginSession(service, tx, user.id, origin, steppedUpAt);
     const operator = { service, actor: actorOfUser(user, origin) };
@@ -192,8 +210,10 @@ export async function signInByLink(
 ): Promise<string> {
   const refused = new Problem('unauthorized', 'this link has been used, or has expired');
   if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
-  const { db, clock } = service;
-  const [link] = await db.query<SignInRow>(takeSignIn(hashSecret(token), 'link', clock()));
+  const { db, keys, clock } = service;
+  const tokenHash = hashOfBearer(keys, 'sign-in', token);
+  if (!tokenHash) throw refused;
+  const [link] = await db.query<SignInRow>(takeSignIn(tokenHash, 'link', clock()));
   const [row] = link ? await db.query<UserRow>(findUserById(link.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw refused;
@@ -212,12 +232,12 @@ export async function stepUp(
   factor: Factor,
   origin: Origin,
 ): Promise<string> {
-  const attempt = { email: session.user.email, address: origin.address };
-  await countAttempt(service, attempt);
+  const limits = sessionLimits(session);
+  await countAttempt(service, limits);
   const [user] = await service.db.query<UserRow>(findUserById(session.user.id));
   if (!user || !(await acceptFactor(service, user, factor)))
     throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
-  await forget(service, attempt);
+  await forget(service, limits);
   const token = await renewStepped(service, session, oldToken, origin, 'totp');
   if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
   return token;
@@ -236,14 +256,15 @@ export async function changePassword(
   origin: Origin,
 ): Promise<void> {
   requireSteppedUp(session);
-  const { id, email } = session.user;
-  const attempt = { email, address: origin.address };
-  await checkNewPassword(newPassword, email, 'newPassword');
-  await countAttempt(service, attempt);
+  const { id } = session.user;
+  const limits = sessionLimits(session);
   const [user] = await service.db.query<UserRow>(findUserById(id));
-  if (!(await isPassword(password, user?.password_hash ?? null)))
+  if (!user) throw new Problem('unauthorized');
+  await checkNewPassword(newPassword, await wordsOf(service, user), 'newPassword');
+  await countAttempt(service, limits);
+  if (!(await isPassword(password, user.password_hash, 'known')))
     throw invalid('password', 'wrong', 'is not the present password');
-  await takeBack(service, attempt);
+  await takeBack(service, limits);
   const hash = await hashPassword(newPassword);
   await service.db.transaction(async (tx) => {
     await tx.query(setPasswordHash(id, hash));

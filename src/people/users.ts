@@ -143,7 +143,7 @@ async function insertLink(
   userId: number,
   handedTo: number | null,
 ): Promise<Invitation> {
-  const { token, tokenHash } = newBearer();
+  const { token, tokenHash } = newBearer(service.keys, 'invitation');
   const expiresAt = new Date(service.clock().getTime() + INVITATION_MS);
   await tx.query(setHandedTo(userId, handedTo));
   await tx.query(setInvitation(userId, tokenHash, expiresAt));
@@ -271,7 +271,7 @@ const SIGN_IN_LINK_MS = 3_600_000;
  */
 export async function inviteDemoOwner(operator: Operator): Promise<string> {
   const { service } = operator;
-  const { token, tokenHash } = newBearer();
+  const { token, tokenHash } = newBearer(service.keys, 'sign-in');
   const now = service.clock();
   const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
   await service.db.transaction(async (tx) => {

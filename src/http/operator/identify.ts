@@ -1,15 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import { findToken } from '../../operator/tokens.ts';
+import { findToken, isToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession, type Session } from '../../people/sessions.ts';
 import type { PortalRole, Principal, Role } from '../../principal.ts';
 import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
+import { admitTo, type Desk } from './desk.ts';
 import {
+  credentialOf,
   isBackground,
   originOf,
   readCookie,
+  rememberDevice,
   requireSameOrigin,
   requireSession,
   setCookie,
@@ -27,26 +30,40 @@ const HEADER_LENGTH_MAX = 200;
  *   page of another site
  */
 export async function identifyPrincipal(
-  service: Service,
+  desk: Desk,
   request: FastifyRequest,
+  reply: FastifyReply,
   door: Door,
   publicUrl: string | undefined,
 ): Promise<Principal> {
-  const cookie =
-    request.headers.authorization === undefined ? readCookie(request, 'session', door) : undefined;
+  const { service } = desk;
+  const bearer = request.headers.authorization;
+  const cookie = bearer === undefined ? readCookie(request, 'session', door) : undefined;
+  const credential = cookie === undefined ? tokenOf(service, bearer) : credentialOf(service, request, door);
+  // A forged credential is refused without a query.
+  if (credential === undefined) throw new Problem('unauthorized');
+  admitTo(desk, request, reply, credential);
   const principal =
     cookie === undefined
-      ? await identifyMachine(service, request)
+      ? await identifyMachine(service, request, credential)
       : await identifyPerson(service, request, door, cookie, publicUrl);
   if (!principal) throw new Problem('unauthorized');
   return principal;
 }
 
-async function identifyMachine(service: Service, request: FastifyRequest): Promise<Principal | undefined> {
-  const { authorization = '' } = request.headers;
+/** Returns the token in an Authorization header, if this service has made it. */
+function tokenOf(service: Service, authorization = ''): string | undefined {
   const [, text] =
     (authorization.length <= HEADER_LENGTH_MAX && /^Bearer +(\S+) *$/i.exec(authorization)) || [];
-  const token = text === undefined ? undefined : await findToken(service, text, request.ip);
+  return text !== undefined && isToken(service, text) ? text : undefined;
+}
+
+async function identifyMachine(
+  service: Service,
+  request: FastifyRequest,
+  text: string,
+): Promise<Principal | undefined> {
+  const token = await findToken(service, text, request.ip);
   return (
     token && {
       kind: 'token',
@@ -94,7 +111,7 @@ const SIGN_IN = '/console/sign-in';
 /** Serves single sign-on. Without an identity provider, the only answer is that there is none. */
 export function serveOidc(
   app: FastifyInstance,
-  service: Service,
+  desk: Desk,
   settings: OidcSettings | undefined,
   publicUrl: string | undefined,
 ): void {
@@ -102,17 +119,17 @@ export function serveOidc(
     settings && publicUrl !== undefined
       ? new OidcProvider(settings, `${publicUrl}${PATH}/callback`)
       : undefined;
-  get(app, service, '/operator/v1/session/methods', (request, reply) => {
+  get(app, desk, '/operator/v1/session/methods', (_service, request, reply) => {
     requireSameOrigin(request, publicUrl);
     return reply.type(JSON_TYPE).send(JSON.stringify({ password: true, oidc: provider !== undefined }));
   });
   if (!provider) return;
   // Without a session, or with one to step up. The provider's page sends the browser to the callback; the
   // cookie and the state prove that it started here.
-  const serve = (url: string, run: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) =>
-    get(app, service, url, async (request, reply) => {
+  const serve = (url: string, run: (...asked: GetAsked) => Promise<FastifyReply>) =>
+    get(app, desk, url, async (service, request, reply) => {
       try {
-        return await run(request, reply);
+        return await run(service, request, reply);
       } catch (error) {
         if (!(error instanceof Problem) || error.code === 'forbidden') throw error;
         setCookie(reply, 'oidc', 'operator', undefined);
@@ -121,31 +138,33 @@ export function serveOidc(
         return sendPage(reply.code(401), `${SIGN_IN}#single-sign-on=${reason}`, error.message);
       }
     });
-  const visit = async (reply: FastifyReply, session?: Session) => {
+  const visit = async (service: Service, reply: FastifyReply, session?: Session) => {
     const { url, token } = await provider.begin(service, session);
     setCookie(reply, 'oidc', 'operator', token);
     return reply.redirect(url.href);
   };
-  serve(PATH, async (request, reply) => {
+  serve(PATH, async (service, request, reply) => {
     requireSameOrigin(request, publicUrl);
-    return visit(reply);
+    return visit(service, reply);
   });
-  serve(`${PATH}/step-up`, async (request, reply) => {
+  serve(`${PATH}/step-up`, async (service, request, reply) => {
     requireSameOrigin(request, publicUrl);
-    const { session } = await requireSession({ service, door: 'operator' }, request);
-    return visit(reply, session);
+    const { session } = await requireSession(service, 'operator', request);
+    return visit(service, reply, session);
   });
-  serve(`${PATH}/callback`, async (request, reply) => {
+  serve(`${PATH}/callback`, async (service, request, reply) => {
     const token = readCookie(request, 'oidc', 'operator');
     if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again', undefined, EXPIRED);
     const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
-    const done = await provider.finish(service, token, query, originOf(request));
+    const origin = originOf(service, request, 'operator');
+    const done = await provider.finish(service, token, query, origin);
     setCookie(reply, 'oidc', 'operator', undefined);
     if (!('session' in done)) {
       setCookie(reply, 'begun', 'operator', done.begun);
       return sendPage(reply, `${SIGN_IN}#second-factor`, 'Signed in.');
     }
     setCookie(reply, 'session', 'operator', done.session);
+    if (!done.isStepUp) rememberDevice(service, 'operator', reply, done.userId, origin.devices);
     return sendPage(reply, `${SIGN_IN}#${done.isStepUp ? 'stepped-up' : 'signed-in'}`, 'Signed in.');
   });
 }
@@ -167,11 +186,13 @@ function sendPage(reply: FastifyReply, next: string, text: string): FastifyReply
     );
 }
 
+type GetAsked = [service: Service, request: FastifyRequest, reply: FastifyReply];
+
 function get(
   app: FastifyInstance,
-  service: Service,
+  desk: Desk,
   url: string,
-  handler: (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
+  handler: (...asked: GetAsked) => FastifyReply | Promise<FastifyReply>,
 ): void {
   app.route({
     method: 'GET',
@@ -180,7 +201,10 @@ function get(
       request.trace.route = url;
       done();
     },
-    handler: async (request, reply) => handler(request, reply),
-    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+    handler: async (request, reply) => {
+      const credential = credentialOf(desk.service, request, 'operator');
+      return handler(admitTo(desk, request, reply, credential), request, reply);
+    },
+    errorHandler: (error, request, reply) => sendProblem(desk.service, request, reply, error),
   });
 }

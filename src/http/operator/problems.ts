@@ -85,6 +85,12 @@ function known({ raw, routeOptions }: FastifyRequest, thrown: unknown): unknown 
   return toRefusal(thrown, raw.errored === null) ?? thrown;
 }
 
+/** Returns how long a client has to wait: until a lock ends, or a moment if the service is busy. */
+function waitSecondsOf(error: unknown): number {
+  const known = error instanceof Problem || error instanceof Refusal ? error.retryAfterSeconds : undefined;
+  return Math.max(1, Math.ceil(known ?? 1));
+}
+
 /** Answers with the problem that caused an error. A bug is logged. */
 export function sendProblem(
   service: Service,
@@ -98,7 +104,7 @@ export function sendProblem(
   if (!(thrown instanceof Refusal)) service.readiness.refused(thrown);
   request.trace.statusCode = problem.code;
   if (status === 401) reply.header('www-authenticate', 'Bearer');
-  if (status === 503 || status === 429) reply.header('retry-after', '1');
+  if (status === 503 || status === 429) reply.header('retry-after', String(waitSecondsOf(error)));
   if (error instanceof TransportRefusal && error.allow) reply.header('allow', error.allow);
   reply
     .code(status)

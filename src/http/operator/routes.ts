@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { createService, type Service } from '../../context.ts';
-import { openDatabase, openReader } from '../../db/pool.ts';
+import type { Service } from '../../context.ts';
 import type { AnyOperation } from '../../operation.ts';
 import { jobs } from '../../operator/job-operations.ts';
 import type { Job } from '../../operator/job-schema.ts';
@@ -14,6 +13,7 @@ import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
+import type { Desk } from './desk.ts';
 import { identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
@@ -25,7 +25,7 @@ const POLL_MS = 500;
 const HEARTBEAT_MS = 15_000;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
-type Identify = (request: FastifyRequest) => Promise<Principal>;
+type Identify = (request: FastifyRequest, reply: FastifyReply) => Promise<Principal>;
 
 /** Serves `/jobs/:id/events` below a prefix. */
 function serveProgress(app: FastifyInstance, service: Service, prefix: string, identify: Identify): void {
@@ -40,7 +40,7 @@ function serveProgress(app: FastifyInstance, service: Service, prefix: string, i
       done();
     },
     async handler(request, reply) {
-      const principal = await identify(request);
+      const principal = await identify(request, reply);
       const input = { id: (request.params as { id: string }).id };
       const next = async () =>
         (await perform(jobs.show as never, { service, principal, input })).output as Job;
@@ -107,12 +107,12 @@ const callers = new WeakMap<FastifyRequest, Principal>();
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
 /** Serves every operation of the tables below its prefix. */
-export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
-  for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
+export function serveOperator(app: FastifyInstance, desk: Desk, publicUrl: string | undefined): void {
+  for (const operation of OPERATIONS) serveOperation(app, { desk, publicUrl }, OPERATOR_PREFIX, operation);
   for (const operation of PORTAL_OPERATIONS)
-    serveOperation(app, { service, publicUrl }, PORTAL_PREFIX, operation);
-  serveProgress(app, service, OPERATOR_PREFIX, async (request) => {
-    const principal = await identifyPrincipal(service, request, 'operator', publicUrl);
+    serveOperation(app, { desk, publicUrl }, PORTAL_PREFIX, operation);
+  serveProgress(app, desk.service, OPERATOR_PREFIX, async (request, reply) => {
+    const principal = await identifyPrincipal(desk, request, reply, 'operator', publicUrl);
     if (principal.merchantId !== null) throw new Problem('forbidden');
     return principal;
   });
@@ -120,10 +120,11 @@ export function serveOperator(app: FastifyInstance, service: Service, publicUrl:
 
 function serveOperation(
   app: FastifyInstance,
-  { service, publicUrl }: { readonly service: Service; readonly publicUrl: string | undefined },
+  { desk, publicUrl }: { readonly desk: Desk; readonly publicUrl: string | undefined },
   prefix: string,
   operation: AnyOperation,
 ): void {
+  const { service } = desk;
   const { method, path, bodyMaxBytes } = operation;
   const url = prefix + path;
   const hasBody = method === 'POST' || method === 'PATCH';
@@ -132,12 +133,12 @@ function serveOperation(
     url,
     ...(bodyMaxBytes !== undefined && { bodyLimit: bodyMaxBytes }),
     // Before the body is read, in case the client may not send one.
-    async onRequest(request) {
+    async onRequest(request, reply) {
       request.trace.route = url;
       const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
       if (refusal) throw refusal;
       const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
-      const principal = await identifyPrincipal(service, request, door, publicUrl);
+      const principal = await identifyPrincipal(desk, request, reply, door, publicUrl);
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
       callers.set(request, principal);
     },
@@ -237,31 +238,4 @@ function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | 
   if (typeof key !== 'string' || !KEY_FORM.test(key))
     throw invalid('Idempotency-Key', 'pattern', 'must have 1 to 100 printable characters without spaces');
   return key;
-}
-
-/**
- * The connections that operators' requests share, so that no list or report takes one from a till. They are
- * few, since simultaneous reads take the cores of the database from tills. Reports take turns on one of them
- * (src/operator/perform.ts), so that quick requests do not wait for them.
- */
-const POOL_SIZE = 3;
-
-/**
- * Returns the service for operators' requests, with separate connections. Nothing connects before the first
- * statement.
- */
-export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
-  const db = {
-    ...openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE }),
-    // The tills of the whole process: operators' requests rest while these are busy.
-    isBusy: () => service.db.isBusy(),
-  };
-  const readDb =
-    service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
-  return {
-    service: createService({ ...service, db, readDb }),
-    async close() {
-      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
-    },
-  };
 }

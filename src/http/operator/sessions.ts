@@ -8,19 +8,23 @@ import { findMerchant } from '../../merchants/merchants.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
+  type Door,
   endOwnSession,
   endOwnSessions,
   findSession,
   listSessions,
+  type Origin,
   type Session,
 } from '../../people/sessions.ts';
 import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
+import type { Desk } from './desk.ts';
 import {
   type Asked,
   Nothing,
   originOfPage,
   readCookie,
+  rememberDevice,
   requireBegun,
   requireSession,
   route,
@@ -62,9 +66,9 @@ const Enrollment = Type.Object(
 );
 
 /** Serves the sign-in and the sessions of both doors. */
-export function serveSessions(app: FastifyInstance, service: Service, reach: SessionReach): void {
+export function serveSessions(app: FastifyInstance, desk: Desk, reach: SessionReach): void {
   for (const door of ['operator', 'portal'] as const) {
-    const serving = { service, door, reach };
+    const serving = { desk, door, reach };
     serveSignIn(app, serving);
     serveOwnSessions(app, serving);
     serveAccount(app, serving);
@@ -72,9 +76,9 @@ export function serveSessions(app: FastifyInstance, service: Service, reach: Ses
 }
 
 function serveSignIn(app: FastifyInstance, serving: Serving): void {
-  const { service, door } = serving;
+  const { door } = serving;
   route(app, serving, 'POST', '/session', SignIn, (asked) => signInStep(serving, asked));
-  route(app, serving, 'POST', '/enrollment', Link, async ({ body: { token }, request, reply }) => {
+  route(app, serving, 'POST', '/enrollment', Link, async ({ service, body: { token }, request, reply }) => {
     const known = readCookie(request, 'enrolling', door);
     const browser = known ?? newSecret();
     const { expiresAt, merchantId, ...opened } = await openInvitation(service, door, token, browser);
@@ -87,62 +91,78 @@ function serveSignIn(app: FastifyInstance, serving: Serving): void {
     'POST',
     '/enrollment/complete',
     Enrollment,
-    async ({ body, request, reply, origin }) => {
+    async ({ service, body, request, reply, origin }) => {
       const browser = readCookie(request, 'enrolling', door);
       if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
       const link = { token: body.token, browser };
       const { token, recoveryCodes } = await enroll(service, door, link, body, origin);
       setCookie(reply, 'enrolling', door, undefined);
-      return { ...(await signedIn(serving, reply, token)), recoveryCodes };
+      return { ...(await signedIn(service, door, reply, token, origin)), recoveryCodes };
     },
   );
 }
 
 function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
-  const { service, door } = serving;
-  route(app, serving, 'GET', '/session', Nothing, async ({ request }) =>
-    viewOf(serving.service, (await requireSession(serving, request)).session),
+  const { door } = serving;
+  route(app, serving, 'GET', '/session', Nothing, async ({ service, request }) =>
+    viewOf(service, (await requireSession(service, door, request)).session),
   );
-  route(app, serving, 'DELETE', '/session', Nothing, async ({ request, reply, origin }) => {
-    const { session } = await requireSession(serving, request);
+  route(app, serving, 'DELETE', '/session', Nothing, async ({ service, request, reply, origin }) => {
+    const { session } = await requireSession(service, door, request);
     await endOwnSession(service, session, session.id, origin);
     setCookie(reply, 'session', door, undefined);
     return undefined;
   });
-  route(app, serving, 'POST', '/session/step-up', StepUp, async ({ body, request, reply, origin }) => {
-    const { session, token } = await requireSession(serving, request);
-    const { totp, passkey } = body;
-    if ((totp === undefined) === (passkey === undefined))
-      throw invalid('body', 'oneOf', 'takes totp or passkey');
-    if (passkey === undefined)
-      return signedIn(serving, reply, await stepUp(service, session, token, { totp: totp ?? '' }, origin));
-    const begun = requireBegun(serving, request);
-    const place = placeOf(originOfPage(request));
-    const renewed = await stepUpByPasskey(service, session, token, begun, passkey, place, origin);
-    return signedIn(serving, reply, renewed);
-  });
-  route(app, serving, 'GET', '/sessions', Nothing, async ({ request }) => {
-    const { session } = await requireSession(serving, request);
+  route(
+    app,
+    serving,
+    'POST',
+    '/session/step-up',
+    StepUp,
+    async ({ service, body, request, reply, origin }) => {
+      const { session, token } = await requireSession(service, door, request);
+      const { totp, passkey } = body;
+      if ((totp === undefined) === (passkey === undefined))
+        throw invalid('body', 'oneOf', 'takes totp or passkey');
+      if (passkey === undefined)
+        return signedIn(
+          service,
+          door,
+          reply,
+          await stepUp(service, session, token, { totp: totp ?? '' }, origin),
+        );
+      const begun = requireBegun(serving, request);
+      const place = placeOf(originOfPage(request));
+      const renewed = await stepUpByPasskey(service, session, token, begun, passkey, place, origin);
+      return signedIn(service, door, reply, renewed);
+    },
+  );
+  route(app, serving, 'GET', '/sessions', Nothing, async ({ service, request }) => {
+    const { session } = await requireSession(service, door, request);
     const found = await listSessions(service, session.user.id, door);
     const items = found.map((each) => ({ ...each, id: String(each.id), current: each.id === session.id }));
     return { items, nextCursor: null };
   });
-  route(app, serving, 'DELETE', '/sessions/:id', Nothing, async ({ request, origin }) => {
-    const { session } = await requireSession(serving, request);
+  route(app, serving, 'DELETE', '/sessions/:id', Nothing, async ({ service, request, origin }) => {
+    const { session } = await requireSession(service, door, request);
     const { id } = request.params as { id: string };
     const isKnown = /^\d{1,18}$/.test(id) && (await endOwnSession(service, session, BigInt(id), origin));
     if (!isKnown) throw notFound('such session');
     return undefined;
   });
-  route(app, serving, 'POST', '/sessions/end-others', Nothing, async ({ request, origin }) => {
-    const { session } = await requireSession(serving, request);
+  route(app, serving, 'POST', '/sessions/end-others', Nothing, async ({ service, request, origin }) => {
+    const { session } = await requireSession(service, door, request);
     return { ended: await endOwnSessions(service, session, origin) };
   });
 }
 
 /** Accepts a password, a second factor for a sign-in in progress, or a link. */
-async function signInStep(serving: Serving, { body, request, reply, origin }: Asked<Static<typeof SignIn>>) {
-  const { service, door } = serving;
+async function signInStep(
+  serving: Serving,
+  { service, body, request, reply, origin }: Asked<Static<typeof SignIn>>,
+) {
+  const { door } = serving;
+  const signed = (token: string) => signedIn(service, door, reply, token, origin);
   const { email, password, totp, recoveryCode, link, passkey } = body;
   if (Object.keys(body).length === 2 && email !== undefined && password !== undefined) {
     const { token, factors } = await beginSignIn(service, door, { email, password }, origin);
@@ -158,20 +178,23 @@ async function signInStep(serving: Serving, { body, request, reply, origin }: As
     const begun = requireBegun(serving, request);
     const token = await signInByPasskey(service, door, begun, passkey, place, origin);
     setCookie(reply, 'begun', door, undefined);
-    return signedIn(serving, reply, token);
+    return signed(token);
   }
-  if (factor === undefined)
-    return signedIn(serving, reply, await signInByLink(service, door, link ?? '', origin));
+  if (factor === undefined) return signed(await signInByLink(service, door, link ?? '', origin));
   const token = await finishSignIn(service, door, requireBegun(serving, request), factor, origin);
   setCookie(reply, 'begun', door, undefined);
-  return signedIn(serving, reply, token);
+  return signed(token);
 }
 
-/** Sets the cookie of a session, and returns the session. */
-async function signedIn({ service, door }: Serving, reply: FastifyReply, token: string) {
+/**
+ * Sets the cookie of a session, and returns the session.
+ * @param origin of a sign-in, which makes the device known; undefined for a step-up
+ */
+async function signedIn(service: Service, door: Door, reply: FastifyReply, token: string, origin?: Origin) {
   const session = await findSession(service, token, door);
   if (!session) throw new Problem('unauthorized', 'the session has ended: sign in again');
   setCookie(reply, 'session', door, token);
+  if (origin) rememberDevice(service, door, reply, session.user.id, origin.devices);
   return viewOf(service, session);
 }
 

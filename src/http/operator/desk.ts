@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createService, type Service } from '../../context.ts';
+import { openDatabase, openReader } from '../../db/pool.ts';
+import { networkOf } from '../../network.ts';
+import { Refusal } from '../../refusal.ts';
+import { Shares } from '../shares.ts';
+
+/**
+ * The connections and places of the operator API, the portal API, and people who sign in. They are apart from
+ * those of tills, and strangers have their own: a flood of sign-ins delays other strangers, and nobody with a
+ * session, a token or a known device.
+ */
+
+/**
+ * The connections that operators' requests share, so that no list or report takes one from a till. They are
+ * few, since simultaneous reads take the cores of the database from tills. Reports take turns on one of them
+ * (src/operator/perform.ts), so that quick requests do not wait for them.
+ */
+const POOL_SIZE = 3;
+const STRANGERS_POOL_SIZE = 2;
+/**
+ * The most requests in progress. Each takes milliseconds, or waits in a queue that has a limit of its own.
+ */
+const INSIDE_MAX = 512;
+/** The most requests of strangers in progress: as many as can wait for the hash of a password, and some. */
+const STRANGERS_MAX = 32;
+const RETRY_AFTER_SECONDS = 1;
+
+export type Desk = {
+  /** With the connections of those who have proven who they are. */
+  readonly service: Service;
+  /** With the connections of all others. */
+  readonly strangers: Service;
+  /** By credential. */
+  readonly known: Shares<string>;
+  /** By network. */
+  readonly unknown: Shares<string>;
+  close(): Promise<void>;
+};
+
+/** Opens the desk. Nothing connects before the first statement. */
+export function openDesk(service: Service): Desk {
+  const isBusy = () => service.db.isBusy();
+  // The tills of the whole process: operators' requests rest while these are busy.
+  const db = { ...openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE }), isBusy };
+  const readDb =
+    service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
+  const ofStrangers = openDatabase(service.db.url, 'scrip-strangers', { size: STRANGERS_POOL_SIZE });
+  return {
+    service: createService({ ...service, db, readDb }),
+    strangers: createService({ ...service, db: ofStrangers, readDb: ofStrangers }),
+    known: new Shares(INSIDE_MAX),
+    unknown: new Shares(STRANGERS_MAX),
+    async close() {
+      await Promise.all([db.close(), ofStrangers.close(), ...(readDb === db ? [] : [readDb.close()])]);
+    },
+  };
+}
+
+/**
+ * Admits a request until its answer has been sent.
+ * @param credential what only one client has: its session, token or device; undefined for a stranger
+ * @returns the service with the connections for it
+ * @throws Refusal `91` if there is no place
+ */
+export function admitTo(
+  desk: Desk,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  credential: string | undefined,
+): Service {
+  const shares = credential === undefined ? desk.unknown : desk.known;
+  const client = credential ?? networkOf(request.ip);
+  if (!shares.hasPlace(client)) throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  shares.take(client);
+  reply.raw.once('close', () => shares.leave(client));
+  return credential === undefined ? desk.strangers : desk.service;
+}

@@ -1,0 +1,125 @@
+import type { Service } from '../context.ts';
+import { hashSecret } from '../credentials.ts';
+import { networkOf } from '../network.ts';
+import { Problem } from '../problem.ts';
+import { MINUTE_MS } from '../time.ts';
+import type { Device } from './devices.ts';
+import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
+
+/**
+ * The limits on attempts to sign in and to step up. Each attempt is counted in the database before it is
+ * checked, so parallel attempts, even over several processes, gain nothing. A lock always ends. Attempts with
+ * an unknown address are counted and locked in the same way.
+ *
+ * Sessions and known devices have limits of their own: strangers who guess lock out each other, but nobody
+ * who has signed in before (docs/how-to/people.md, "Locks").
+ */
+
+type Rule = {
+  readonly most: number;
+  readonly period: string;
+  readonly lock: string;
+  readonly longest: string;
+};
+
+/**
+ * For one who guesses: five wrong attempts within 15 minutes start a lock of 15 minutes. Each further lock is
+ * twice as long, up to a day.
+ */
+const GUESSER: Rule = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
+/** For an account: twenty wrong attempts within an hour, from all networks or sessions together. */
+const ACCOUNT: Rule = { most: 20, period: '1 hour', lock: '1 hour', longest: '1 hour' };
+/** For a network: fifty wrong attempts within an hour, whichever accounts they name. */
+const NETWORK: Rule = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
+
+/** What an attempt counts against. The first lock that is found refuses it. */
+export type Limits = readonly (readonly [subject: readonly (string | number | bigint)[], rule: Rule])[];
+
+export type Attempt = {
+  readonly email: string;
+  readonly address: string;
+  /** The known device of the account from which the attempt comes. */
+  readonly device?: Device | undefined;
+};
+
+const ofDevice = ({ userId, id }: Device): Limits => [[['device', userId, id], GUESSER]];
+
+/** Returns the limits for a password. */
+export function passwordLimits({ email, address, device }: Attempt): Limits {
+  if (device) return ofDevice(device);
+  const network = networkOf(address);
+  return [
+    [['network', network], NETWORK],
+    [['password', email, network], GUESSER],
+    [['password', email], ACCOUNT],
+  ];
+}
+
+/**
+ * Returns the limits for a second factor, once the password was right. A code has six digits, so all unknown
+ * devices together have the limit of one.
+ */
+export function factorLimits({ email, address, device }: Attempt): Limits {
+  if (device) return ofDevice(device);
+  return [
+    [['network', networkOf(address)], NETWORK],
+    [['factor', email], GUESSER],
+  ];
+}
+
+/** Returns the limits for what a user gives again in a session: a second factor, or the password. */
+export function sessionLimits(session: {
+  readonly id: bigint;
+  readonly user: { readonly id: number };
+}): Limits {
+  return [
+    [['session', session.id], GUESSER],
+    [['sessions', session.user.id], ACCOUNT],
+  ];
+}
+
+/** The stored name of a subject: a hash, since an address may be that of nobody. */
+const hashOf = (subject: Limits[number][0]) =>
+  hashSecret(`attempt ${subject.map(String).map(encodeURIComponent)}`);
+
+/**
+ * Counts an attempt.
+ * @throws Problem `too-many-requests` if the attempt may not be checked
+ */
+export async function countAttempt({ db, clock }: Service, limits: Limits): Promise<void> {
+  const now = clock();
+  for (const [subject, rule] of limits) {
+    const counted = countSignIn(hashOf(subject), now, rule);
+    const [row] = await db.query<{ locked_until: Date | null }>(counted);
+    if (row?.locked_until) throw tooMany(row.locked_until.getTime() - now.getTime());
+  }
+}
+
+function tooMany(waitMs: number): Problem {
+  const minutes = Math.ceil(waitMs / MINUTE_MS);
+  return new Problem(
+    'too-many-requests',
+    `there were too many attempts: try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
+    undefined,
+    {},
+    Math.ceil(waitMs / 1_000),
+  );
+}
+
+/** Removes a right attempt from the count. Earlier attempts still count. */
+export async function takeBack({ db }: Service, limits: Limits): Promise<void> {
+  for (const [subject] of limits) await db.query(takeBackAttempt(hashOf(subject)));
+}
+
+/**
+ * Removes a right second factor from the count, and all earlier attempts of the same guesser, who has turned
+ * out to be the user.
+ */
+export async function forget(service: Service, limits: Limits): Promise<void> {
+  const isGuesser = ([, rule]: Limits[number]) => rule === GUESSER;
+  for (const [subject] of limits.filter(isGuesser)) await service.db.query(deleteAttempts(hashOf(subject)));
+  await takeBack(
+    service,
+    limits.filter((limit) => !isGuesser(limit)),
+  );
+}
