@@ -187,15 +187,16 @@ test('a request that was delayed for hours is not booked under the id that it cl
 test('the journal takes no row whose id is far from its time', async (t) => {
   const ledger = await openShards(t, '2026-03-02T09:00:00Z');
   const [card] = (await sell(await ledger.merchant(), 1, 25)) as [Sold];
-  for (const minutes of [-61, 61])
-    await assert.rejects(
-      ledger.sql(
-        `update scrip.journal set occurred_at = occurred_at + interval '${minutes} minutes'
-          where serial_number = ${card.serial}`,
-      ),
-      /journal_id_near_time/,
+  const [row] = await ledger.sql<{ occurred_at: Date }>(
+    `select occurred_at from scrip.journal where serial_number = ${card.serial} order by id limit 1`,
+  );
+  // A time instead of an interval: Citus computes nothing from the columns of a row that it changes.
+  const move = (minutes: number) => {
+    const time = new Date((row?.occurred_at.getTime() ?? 0) + minutes * 60_000);
+    return ledger.sql(
+      `update scrip.journal set occurred_at = '${time.toISOString()}' where serial_number = ${card.serial}`,
     );
-  const near = `update scrip.journal set occurred_at = occurred_at + interval '57 minutes'
-    where serial_number = ${card.serial}`;
-  await ledger.sql(near);
+  };
+  for (const minutes of [-61, 61]) await assert.rejects(move(minutes), /journal_id_near_time/);
+  await move(57);
 });
