@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAway, isUnavailable } from '../src/db/errors.ts';
-import { openDatabase } from '../src/db/pool.ts';
+import { isAway, isUnavailable, nodeOf } from '../src/db/errors.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
-import { onDatabase, startTestService } from './harness.ts';
+import { onDatabase, startTestService, testDatabase } from './harness.ts';
 import { openWay, startBehindWay } from './way.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
@@ -163,9 +164,55 @@ test('a Citus server that is shut down or has lost a worker counts as unavailabl
     'postmaster was shut down, exiting',
     'terminating connection due to unexpected postmaster exit',
     'failure on connection marked as essential: 10.0.0.2:5432',
+    'connection to the remote node scrip_service@10.0.0.2:5432 failed with the following error: timeout expired',
+    'server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally',
+    'no connection to the server',
+    'connection not open',
+    'could not receive data from server: Connection reset by peer',
+    'could not send data to server: Broken pipe',
+    'connection to server at "10.0.0.2", port 5432 failed: Connection refused',
+    'SSL SYSCALL error: EOF detected',
+    'SSL connection has been closed unexpectedly',
+    'lost synchronization with server: got message type "a", length 1',
   ])
     assert.equal(isUnavailable(Object.assign(new Error(message), { code: 'XX000' })), true, message);
   assert.equal(isUnavailable(Object.assign(new Error('cache lookup failed'), { code: 'XX000' })), false);
+});
+
+test('an error of a cluster names the node that is away', () => {
+  for (const [message, where] of [
+    ['connection to the remote node scrip_service@10.0.0.2:5432 failed with the following error: timeout'],
+    ['failure on connection marked as essential: 10.0.0.2:5432'],
+    ['server closed the connection unexpectedly', 'while executing command on 10.0.0.2:5432'],
+  ])
+    assert.equal(nodeOf(Object.assign(new Error(message), { code: 'XX000', where })), '10.0.0.2:5432');
+  assert.equal(nodeOf(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'))), undefined);
+});
+
+test('a connection of the owner waits for a server that is starting', async (t) => {
+  const { url } = await testDatabase(t);
+  let refusals = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    if (++refusals > 2) {
+      const { hostname, port } = new URL(url);
+      const database = connect(Number(port), hostname);
+      database.on('error', () => socket.destroy());
+      socket.pipe(database).pipe(socket);
+      return;
+    }
+    const fields = Buffer.from('SFATAL\0C57P03\0Mthe database system is starting up\0\0');
+    const head = Buffer.from('E\0\0\0\0');
+    head.writeInt32BE(fields.length + 4, 1);
+    socket.once('data', () => socket.end(Buffer.concat([head, fields])));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => server.close());
+  const address = new URL(url);
+  address.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const owner = await openOwner(address.href);
+  await owner.query(sql`select 1`).finally(() => owner.close());
+  assert.equal(refusals, 3);
 });
 
 test('a connection that breaks in a transaction fails no other statement', async (t) => {

@@ -5,7 +5,7 @@ import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute, requireOneServer } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isLockTimeout, isUnavailable, STANDBY, StartError } from '../db/errors.ts';
+import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
@@ -233,6 +233,13 @@ function explain(error: unknown, url: string): unknown {
   if (code === STANDBY)
     return new CommandError(
       `the database at ${host} takes no writes: it is a standby, or its recovery has not ended (pg_promote)`,
+      'unavailable',
+      STATUS.unavailable,
+    );
+  const node = isUnavailable(error) ? nodeOf(error) : undefined;
+  if (node !== undefined && node !== host)
+    return new CommandError(
+      `the node ${node} of the Citus cluster cannot be reached (${code ?? message}): start it, or promote its standby`,
       'unavailable',
       STATUS.unavailable,
     );

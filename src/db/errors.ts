@@ -64,17 +64,40 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether Citus ended a transaction because it lost a node, or because its own server was killed. Both appear
- * as internal errors (XX000).
+ * The messages of a server that was killed, of Citus, and of libpq when a connection is lost or refused.
+ * Citus passes them on as internal errors (XX000) if a node gave no error of its own.
  */
+const NODE_LOST = [
+  /^failure on connection marked as essential/,
+  /^postmaster was shut down/,
+  /^terminating connection due to unexpected postmaster exit/,
+  /^server closed the connection unexpectedly/,
+  /^no connection to the server/,
+  /^connection (?:not open|pointer is NULL|to the remote node|to server)/,
+  /^could not (?:connect to|receive data from|send data to|translate host name)/,
+  /^lost synchronization with server/,
+  /^invalid (?:connection state|socket)/,
+  /^(?:select|poll)\(\) failed/,
+  /^timeout expired/,
+  /^SSL (?:SYSCALL error|error|connection has been closed)/,
+];
+
+/** Whether Citus ended a transaction because it lost a node, or because its own server was killed. */
 function isNodeLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
-  return (
-    typeof message === 'string' &&
-    /^(failure on connection marked as essential|postmaster was shut down|terminating connection due to unexpected postmaster exit)/.test(
-      message,
-    )
-  );
+  return typeof message === 'string' && NODE_LOST.some((text) => text.test(message));
+}
+
+/**
+ * Returns the host and port of another node of a Citus cluster that an error names: the coordinator answered,
+ * but the node did not.
+ */
+export function nodeOf(error: unknown): string | undefined {
+  const { message, where } = (error ?? {}) as { message?: unknown; where?: unknown };
+  const text = `${message}\n${where}`;
+  const [, node] =
+    /(?:remote node (?:[^\s@]+@)?|marked as essential: |command on )([^\s@]+:\d+)/.exec(text) ?? [];
+  return node;
 }
 
 /** Whether the server gave no answer: it is down, unreachable, or hangs. */
@@ -112,6 +135,11 @@ const BUSY = new Set([
   'EKEYMISSING',
   'EPOOLEXHAUSTED',
 ]);
+
+/** Whether a server refuses connections since it is starting, stopping or recovering. */
+export function isStarting(error: unknown): boolean {
+  return sqlState(error) === '57P03';
+}
 
 /** The state of a server that takes no writes. */
 export const STANDBY = '25006';

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { PoolUsage } from '../metrics.ts';
+import { isStarting } from './errors.ts';
 import { clientFor, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';
 import { type HotStatement, type Sql, types } from './sql.ts';
@@ -34,6 +36,8 @@ export type Database = Queries & {
 /** Connections for ordinary work. Calls of tills have their own, so that neither kind delays the other. */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
+/** Connections for statements that wait for other servers or for a row that many use: on several shards. */
+const SLOW_POOL_SIZE = 3;
 /** The most connections of a process. */
 export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
 /** Unused connections are closed: a hundred processes together would hold many. */
@@ -117,12 +121,9 @@ export function openDatabase(
   };
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
   const pool = poolOf({ ...common, max: size, onConnect });
-  const hotPool = poolOf({
-    ...common,
-    max: HOT_POOL_SIZE,
-    onConnect,
-    query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
-  });
+  const openHotPool = (max: number) =>
+    poolOf({ ...common, max, onConnect, query_timeout: HOT_TIMEOUT_MS + GRACE_MS });
+  const [hotPool, slowPool] = [openHotPool(HOT_POOL_SIZE), openHotPool(SLOW_POOL_SIZE)];
   const health = new Health(() => new common.Client(common), isPatient);
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
@@ -132,16 +133,19 @@ export function openDatabase(
     transaction: (run, isolation) => inTransaction(pool, health, run, isolation),
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     pools: { ordinary: pool, till: hotPool },
-    async hot<Row>({ name: statementName, text, background }: HotStatement, values: readonly unknown[]) {
+    async hot<Row>(
+      { name: statementName, text, background, isSlow }: HotStatement,
+      values: readonly unknown[],
+    ) {
       if (!background) lastHotAt = performance.now();
-      return onClient(hotPool, health, async (client) => {
+      return onClient(isSlow ? slowPool : hotPool, health, async (client) => {
         const result = await client.query({ name: statementName, text, values: [...values] });
         return result.rows as Row[];
       });
     },
     async close() {
       health.close();
-      await Promise.all([pool.end(), hotPool.end()]);
+      await Promise.all([pool.end(), hotPool.end(), slowPool.end()]);
     },
   };
 }
@@ -190,8 +194,29 @@ export async function openOwner(url: string): Promise<Queries & { close(): Promi
   return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
 }
 
-/** Connects as the owner to the first server that accepts writes. End the client after use. */
+/**
+ * How long a start waits for a server that is starting itself: after a reboot, both begin at the same moment.
+ * Recovery after a crash can take longer, which the message then says.
+ */
+const STARTING_MS = 10_000;
+const STARTING_PAUSE_MS = 200;
+
+/**
+ * Connects as the owner to the first server that accepts writes. It waits some seconds for a server that is
+ * starting. End the client after use.
+ */
 export async function connectOwner(url: string): Promise<pg.Client> {
+  for (const until = performance.now() + STARTING_MS; ; ) {
+    try {
+      return await connectToFirst(url);
+    } catch (error) {
+      if (!isStarting(error) || performance.now() > until) throw error;
+      await sleep(STARTING_PAUSE_MS);
+    }
+  }
+}
+
+async function connectToFirst(url: string): Promise<pg.Client> {
   const common = { ...connectionOf(url, 'scrip-owner'), connectionTimeoutMillis: OWNER_CONNECT_TIMEOUT_MS };
   for (let left = hostAddresses(url).length; ; left--) {
     const client = new common.Client(common);

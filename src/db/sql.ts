@@ -12,9 +12,15 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 
 /**
  * A statement of the hot path: prepared once for each connection, with arrays as parameters. `background`: no
- * till waits for it. Background work waits for tills, but not for other background work.
+ * till waits for it. Background work waits for tills, but not for other background work. `isSlow`: it waits
+ * for other servers, or for a row that many use, so it has connections of its own.
  */
-export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
+export type HotStatement = {
+  readonly name: string;
+  readonly text: string;
+  readonly background?: true;
+  readonly isSlow?: true;
+};
 
 /**
  * Checks that the pool of the tills has a free connection, and that the server accepts bookings of this time.
