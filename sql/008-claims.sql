@@ -49,13 +49,12 @@ create table float_holds (
   bucket integer not null, -- the bucket of the voucher
   serial_number bigint not null,
   held_at timestamptz not null,
-  entry_id uuid not null, -- the HOLD row in the journal
+  entry_id uuid not null, -- the HOLD row in the journal, of all holds of a float in one call
   ended_at timestamptz, -- null: the activation is not yet booked or declined
-  release_id uuid -- the HOLD_RELEASE row, if the activation was declined
+  release_id uuid -- the HOLD_RELEASE row, if the activation was declined; of a call, too
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
 grant select on claims, voids, float_holds to scrip_service;
-grant insert, update on float_holds to scrip_service;
 
 -- Returns the facts about vouchers that a request needs before it makes a claim. Takes keys of codes, or
 -- serial numbers. Returns a row for each voucher that is found.
@@ -153,3 +152,119 @@ end $$;
 
 revoke execute on function find_vouchers, claim, void_transaction, reassign_claim from public;
 grant execute on function find_vouchers, claim, void_transaction, reassign_claim to scrip_service;
+
+-- Moves the amounts of activations from floats to the transit account, once for each id. A float is one row
+-- of the coordinator, and its HOLD row is on a worker, so the float is locked during a two-phase commit. The
+-- requests of a call share it, and one HOLD row for each float.
+-- In: parallel arrays: merchant, currency, amount, the voucher's bucket and serial number, the id of the
+-- activation, the ids of a new `float.low` event and of a new HOLD row. Out: for each request `ok`, `short`
+-- (the float does not cover it) or `account` (there is no float yet).
+create function hold_floats(
+  p_merchants integer[], p_currencies text[], p_amounts bigint[], p_buckets integer[], p_serials bigint[],
+  p_ids uuid[], p_low_ids uuid[], p_entry_ids uuid[], p_now timestamptz
+) returns table (ord integer, outcome text)
+language plpgsql security definer set search_path = scrip, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  debits bigint[];
+  credits bigint[];
+  known uuid[];
+  outcomes text[] := array_fill(null::text, array[cardinality(p_ids)]);
+  entries uuid[] := array_fill(null::uuid, array[cardinality(p_ids)]);
+  float_ids bigint[];
+  left_minor bigint[];
+  firsts integer[]; -- for each float, the first request that it covers
+  spent_minor bigint[];
+  place integer;
+begin
+  select array_agg(f.id order by a.ord), array_agg(t.id order by a.ord) into debits, credits
+  from unnest(p_merchants, p_currencies) with ordinality as a (merchant_id, currency, ord)
+  left join lateral (
+    select r.id from accounts r
+    where r.merchant_id = a.merchant_id and r.currency = a.currency and r.kind = 'FLOAT' limit 1
+  ) f on true
+  left join lateral (
+    select r.id from accounts r
+    where r.merchant_id = 0 and r.currency = a.currency and r.kind = 'TRANSIT' limit 1
+  ) t on true;
+  select array_agg(l.account_id), array_agg(l.balance_minor), array_agg(0::bigint), array_agg(null::integer)
+  into float_ids, left_minor, spent_minor, firsts
+  from (
+    select r.account_id, r.balance_minor from floats r
+    where r.account_id = any (debits) order by r.account_id for update
+  ) l;
+  -- After the lock, holds of other calls for the same request can be seen.
+  known := array(select h.id from float_holds h where h.id = any (p_ids));
+  for at in 1 .. cardinality(p_ids) loop
+    place := array_position(float_ids, debits[at]);
+    outcomes[at] := case
+      when p_ids[at] = any (known) then 'ok'
+      when place is null or credits[at] is null then 'account'
+      when left_minor[place] < p_amounts[at] then 'short'
+      else 'ok'
+    end;
+    continue when outcomes[at] <> 'ok' or p_ids[at] = any (known);
+    left_minor[place] := left_minor[place] - p_amounts[at];
+    spent_minor[place] := spent_minor[place] + p_amounts[at];
+    firsts[place] := coalesce(firsts[place], at);
+    entries[at] := p_entry_ids[firsts[place]];
+  end loop;
+  for at in 1 .. coalesce(cardinality(float_ids), 0) loop
+    continue when firsts[at] is null;
+    if not debit_float(float_ids[at], spent_minor[at], p_low_ids[firsts[at]], p_now) then
+      perform expect_rows('floats', 0, 1);
+    end if;
+    perform post(p_entry_ids[firsts[at]], 'HOLD', float_ids[at], credits[firsts[at]], spent_minor[at],
+      p_merchants[firsts[at]], null, p_now);
+  end loop;
+  insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, entry_id,
+    held_at)
+  select u.id, u.debit, u.merchant_id, u.amount_minor, u.bucket, u.serial_number, u.entry_id, p_now
+  from unnest(p_ids, debits, p_merchants, p_amounts, p_buckets, p_serials, entries)
+    as u (id, debit, merchant_id, amount_minor, bucket, serial_number, entry_id)
+  where u.entry_id is not null;
+  return query select u.ord::integer, u.outcome from unnest(outcomes) with ordinality as u (outcome, ord);
+end $$;
+
+-- Ends holds whose activations were booked.
+create function end_holds(p_ids uuid[], p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  perform from float_holds h where h.id = any (p_ids) order by h.id for update;
+  update float_holds h set ended_at = p_now where h.id = any (p_ids) and h.ended_at is null;
+end $$;
+
+-- Ends holds whose activations can no longer be booked, and returns the money to the floats. p_release_ids:
+-- the id of a new HOLD_RELEASE row for each request, of which each float uses one.
+create function release_holds(p_ids uuid[], p_release_ids uuid[], p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  r record;
+  transit bigint;
+begin
+  perform from floats f
+    where f.account_id = any (array(select h.account_id from float_holds h where h.id = any (p_ids)))
+    order by f.account_id for update;
+  perform from float_holds h where h.id = any (p_ids) order by h.id for update;
+  for r in
+    select h.account_id, h.merchant_id, f.currency, sum(h.amount_minor)::bigint as amount_minor,
+      array_agg(h.id) as ids, min(u.release_id::text)::uuid as release_id
+    from unnest(p_ids, p_release_ids) as u (id, release_id)
+    join float_holds h on h.id = u.id and h.ended_at is null
+    join floats f on f.account_id = h.account_id
+    group by h.account_id, h.merchant_id, f.currency order by h.account_id
+  loop
+    select a.id into transit from accounts a
+    where a.merchant_id = 0 and a.currency = r.currency and a.kind = 'TRANSIT';
+    update floats f set balance_minor = f.balance_minor + r.amount_minor where f.account_id = r.account_id;
+    if not found then perform expect_rows('floats', 0, 1); end if;
+    perform post(r.release_id, 'HOLD_RELEASE', transit, r.account_id, r.amount_minor, r.merchant_id, null,
+      p_now);
+    update float_holds h set ended_at = p_now, release_id = r.release_id where h.id = any (r.ids);
+  end loop;
+end $$;
+
+revoke execute on function hold_floats, end_holds, release_holds from public;
+grant execute on function hold_floats, end_holds, release_holds to scrip_service;

@@ -1,22 +1,17 @@
 import type { Service } from '../context.ts';
-import { retrying } from '../db/errors.ts';
+import type { Operation } from '../db/operation.ts';
+import { plainArray, textArray } from '../db/sql.ts';
 import { newId } from './id.ts';
-import { accountOf, creditFloat, ensureAccounts } from './journal.ts';
-import {
-  debitFloat,
-  type HoldRow,
-  insertHold,
-  insertPosting,
-  listOldHolds,
-  setHoldEnded,
-  VOID_TRANSACTION,
-} from './queries.ts';
+import { ensureAccounts } from './journal.ts';
+import { END_HOLDS, HOLD_FLOATS, listOldHolds, RELEASE_HOLDS, VOID_TRANSACTION } from './queries.ts';
 
 /**
  * On several shards, a float and the voucher that it pays for may be on different servers. The money moves
  * from the float to the transit account under the id of the activation. From there it moves to the voucher,
  * or back if the activation is declined. The sweep resolves holds that a crash has left: it ends a hold whose
  * activation was booked, and releases the others.
+ *
+ * Holds are batched by the bucket of the merchant, which has their rows of the journal (sql/008-claims.sql).
  */
 
 type Hold = {
@@ -31,39 +26,73 @@ type Hold = {
   readonly serialNumber: bigint;
 };
 
-class Uncovered extends Error {}
+/** A request with the clock of its process, which is read when its call is sent. */
+type Timed<T> = T & { readonly clock: () => Date };
+type HoldRow = { readonly ord: number; readonly outcome: 'ok' | 'short' | 'account' };
+
+const timeOf = (requests: readonly Timed<unknown>[]) => requests[0]?.clock() as Date;
+
+const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
+  merchantOf: ({ merchantId }) => merchantId,
+  keysOf: ({ id }) => [id],
+  async run(db, requests) {
+    const now = timeOf(requests);
+    const rows = await db.hot<HoldRow>(HOLD_FLOATS, [
+      plainArray(requests.map(({ merchantId }) => merchantId)),
+      textArray(requests.map(({ currency }) => currency)),
+      plainArray(requests.map(({ amountMinor }) => amountMinor)),
+      plainArray(requests.map(({ bucket }) => bucket)),
+      plainArray(requests.map(({ serialNumber }) => serialNumber)),
+      plainArray(requests.map(({ id }) => id)),
+      plainArray(requests.map(({ lowId }) => lowId)),
+      plainArray(requests.map(() => newId(now))),
+      now,
+    ]);
+    return rows.sort((one, other) => one.ord - other.ord).map(({ outcome }) => outcome);
+  },
+  answer: (_, outcome) => outcome,
+};
+
+type Ending = Timed<Pick<Hold, 'id'>>;
+
+const ends: Operation<Ending, undefined, void> = {
+  keysOf: ({ id }) => [id],
+  async run(db, requests) {
+    await db.hot(END_HOLDS, [plainArray(requests.map(({ id }) => id)), timeOf(requests)]);
+    return requests.map(() => undefined);
+  },
+  answer() {},
+};
+
+const releases: Operation<Ending, undefined, void> = {
+  keysOf: ({ id }) => [id],
+  async run(db, requests) {
+    const now = timeOf(requests);
+    const ids = plainArray(requests.map(({ id }) => id));
+    await db.hot(RELEASE_HOLDS, [ids, plainArray(requests.map(() => newId(now))), now]);
+    return requests.map(() => undefined);
+  },
+  answer() {},
+};
 
 /**
  * Moves the amount of an activation out of the float, once for each id.
  * @returns false if the float is too low
  */
-export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
-  const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
-  // Creating accounts writes to all workers, so it is done only if they are missing.
-  if ((await accountOf(db, merchantId, currency, 'FLOAT')) === undefined)
+export async function holdFloat({ batcher, buckets, clock, db }: Service, hold: Hold): Promise<boolean> {
+  const { merchantId, currency } = hold;
+  for (;;) {
+    const request = { ...hold, clock };
+    const outcome = await batcher.add(holds, buckets.ofMerchant(merchantId), request);
+    if (outcome !== 'account') return outcome === 'ok';
+    // Creating accounts writes to all workers, so it is done only if they are missing.
     await ensureAccounts(db, merchantId, currency);
-  const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
-  const credit = (await accountOf(db, 0, currency, 'TRANSIT')) as bigint;
-  const now = clock();
-  const work = () =>
-    db.transaction(async (tx) => {
-      const entryId = newId(now);
-      const made = await tx.query(
-        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, entryId, now }),
-      );
-      if (made.length === 0) return;
-      const [debited] = await tx.query<{ done: boolean }>(debitFloat(debit, amountMinor, lowId, now));
-      if (!debited?.done) throw new Uncovered();
-      const entry = { id: entryId, kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
-      await tx.query(insertPosting(entry));
-    });
-  return retrying(work).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof Uncovered) return false;
-      throw error;
-    },
-  );
+  }
+}
+
+/** Ends a hold after its activation was booked. */
+export function endHold({ batcher, buckets, clock }: Service, id: string): Promise<void> {
+  return batcher.add(ends, buckets.ofMerchant(0), { id, clock });
 }
 
 /**
@@ -72,44 +101,31 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
  */
 export async function releaseHold(
   service: Service,
-  { id, bucket, serialNumber }: Pick<Hold, 'id' | 'bucket' | 'serialNumber'>,
+  hold: Pick<Hold, 'id' | 'merchantId' | 'bucket' | 'serialNumber'>,
 ): Promise<void> {
+  const { id, merchantId, bucket, serialNumber } = hold;
   const [voided] = await service.db.hot<{ done: boolean }>(
     VOID_TRANSACTION,
     [bucket, serialNumber, id],
     bucket,
   );
-  await endHold(service, id, !voided?.done);
+  await (voided?.done ? releaseVoided(service, merchantId, id) : endHold(service, id));
 }
 
-/** Ends a hold after its activation was booked, or returns the money to the float. */
-export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
-  await retrying(() =>
-    db.transaction(async (tx) => {
-      const now = clock();
-      const releaseId = newId(now);
-      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, isBooked ? null : releaseId, now));
-      if (!hold || isBooked) return;
-      const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
-      const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
-      await creditFloat(tx, credit, amountMinor);
-      const entry = {
-        id: releaseId,
-        kind: 'HOLD_RELEASE',
-        debit,
-        credit,
-        amountMinor,
-        merchantId,
-        now,
-      } as const;
-      await tx.query(insertPosting(entry));
-    }),
-  );
+/** Releases a hold whose id was voided, if there is one. */
+export function releaseVoided(
+  { batcher, buckets, clock }: Service,
+  merchantId: number,
+  id: string,
+): Promise<void> {
+  return batcher.add(releases, buckets.ofMerchant(merchantId), { id, clock });
 }
 
 /** The age at which a hold was cut off: an activation takes milliseconds. */
 const OLD_MS = 300_000;
 const PAGE = 100;
+
+type OldHold = { id: string; merchant_id: number; bucket: number; serial_number: bigint };
 
 /**
  * Resolves holds that crashes have left. A hold whose bucket is down waits, but does not delay later ones.
@@ -117,11 +133,9 @@ const PAGE = 100;
 export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);
-  const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(
-    listOldHolds(before, PAGE),
-  );
-  for (const { id, bucket, serial_number: serialNumber } of rows)
-    await releaseHold(service, { id, bucket, serialNumber }).catch((error: Error) =>
+  const rows = await db.query<OldHold>(listOldHolds(before, PAGE));
+  for (const { id, merchant_id: merchantId, bucket, serial_number: serialNumber } of rows)
+    await releaseHold(service, { id, merchantId, bucket, serialNumber }).catch((error: Error) =>
       log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be resolved'),
     );
 }

@@ -15,7 +15,6 @@ import {
   type JournalFilter,
   listJournalRows,
   type Movement,
-  updateFloat,
   type VoucherMovement,
 } from './queries.ts';
 
@@ -133,12 +132,6 @@ export async function accountOf(
 ): Promise<bigint | undefined> {
   const [row] = await db.query<{ id: bigint }>(findAccount(merchantId, currency, kind));
   return row?.id;
-}
-
-/** Adds an amount to a float. The caller books the source of the money. */
-export async function creditFloat(tx: Queries, accountId: bigint, amountMinor: bigint): Promise<void> {
-  const credited = await tx.query(updateFloat(accountId, amountMinor));
-  if (credited.length !== 1) throw new Error(`there is no float ${accountId}`);
 }
 
 /** Returns the number of an account, created if missing. @param merchantId 0 for the operator's accounts */

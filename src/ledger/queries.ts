@@ -88,12 +88,6 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
   return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
 }
 
-export function updateFloat(accountId: bigint, amountMinor: bigint): Sql {
-  return sql`
-update floats set balance_minor = balance_minor + ${amountMinor}
-where account_id = ${accountId} returning account_id`;
-}
-
 export function findJournalRow(id: string): Sql {
   return sql`select * from show_transaction(${id}::uuid)`;
 }
@@ -270,48 +264,26 @@ select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int
   array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`;
 }
 
-export type NewHold = {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly merchantId: number;
-  readonly amountMinor: bigint;
-  readonly bucket: number;
-  readonly serialNumber: bigint;
-  readonly entryId: string;
-  readonly now: Date;
-};
-
-/** Inserts a hold. Returns no row if it exists. */
-export function insertHold(hold: NewHold): Sql {
-  const { id, accountId, merchantId, amountMinor, bucket, serialNumber, entryId, now } = hold;
-  return sql`
-insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, entry_id, held_at)
-values (${id}, ${accountId}, ${merchantId}, ${amountMinor}, ${bucket}, ${serialNumber}, ${entryId}, ${now})
-on conflict do nothing returning id`;
-}
-
-export type HoldRow = {
-  id: string;
-  account_id: bigint;
-  merchant_id: number;
-  amount_minor: bigint;
-  currency: string;
-};
-
 /**
- * Ends a hold. Returns no row if it has ended before.
- * @param releaseId of the row that gives the money back; null if the activation was booked
+ * They lock a float while a worker commits, which all activations of a merchant wait for. Their connections
+ * are separate, so that nothing else waits with them.
  */
-export function setHoldEnded(id: string, releaseId: string | null, now: Date): Sql {
-  return sql`
-update float_holds h set ended_at = ${now}, release_id = ${releaseId}::uuid
-from floats f
-where h.id = ${id} and h.ended_at is null and f.account_id = h.account_id
-returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
-}
+export const HOLD_FLOATS: HotStatement = {
+  name: 'hold-floats',
+  text: 'select * from hold_floats($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  isSlow: true,
+};
+
+export const END_HOLDS: HotStatement = { name: 'end-holds', text: 'select end_holds($1, $2)', isSlow: true };
+
+export const RELEASE_HOLDS: HotStatement = {
+  name: 'release-holds',
+  text: 'select release_holds($1, $2, $3)',
+  isSlow: true,
+};
 
 export function listOldHolds(before: Date, count: number): Sql {
   return sql`
-select id, bucket, serial_number from float_holds
+select id, merchant_id, bucket, serial_number from float_holds
 where ended_at is null and held_at < ${before} order by held_at limit ${count}`;
 }

@@ -189,17 +189,19 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
 ) d`,
 
   // On several shards: money that went into transit has a hold, and money that left it was booked or
-  // released, each by its own row. An activation may be booked before its hold ends. One server has no holds.
+  // released. The holds of a call share a row for each float; an activation has its own, and may be booked
+  // before its hold ends. One server has no holds.
   holds: ({ quietBefore, since }) => sql`
 with moved as (
   select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
   from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
   where j.id >= ${since.id}::uuid
 ), held as (
-  select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
+  select entry_id as id, 'HOLD' as kind, sum(amount_minor)::bigint as amount_minor, max(held_at) as at,
+    true as is_due from float_holds group by entry_id
   union all
-  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds
-  where release_id is not null
+  select release_id, 'HOLD_RELEASE', sum(amount_minor)::bigint, max(ended_at), true from float_holds
+  where release_id is not null group by release_id
   union all
   select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds
   where release_id is null

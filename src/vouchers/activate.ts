@@ -2,7 +2,7 @@ import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { checkReference, claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
-import { endHold, holdFloat, releaseHold } from '../ledger/holds.ts';
+import { endHold, holdFloat, releaseHold, releaseVoided } from '../ledger/holds.ts';
 import { newId } from '../ledger/id.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
@@ -212,12 +212,12 @@ async function fundAndBook(
   const wanted = { ...hold, amountMinor: valueFor(request, voucher) };
   let isFunded = await holdFloat(service, wanted);
   if (!isFunded && voided.size > 0) {
-    for (const other of voided) await endHold(service, other, false);
+    await Promise.all([...voided].map((other) => releaseVoided(service, merchant.id, other)));
     isFunded = await holdFloat(service, wanted);
   }
   const row = await book({ ...request, isUnfunded: !isFunded });
   if (!isFunded) return row;
-  if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id, true);
+  if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id);
   else await releaseHold(service, hold);
   return row;
 }
