@@ -94,6 +94,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly input: Input;
   /** A property with the option `secret: true` is returned once, and never stored. */
   readonly output: Output;
+  /** The fields of an item that a table for people shows, in their order; all of them by default. */
+  readonly columns?: readonly string[];
   readonly roles: readonly (Role | PortalRole)[];
   /** Null for an operation that changes nothing. */
   readonly approval: Approval | null;

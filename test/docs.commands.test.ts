@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { readPages } from '../docs/site/pages.ts';
 import { readProgram } from './program.ts';
 
-const PAGE = new URL('../docs/reference/commands.md', import.meta.url);
 /** Commands that print no result of their own. */
 const WITHOUT_JSON = ['serve', 'work', 'db url', 'completion'];
 
 /** The usage of each command on the page: its words, and the options behind them. */
 async function readUsages(): Promise<Map<string, string[]>> {
-  const text = await readFile(PAGE, 'utf8');
+  const text = (await readPages()).get('docs/reference/commands.md')?.text ?? '';
   const blocks = [...text.matchAll(/^```text\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   const usages = blocks.join('').replace(/\n +/g, ' ').trim().split('\n');
   return new Map(

@@ -1,17 +1,9 @@
-import { readdir } from 'node:fs/promises';
-import { Command } from 'commander';
-import { prepare } from '../src/cli/usage.ts';
-
-const COMMANDS = new URL('../src/cli/', import.meta.url);
+import type { Command } from 'commander';
+import { createProgram } from '../src/cli/program.ts';
 
 /** Every command without subcommands, by its full name: from the objects that parse command lines. */
 export async function readCommands(): Promise<Map<string, Command>> {
-  const program = new Command('scrip');
-  for (const name of await readdir(COMMANDS)) {
-    const file = (await import(new URL(name, COMMANDS).href)) as Record<string, (program: Command) => void>;
-    for (const [name, register] of Object.entries(file)) if (name.startsWith('register')) register(program);
-  }
-  prepare(program);
+  const program = await createProgram();
   const found = new Map<string, Command>();
   const visit = (command: Command, words: string[]) => {
     if (command.commands.length === 0) found.set(words.join(' '), command);

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { approvalsText } from '../generate/approvals.ts';
+import { commandsText } from '../generate/commands.ts';
 import { settingsText } from '../generate/settings.ts';
 import { snippetsText } from '../generate/snippets.ts';
 
@@ -21,12 +22,14 @@ const OTHERS: Readonly<Record<string, string>> = {
 };
 const HOME = 'docs/README.md';
 
-/** What is made from the program and stands in pages: `<!-- insert: settings -->`. */
-const INSERTS: Readonly<Record<string, () => string>> = {
+/** What is made from the program and stands in pages, such as `<!-- insert: commands product -->`. */
+const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<string>>> = {
   approvals: approvalsText,
+  commands: commandsText,
   settings: settingsText,
   snippets: snippetsText,
 };
+const INSERT = /^<!-- insert: (\w+) ?(.*?) -->$/;
 
 export type Page = {
   /** Where it is in the project. */
@@ -52,11 +55,14 @@ export async function readPages(): Promise<Map<string, Page>> {
 
 async function readPage(path: string): Promise<Page> {
   const written = await readFile(new URL(path, ROOT), 'utf8');
-  const text = written.replace(/^<!-- insert: (\w+) -->$/gm, (_, name: string) => {
+  const lines = written.split('\n').map(async (line) => {
+    const [, name, argument = ''] = INSERT.exec(line) ?? [];
+    if (name === undefined) return line;
     const make = INSERTS[name];
     if (!make) throw new Error(`${path} inserts ${name}, which nothing makes`);
-    return make();
+    return make(argument);
   });
+  const text = (await Promise.all(lines)).join('\n');
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
   if (title === undefined) throw new Error(`${path} has no title: begin it with "# Title"`);
   return { path, address: addressOf(path), title, text };

@@ -1,7 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
 import { type ApiProblem, type Door, get, isThere } from '../api.ts';
-import { type Operation, useOperations } from '../operations.ts';
+import type { Operation } from '../described.ts';
+import { useOperations } from '../operations.ts';
 
 export type Session = {
   readonly id: string;

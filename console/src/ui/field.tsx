@@ -2,8 +2,8 @@ import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@m
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { type Fault, get, type Page } from '../api.ts';
+import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import type { Field } from '../operations.ts';
 import { useApp } from './app.tsx';
 import { decode } from './csv.ts';
 import { useFormat } from './format.ts';

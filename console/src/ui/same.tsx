@@ -1,6 +1,7 @@
 import { ActionIcon, Popover, Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { commandOf } from './command.ts';
 import { Icon } from './icons.tsx';
 
 /** The content of a page as a command and as a request. */
@@ -19,10 +20,7 @@ export function Same({
   const isInPath = ([field]: [string, string]) => operation.path.includes(`{${field}}`);
   const path = filled.reduce((text, [field, value]) => text.replace(`{${field}}`, value), operation.path);
   const rest = filled.filter((each) => !isInPath(each));
-  const inPath = filled.filter(isInPath).map(([, value]) => value);
-  const options = rest.map(
-    ([field, value]) => `--${field.replace(/([A-Z])/g, '-$1').toLowerCase()} ${value}`,
-  );
+  const command = commandOf(operation, given);
   const query = rest.length > 0 ? `?${new URLSearchParams(rest)}` : '';
   const url = `${location.origin}/${door}/v1${path}${query}`;
   const method = operation.method === 'GET' ? '' : `-X ${operation.method} `;
@@ -35,14 +33,12 @@ export function Same({
       </Popover.Target>
       <Popover.Dropdown maw="92vw">
         <Stack gap={6}>
-          {operation.command && (
+          {command && (
             <>
               <Text size="xs" className="quiet">
                 {texts.cli}
               </Text>
-              <pre className="code">
-                {['scrip', operation.command, ...inPath, ...options, '--json'].join(' ')}
-              </pre>
+              <pre className="code">{command}</pre>
             </>
           )}
           <Text size="xs" className="quiet">

@@ -1,5 +1,5 @@
+import type { Field } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Field } from '../operations.ts';
 import { labelOf } from './format.ts';
 
 type Named = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import type { AnyOperation } from '../../operation.ts';
 import { proposersOf } from '../../operator/four-eyes.ts';
+import { optionsOf } from '../../options.ts';
 import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
@@ -103,23 +104,28 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
   const { name, summary, method, path, input, status = 200, effect, files } = operation;
   const proposers = proposersOf(operation);
   const inPath = parametersOf(path);
-  const fields = Object.entries(input.properties).filter(([field]) => !inPath.includes(field));
+  const options = new Map(optionsOf(operation).map((option) => [option.field, option]));
+  /** A field, with its option on the command line. */
+  const described = (field: string): TSchema => {
+    const option = options.get(field);
+    const named = option && { [option.isArgument ? 'x-argument' : 'x-option']: option.name };
+    return { ...(input.properties[field] as TSchema), ...named };
+  };
+  const fields = Object.keys(input.properties).filter((field) => !inPath.includes(field));
   const required = ((input as { required?: readonly string[] }).required ?? []).filter(
     (field) => !inPath.includes(field),
   );
   const hasBody = method === 'POST' || method === 'PATCH';
   const parameters = [
-    ...inPath.map((field) => parameter(field, 'path', input.properties[field] as TSchema, true)),
+    ...inPath.map((field) => parameter(field, 'path', described(field), true)),
     ...(hasBody
       ? []
-      : fields.map(([field, schema]) =>
-          parameter(field, 'query', schema as TSchema, required.includes(field)),
-        )),
+      : fields.map((field) => parameter(field, 'query', described(field), required.includes(field)))),
     ...(effect === 'read' || files ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
   ];
   const body = {
     type: 'object',
-    properties: Object.fromEntries(fields),
+    properties: Object.fromEntries(fields.map((field) => [field, described(field)])),
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   };
@@ -132,7 +138,10 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     ...(proposers.length > 0 && { 'x-proposers': proposers }),
     'x-risk': operation.risk,
     ...(operation.bodyMaxBytes !== undefined && { 'x-body-max': operation.bodyMaxBytes }),
-    ...(typeof operation.command === 'string' && { 'x-command': operation.command }),
+    ...(typeof operation.command === 'string'
+      ? { 'x-command': operation.command }
+      : { 'x-no-command': operation.command.none }),
+    ...(operation.columns && { 'x-columns': operation.columns }),
     parameters,
     ...(hasBody && {
       requestBody: {

@@ -1,0 +1,196 @@
+import { type Command, Option as CommanderOption } from 'commander';
+import { decimalsOf } from '../money.ts';
+import type { AnyOperation } from '../operation.ts';
+import { type Option, optionsOf, wordsOf } from '../options.ts';
+import { Problem } from '../problem.ts';
+import { printFields, printSecret, printTable, wrongUsage } from './output.ts';
+import { parseCount, parseValue, repeat } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
+
+/**
+ * The commands of a table of operations. The words, the arguments and the options follow from the
+ * declarations, as do the input of the operation and the print of its answer. Nothing here knows a noun.
+ */
+
+type Options = Readonly<Record<string, unknown>> & { readonly json?: boolean };
+
+/** A schema as far as it matters to print a value. */
+type Shown = {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly secret?: boolean;
+  readonly items?: Shown;
+  readonly properties?: Readonly<Record<string, Shown>>;
+};
+
+const LISTED = '50';
+
+/**
+ * Registers the commands of operations below the words of a noun.
+ * @param description what the noun is
+ */
+export function registerOperations(
+  program: Command,
+  noun: string,
+  description: string,
+  operations: readonly AnyOperation[],
+): Command {
+  const parent = program.command(noun).description(description);
+  const own = operations.filter((each) => wordsOf(each)?.[0] === noun);
+  for (const [line, [operation, asFile]] of Map.groupBy(own, ({ command }) => String(command))) {
+    const command = line
+      .split(' ')
+      .slice(1)
+      .reduce(
+        (place, word) => place.commands.find((each) => each.name() === word) ?? place.command(word),
+        parent,
+      );
+    addOperation(command, operation as AnyOperation, asFile);
+  }
+  return parent;
+}
+
+/**
+ * Gives a command the arguments, options and action of an operation.
+ * @param asFile the operation that returns the same list as a file, for `--csv`
+ */
+function addOperation(command: Command, operation: AnyOperation, asFile?: AnyOperation): void {
+  const options = optionsOf(operation);
+  command.description(operation.summary);
+  for (const { name, description, isArgument } of options)
+    if (isArgument) command.argument(`<${name}>`, withoutDot(description));
+  for (const option of options) if (!option.isArgument) addOption(command, operation, option);
+  if ('limit' in operation.input.properties)
+    command.option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED);
+  if (asFile) command.option('--csv', 'print CSV');
+  if (operation.files)
+    command.option('--out <file>', 'the file (default: stdout)').option('--force', 'overwrite it');
+  command.option('--json', 'print JSON').action(async (...args: unknown[]) => {
+    const given = args.at(-2) as Options;
+    const chosen = asFile && given['csv'] ? asFile : operation;
+    await run(chosen, inputOf(options, args as string[], given), given).catch(inTermsOf(options));
+  });
+}
+
+function addOption(command: Command, { method }: AnyOperation, option: Option): void {
+  const { name, type, description, isRequired, isNullable, words } = option;
+  const long = `--${name}`;
+  const text = withoutDot(lowerFirst(description));
+  if (type === 'boolean') {
+    command.option(long, text);
+    // A change can turn something off as well as on.
+    if (method === 'PATCH') command.option(`--no-${name}`, `not: ${text}`);
+    return;
+  }
+  const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : name.split('-').at(-1);
+  const hints = [
+    ...(type === 'array' ? ['repeatable'] : []),
+    ...(isNullable ? ['"none" for no value'] : []),
+    ...(words.length > 0 && !value?.includes('|') ? [words.join(', ')] : []),
+  ];
+  const added = new CommanderOption(
+    `${long} <${value}>`,
+    hints.length > 0 ? `${text} (${hints.join('; ')})` : text,
+  );
+  if (type === 'array') added.argParser(repeat as never);
+  command.addOption(added.makeOptionMandatory(isRequired));
+}
+
+const lowerFirst = (text: string) =>
+  /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+const withoutDot = (text: string) => text.replace(/\.$/, '');
+const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Returns the input of an operation. Its fields are checked by its schema. */
+function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
+  const entries = options.flatMap((option, at) => {
+    const value = option.isArgument ? args[at] : given[camel(option.name)];
+    return value === undefined ? [] : [[option.field, toValue(option, value)] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function toValue({ name, type, words, isNullable, isArgument }: Option, value: unknown): unknown {
+  if (isNullable && value === 'none') return null;
+  const shown = isArgument ? name : `--${name}`;
+  if (type === 'number') return parseValue(String(value), shown);
+  if (type === 'integer') return parseCount(String(value), shown, 0, Number.MAX_SAFE_INTEGER);
+  const toWord = (text: string) => words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
+  if (Array.isArray(value)) return [...new Set(value.map(toWord))];
+  return typeof value === 'string' ? toWord(value) : value;
+}
+
+/** Names the option of a wrong field instead of the field. */
+const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
+  const [first] = error instanceof Problem && error.code === 'invalid' ? (error.errors ?? []) : [];
+  const option = options.find(({ field }) => field === first?.field);
+  if (!first || !option) throw error;
+  wrongUsage(`${option.isArgument ? `the ${option.name}` : `--${option.name}`} ${first.message}`);
+};
+
+async function run(operation: AnyOperation, input: object, options: Options): Promise<void> {
+  if (operation.files) return performFile(operation as never, input as never, options);
+  const output = operation.output as Shown;
+  const item = output.properties?.['nextCursor'] && output.properties['items']?.items;
+  if (!item)
+    return performCommand(operation, input as never, options, (made) => {
+      if (hasSecret(output)) printSecret(shownFields(output, made as object), false);
+      else printFields(shownFields(output, made as object));
+    });
+  const limit =
+    'limit' in operation.input.properties
+      ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)
+      : undefined;
+  await listCommand(operation as never, input, limit, options, (found: Record<string, unknown>[]) =>
+    printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found),
+  );
+}
+
+const hasSecret = ({ properties = {} }: Shown) => Object.values(properties).some(({ secret }) => secret);
+
+/** Prints a list: a column for each field. */
+function printItems(
+  columns: readonly string[],
+  item: Shown,
+  found: readonly Record<string, unknown>[],
+): void {
+  const heads = columns.map((name) => headOf(name));
+  printTable(
+    heads,
+    found.map((each) => columns.map((name) => textOf(item.properties?.[name], each[name], each))),
+    heads,
+  );
+}
+
+const headOf = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function shownFields(schema: Shown, made: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(made).map(([name, value]) => {
+      const text = textOf(schema.properties?.[name], value, made);
+      return [headOf(name), typeof text === 'string' ? text : text.join('\n')];
+    }),
+  );
+}
+
+/** Formats a value for people by its schema; amounts have the decimals of the currency beside them. */
+function textOf(schema: Shown | undefined, value: unknown, beside: object): string | string[] {
+  if (value === null || value === undefined) return '-';
+  if (value instanceof Date) return value.toISOString().slice(0, 19).replace('T', ' ');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number' && schema?.format === 'money') {
+    const { currency } = beside as { currency?: string };
+    const decimals = currency === undefined ? undefined : decimalsOf(currency);
+    return decimals === undefined ? String(value) : `${value.toFixed(decimals)} ${currency}`;
+  }
+  if (Array.isArray(value)) {
+    const texts = value.map((each) => {
+      const text = textOf(schema?.items, each, beside);
+      return typeof text === 'string' ? text : text.join(', ');
+    });
+    return texts.length > 0 ? texts : '-';
+  }
+  if (typeof value === 'object')
+    return Object.entries(shownFields(schema ?? {}, value)).map(([name, text]) => `${name}: ${text}`);
+  return String(value);
+}

@@ -1,0 +1,75 @@
+import { Command } from 'commander';
+import type { AnyOperation } from '../operation.ts';
+import { registerOperations } from './commands.ts';
+import { prepare, readVersion, settingsHelp, takeActor } from './usage.ts';
+
+/** The program and its commands. A noun is loaded when its word is typed: no command waits for others. */
+
+type Register = (program: Command) => void;
+
+/** Loads a noun whose commands all follow from the declarations of its operations. */
+const derived =
+  (noun: string, description: string, load: () => Promise<readonly AnyOperation[]>) =>
+  async (): Promise<Register> => {
+    const operations = await load();
+    return (program) => void registerOperations(program, noun, description, operations);
+  };
+
+const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
+  serve: async () => (await import('./serve.ts')).registerServe,
+  work: async () => (await import('./work.ts')).registerWork,
+  migrate: async () => (await import('./db.ts')).registerMigrate,
+  db: async () => (await import('./db.ts')).registerDb,
+  merchant: async () => (await import('./merchant.ts')).registerMerchant,
+  'api-key': async () => (await import('./api-key.ts')).registerApiKey,
+  keyring: async () => (await import('./keyring.ts')).registerKeyring,
+  float: async () => (await import('./float.ts')).registerFloat,
+  product: derived(
+    'product',
+    'products, the terms on which vouchers are generated',
+    async () => (await import('../operator/products.ts')).PRODUCTS,
+  ),
+  batch: async () => (await import('./batch.ts')).registerBatch,
+  voucher: async () => (await import('./voucher.ts')).registerVoucher,
+  transaction: async () => (await import('./transaction.ts')).registerTransaction,
+  redemption: async () => (await import('./transaction.ts')).registerRedemption,
+  decline: async () => (await import('./transaction.ts')).registerDecline,
+  books: async () => (await import('./books.ts')).registerBooks,
+  bank: async () => (await import('./bank.ts')).registerBank,
+  settlement: async () => (await import('./settlement.ts')).registerSettlement,
+  webhook: async () => (await import('./webhook.ts')).registerWebhook,
+  approval: async () => (await import('./approval.ts')).registerApproval,
+  settings: async () => (await import('./approval.ts')).registerSettings,
+  user: async () => (await import('./user.ts')).registerUser,
+  doctor: async () => (await import('./health.ts')).registerDoctor,
+  backup: async () => (await import('./backup.ts')).registerBackup,
+  restore: async () => (await import('./backup.ts')).registerRestore,
+  job: derived(
+    'job',
+    'long work in the background',
+    async () => (await import('../operator/job-operations.ts')).JOBS,
+  ),
+  token: async () => (await import('./user.ts')).registerToken,
+  audit: async () => (await import('./audit.ts')).registerAudit,
+  import: async () => (await import('./import.ts')).registerImport,
+  reconcile: async () => (await import('./health.ts')).registerReconcile,
+  status: async () => (await import('./health.ts')).registerStatus,
+  completion: async () => (await import('./usage.ts')).registerCompletion,
+};
+
+/**
+ * Creates the program with the commands of a word; with all of them for another word, since the help and the
+ * error of an unknown command list them all.
+ */
+export async function createProgram(word = ''): Promise<Command> {
+  const program = new Command('scrip')
+    .description('Scrip: prepaid vouchers that carry money')
+    .version(readVersion(), '--version', 'print the version')
+    .addHelpText('after', settingsHelp);
+  takeActor(program);
+  const isAlone = Object.hasOwn(COMMANDS, word) && word !== 'completion';
+  const asked = isAlone ? COMMANDS[word] : undefined;
+  for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
+  prepare(program);
+  return program;
+}

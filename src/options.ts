@@ -1,0 +1,80 @@
+import type { TObject, TSchema } from 'typebox';
+import type { AnyOperation } from './operation.ts';
+import { parametersOf } from './schema.ts';
+
+/**
+ * The command of an operation: its words, its arguments and its options follow from the declaration. The
+ * command line makes the commands of it, and the OpenAPI documents tell the console.
+ */
+
+/** What the schema of a field can say for its option. */
+type FieldSchema = {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly items?: FieldSchema;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  /** The name of the option without dashes, if it does not follow from the name of the field. */
+  readonly option?: string;
+  /** Whether the field is an argument instead of an option. */
+  readonly positional?: true;
+};
+
+export type Option = {
+  readonly field: string;
+  /** Such as `merchant` for `--merchant`, or the name of an argument. */
+  readonly name: string;
+  readonly isArgument: boolean;
+  readonly isRequired: boolean;
+  readonly isNullable: boolean;
+  /** string, number, integer, boolean, array or object. */
+  readonly type: string;
+  readonly words: readonly string[];
+  readonly description: string;
+};
+
+/** No options of their own: `--reason` belongs to every command, and pages follow by themselves. */
+const COMMON = ['reason', 'cursor', 'limit'];
+
+const kebab = (name: string) => name.replace(/[A-Z0-9]+/g, (part) => `-${part.toLowerCase()}`);
+const typesOf = ({ type = 'string' }: FieldSchema) => [type].flat();
+const singular = (name: string) => name.replace(/ies$/, 'y').replace(/s$/, '');
+
+/** `merchantId` is the option `--merchant`, `expiresAt` is `--expires`, an item of `scopes` is `--scope`. */
+function nameOf(field: string, schema: FieldSchema): string {
+  if (schema.option !== undefined) return schema.option;
+  const plain = field.replace(/(Id|Number|At|Minutes)$/, '') || field;
+  return kebab(typesOf(schema)[0] === 'array' ? singular(plain) : plain);
+}
+
+/** Returns the words of the command of an operation, or undefined if it has none. */
+export function wordsOf({ command }: Pick<AnyOperation, 'command'>): readonly string[] | undefined {
+  return typeof command === 'string' ? command.split(' ') : undefined;
+}
+
+/** Returns the arguments and the options of an operation: first the arguments, in their order. */
+export function optionsOf({ input, path }: { readonly input: TObject; readonly path: string }): Option[] {
+  const inPath = parametersOf(path);
+  const required = (input as { required?: readonly string[] }).required ?? [];
+  const schemas = input.properties as Record<string, TSchema> as Record<string, FieldSchema>;
+  const isArgument = (field: string) => inPath.includes(field) || schemas[field]?.positional === true;
+  const fields = Object.keys(schemas).filter((field) => !COMMON.includes(field) || inPath.includes(field));
+  const others = fields.filter((field) => isArgument(field) && !inPath.includes(field));
+  const options = fields.filter((field) => !isArgument(field));
+  return [...inPath, ...others, ...options].map((field) => {
+    const schema = schemas[field] ?? {};
+    const types = typesOf(schema);
+    const words = (schema.items ?? schema).enum ?? [];
+    return {
+      field,
+      name: nameOf(field, schema),
+      isArgument: isArgument(field),
+      isRequired: required.includes(field),
+      isNullable: types.includes('null'),
+      type: types.find((type) => type !== 'null') ?? 'string',
+      words: words.filter((word) => word !== null).map(String),
+      description: schema.description ?? '',
+    };
+  });
+}

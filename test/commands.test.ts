@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Command } from 'commander';
+import { type Operation, readDocument } from '../console/src/described.ts';
+import { commandOf } from '../console/src/ui/command.ts';
+import { createProgram } from '../src/cli/program.ts';
+import { describeApi } from '../src/http/operator/openapi.ts';
+import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
+import { OPERATIONS } from '../src/operator/table.ts';
+import { optionsOf } from '../src/options.ts';
+import { readCommands } from './program.ts';
+
+/** The commands follow from the declarations of operations, and so does what the console shows of them. */
+
+/** Options that belong to the output, not to the operation. */
+const OUTPUT = ['--json', '--csv', '--limit', '--out', '--force'];
+
+/** Operations whose command has options or arguments of its own. The list only shrinks. */
+const EXCEPTIONS: readonly string[] = [
+  'merchant.permit',
+  'merchant.forbid',
+  'api-key.revoke',
+  'float.correct',
+  'batch.generate',
+  'voucher.find',
+  'transaction.show',
+  'transaction.find',
+  'webhook.deliveries',
+  'webhook.attempts',
+  'user.invite',
+  'approval.approve',
+  'approval.withdraw',
+  'books.show',
+  'books.report',
+  'books.transfer',
+  'books.escheat',
+  'books.account',
+  'books.dormancy',
+  'books.vat',
+  'books.breakage-rate',
+  'settlement.terms',
+  'bank.account',
+  'bank.mapping',
+  'bank.import',
+  'bank.match',
+  'bank.match-by-hand',
+  'voucher.bulk',
+  'voucher.bulk-cancel',
+  'voucher.bulk-preview',
+];
+
+/** Commands that need a file for their result. */
+const INTO_FILES: readonly string[] = ['settlement.document', 'settlement.file'];
+
+const withCommand = OPERATIONS.filter(({ command }) => typeof command === 'string');
+
+const optionsNow = (command: Command | undefined) =>
+  (command?.options ?? []).map(({ long }) => long ?? '').filter((long) => !OUTPUT.includes(long));
+
+describe('the command of an operation', () => {
+  test('has exactly the fields of the operation as arguments and options, unless it is listed', async () => {
+    const commands = await readCommands();
+    const differing = withCommand.filter((operation) => {
+      const command = commands.get(String(operation.command));
+      const options = optionsOf(operation);
+      const long = options.filter((each) => !each.isArgument).map(({ name }) => `--${name}`);
+      const negated = optionsNow(command).filter((each) => !each.startsWith('--no-'));
+      return (
+        command?.registeredArguments.length !== options.filter((each) => each.isArgument).length ||
+        negated.sort().join() !== long.sort().join()
+      );
+    });
+    assert.deepEqual(differing.map(({ name }) => name).sort(), [...EXCEPTIONS].sort());
+  });
+
+  test('that a page shows is understood by the command line', async () => {
+    const [operator] = OPERATOR_APIS;
+    const operations = readDocument(describeApi(operator?.api as never) as never, 'operator');
+    let shown = 0;
+    const failed: string[] = [];
+    for (const operation of operations.values()) {
+      const isListed = [...EXCEPTIONS, ...INTO_FILES].includes(operation.name);
+      const line = isListed ? null : commandOf(operation, samplesOf(operation));
+      if (line === null) continue;
+      await parse(line).catch((error: Error) => failed.push(`${line}: ${error.message}`));
+      shown++;
+    }
+    assert.deepEqual(failed, []);
+    assert.ok(shown > 60, String(shown));
+    await assert.rejects(parse('scrip product show DEFAULT --code X --json'), /unknown option/);
+  });
+});
+
+const samplesOf = ({ fields }: Operation) =>
+  Object.fromEntries(
+    fields
+      .filter(({ name, option }) => option !== null || !['reason', 'cursor', 'limit'].includes(name))
+      .map(({ name, type, options, example }) => [
+        name,
+        type === 'boolean' ? 'true' : (options[0] ?? (example || "it's 1")),
+      ]),
+  );
+
+/** Parses a command line as a shell splits it, without running the command. */
+async function parse(line: string): Promise<void> {
+  const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
+    ([, quoted, plain]) => plain ?? (quoted ?? '').replaceAll("'\\''", "'"),
+  );
+  const program = await createProgram(words[1]);
+  const silence = (command: Command): void => {
+    command.configureOutput({ writeErr: () => {} }).exitOverride();
+    if (command.commands.length === 0) command.action(() => {});
+    command.commands.forEach(silence);
+  };
+  silence(program);
+  await program.parseAsync(words.slice(1), { from: 'user' });
+}
