@@ -76,8 +76,9 @@ language sql set search_path = scrip, pg_temp as $$
   cross join generate_series(1, p_merchants) m
   cross join (values ('VOUCHER'), ('FLOAT'), ('SETTLEMENT')) k (kind)
   where c.day < p_day on conflict do nothing;
-  insert into book_reversals (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
-  select c.day, c.day - back, 'USD', m, 1 + m % 3, 10, 1000
+  insert into book_reversals (day, original_day, currency, merchant_id, product_id, rows, amount_minor,
+    again_minor)
+  select c.day, c.day - back, 'USD', m, 1 + m % 3, 10, 1000, 0
   from book_closings c
   cross join generate_series(1, p_merchants) m cross join generate_series(1, 5) back
   where c.day < p_day

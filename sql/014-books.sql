@@ -104,8 +104,8 @@ create table book_cohorts (
     primary key (day, currency, product_id, issuer_id, expiry_policy, issue_month, kind, is_credit)
 );
 
--- Reversals on closed days of redemptions of earlier days, by the day of the redemption. A settlement lists
--- reversals of earlier periods separately.
+-- Reversals of redemptions of earlier days, by the day of the redemption. A settlement lists reversals of
+-- earlier periods separately, and their commission follows the terms of the redemption.
 create table book_reversals (
   day date not null,
   original_day date not null,
@@ -114,6 +114,7 @@ create table book_reversals (
   product_id integer not null,
   rows bigint not null,
   amount_minor bigint not null,
+  again_minor bigint not null, -- redeemed again in the same step, in place of what was reversed
   constraint book_reversals_pkey primary key (day, original_day, currency, merchant_id, product_id),
   constraint book_reversals_are_earlier check (original_day < day)
 );

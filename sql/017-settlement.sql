@@ -28,10 +28,12 @@ create table settlement_terms (
     check ((product_id = 0) = (period is not null and least_payout is not null and delay_days is not null))
 );
 
--- The amounts from which the commission of a day was computed. The movements themselves are journal rows
--- (FEE, FEE_VAT and their reversals).
+-- The amounts from which the commission of a day was computed. A correction follows the terms of the day of
+-- the redemption that it corrects: `of_day`. The rows of a merchant, product and currency are booked
+-- together, as one movement of commission and one of VAT (FEE, FEE_VAT and their reversals).
 create table settlement_fees (
   day date not null,
+  of_day date not null,
   merchant_id integer not null,
   product_id integer not null,
   currency text not null,
@@ -42,8 +44,22 @@ create table settlement_fees (
   vat_minor bigint not null,
   fee_id uuid, -- null: nothing to book
   vat_id uuid,
-  constraint settlement_fees_pkey primary key (day, merchant_id, product_id, currency)
+  constraint settlement_fees_pkey primary key (day, merchant_id, product_id, currency, of_day),
+  constraint settlement_fees_of_earlier check (of_day <= day)
 );
+
+-- The movements of commission and VAT, with the product that the journal does not know.
+create view fee_movements as
+select f.day, f.merchant_id, f.product_id, f.currency, m.id,
+  (m.kind || case when sum(m.minor) < 0 then '_REVERSAL' else '' end)::entry_kind as kind,
+  case when sum(m.minor) < 0 then m.own else 'SETTLEMENT' end as debit_kind,
+  case when sum(m.minor) < 0 then 'SETTLEMENT' else m.own end as credit_kind,
+  abs(sum(m.minor))::bigint as amount_minor
+from settlement_fees f
+cross join lateral (values ('FEE', 'FEES', f.fee_id, f.fee_minor), ('FEE_VAT', 'VAT', f.vat_id, f.vat_minor))
+  as m (kind, own, id, minor)
+group by f.day, f.merchant_id, f.product_id, f.currency, m.id, m.kind, m.own
+having sum(m.minor) <> 0;
 
 -- The number of a merchant's last approved settlement of a year. Numbers have no gaps.
 create table settlement_numbers (
@@ -222,6 +238,7 @@ create table voucher_vat (
 );
 
 grant select, insert on settlement_terms, settlement_fees, settlement_payouts to scrip_service;
+grant select on fee_movements to scrip_service;
 grant select, insert, update on settlements, settlement_numbers, settlement_disputes, gl_accounts,
   bank_mappings, bank_accounts, dormancy_rules, voucher_vat to scrip_service;
 grant select, insert, delete on settlement_lines, bank_matches to scrip_service;

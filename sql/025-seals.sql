@@ -192,10 +192,12 @@ begin
   select day.day, m.* from cohort_movements(sealed, p_until, day.zone) m
   on conflict on constraint book_cohorts_pkey do update
   set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor;
-  insert into book_reversals as c (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
+  insert into book_reversals as c (day, original_day, currency, merchant_id, product_id, rows, amount_minor,
+    again_minor)
   select day.day, r.* from earlier_reversals(sealed, p_until, day.starts_at) r
   on conflict on constraint book_reversals_pkey do update
-  set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor;
+  set rows = c.rows + excluded.rows, amount_minor = c.amount_minor + excluded.amount_minor,
+    again_minor = c.again_minor + excluded.again_minor;
   with moved as materialized (
     select * from moved_ages(sealed, p_until)
   ), aged as (

@@ -211,6 +211,48 @@ export class ByLaw {
     return lines.sort();
   }
 
+  /**
+   * Commission and VAT by merchant, product and day. A correction follows the terms of the redemption.
+   * @param termsOn the terms of a merchant on a day
+   */
+  commission(termsOn: (merchantId: number, day: string) => Rates | undefined): Figures {
+    const bases = new Sums();
+    const day = ({ at }: Entry) => this.#clock(at).slice(0, 10);
+    const redeemed = new Map(this.#hand.all.map((each) => [each.id, each]));
+    for (const each of this.#hand.own) {
+      if (each.kind !== 'REDEMPTION' && each.kind !== 'REDEMPTION_REVERSAL') continue;
+      const of = redeemed.get(each.original ?? '') ?? each;
+      const sign = each.kind === 'REDEMPTION' ? 1n : -1n;
+      bases.add(
+        [each.currency, each.merchant, each.product, day(each), day(of)].join(' '),
+        sign * each.amount,
+      );
+    }
+    const sums = new Sums();
+    for (const [name, minor] of Object.entries(bases.figures())) {
+      const [currency, merchant, product, on, of] = name.split(' ');
+      const { commissionPpm, vatPpm } = termsOn(Number(merchant), of ?? '') ?? {
+        commissionPpm: 0,
+        vatPpm: 0,
+      };
+      const fee = divide(minor * BigInt(commissionPpm), MILLION);
+      sums.add(`${currency} ${merchant} ${product} ${on} FEE`, fee);
+      sums.add(`${currency} ${merchant} ${product} ${on} FEE_VAT`, divide(fee * BigInt(vatPpm), MILLION));
+    }
+    return sums.figures();
+  }
+
+  /** The same, as it was booked. */
+  bookedCommission(): Figures {
+    const sums = new Sums();
+    for (const { kind, at, currency, merchant, product, amount } of this.#hand.own) {
+      if (!kind.startsWith('FEE')) continue;
+      const name = [currency, merchant, product, this.#clock(at).slice(0, 10)].join(' ');
+      sums.add(`${name} ${kind.replace('_REVERSAL', '')}`, kind.endsWith('_REVERSAL') ? -amount : amount);
+    }
+    return sums.figures();
+  }
+
   /** @param treatmentOf the VAT treatment of a product on a day */
   vat(treatmentOf: (product: string, day: string) => Treatment | undefined): Figures {
     const sums = new Sums();
@@ -265,6 +307,8 @@ export class ByLaw {
     return Object.fromEntries(Object.entries(figures).map(([name, minor]) => [`${name} amount`, minor]));
   }
 }
+
+type Rates = { readonly commissionPpm: number; readonly vatPpm: number };
 
 export type Treatment = {
   readonly treatment: 'single' | 'multi' | 'outside';

@@ -37,7 +37,7 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
   const kind = (account: string) => `case when ${account} > 10000000000 then 'VOUCHER'
     when ${account} >= 5000000000 then 'RESERVE'
     else (select a.kind::text from scrip.accounts a where a.id = ${account}) end`;
-  // The journal is read by itself: with Citus, it is on the shards, and settlement_fees on the coordinator.
+  // The journal is read by itself: with Citus, it is on the shards, and fee_movements on the coordinator.
   return sql<Entry>(`
     with rows as materialized (
       select j.*, b.product_id, b.merchant_id as issuer_id
@@ -51,7 +51,7 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
       coalesce(p.code, '') as product, coalesce(j.issuer_id, 0) as issuer,
       j.debit_account as from, j.credit_account as to
     from rows j
-    left join scrip.settlement_fees f on j.id in (f.fee_id, f.vat_id)
+    left join scrip.fee_movements f on f.id = j.id
     left join scrip.products p on p.id = coalesce(j.product_id, f.product_id)
     order by j.occurred_at, j.id`);
 }

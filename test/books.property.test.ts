@@ -9,6 +9,7 @@ import { ByLaw, type Shown } from './books.law.ts';
 import { ByHand, type Card, readCards, readEntries } from './books.model.ts';
 import { OWN, RULES, rateOn, setLaws, showBank, treatmentOf } from './books.random.law.ts';
 import {
+  commissionOn,
   FIRST_ACCOUNT,
   next,
   openWorld,
@@ -90,6 +91,8 @@ async function compare(
   assert.deepEqual(await of('R5', cohort, COHORTS, 'cohorts'), law.cohorts(), `R5 cohorts ${label}`);
   const estimated = await of('R5', ['product', 'issueMonth', 'policy'], ESTIMATES, 'estimate');
   assert.deepEqual(estimated, law.estimate(rateOn), `R5 estimate ${label}`);
+  const termsOn = (merchantId: number, day: string) => commissionOn(world, merchantId, day);
+  assert.deepEqual(law.bookedCommission(), law.commission(termsOn), `commission ${label}`);
   const treated = ['product', 'treatment', 'country', 'ratePercent'];
   assert.deepEqual(await of('R11', treated, VAT), law.vat(treatmentOf), `R11 ${label}`);
   const bank = await of('R13', ['item'], ['amount'], 'reconciliation');

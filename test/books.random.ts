@@ -56,6 +56,18 @@ const PRODUCTS = [
   ['JPY-SHORT', 'JPY', 0, 'unclaimed', 3],
 ] as const;
 
+/** The terms of the first two shops. */
+const COMMISSIONS = [
+  { from: '2026-03-26', commissionPpm: 22_345, vatPpm: 190_000 },
+  { from: '2026-04-01', commissionPpm: 105_000, vatPpm: 70_000 },
+] as const;
+
+/** The terms of a shop on a day; undefined if it has none. */
+export const commissionOn = ({ shops }: World, merchantId: number, day: string) =>
+  shops.findIndex(({ merchant }) => merchant.id === merchantId) < 2
+    ? COMMISSIONS.findLast(({ from }) => from <= day)
+    : undefined;
+
 export async function openWorld(t: TestContext, seed: number): Promise<World> {
   const ledger = await openLedger(t, START.toISOString());
   await ledger.sql(`update scrip.books set zone = '${ZONE}'`);
@@ -73,8 +85,8 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
     const merchantId = shop.merchant.id;
     for (const currency of ['USD', 'EUR', 'JPY'])
       await topUp(operator, { merchantId, currency, amountMinor: 500_000n, reference: `first ${currency}` });
-    const commissionPpm = 12_345 + 10_000 * at;
-    if (at < 2) await terms(operator, merchantId, { validFrom: '2026-03-26', commissionPpm, delayDays: 0 });
+    for (const { from, ...rates } of at < 2 ? COMMISSIONS : [])
+      await terms(operator, merchantId, { validFrom: from, ...rates, delayDays: 0 });
   }
   for (const [at, account_kind] of GL_KINDS.entries()) {
     const account = String(FIRST_ACCOUNT + at);

@@ -224,7 +224,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'a reversal of an earlier day',
     'update book_reversals set amount_minor = amount_minor + 1',
-    { verify: ['aggregate 03', 'totals 03', 'aggregate 07', 'totals 07'] },
+    { verify: ['aggregate 03', 'totals 03', 'aggregate 07', 'totals 07'], full: ['commissions'] },
   ],
   [
     'a closing',

@@ -169,7 +169,7 @@ from (
   from book_cohorts where day = ${day}::date
   union all
   select 'reversals', concat_ws('|', to_char(original_day, 'YYYY-MM-DD'), currency, merchant_id, product_id,
-    rows, amount_minor)
+    rows, amount_minor, again_minor)
   from book_reversals where day = ${day}::date
   union all
   select 'batches', (to_jsonb(b) - '{produced,status,progressed_at,ended_at,failures,failing_since,failure,

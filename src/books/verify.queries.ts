@@ -116,7 +116,7 @@ select currency, merchant_id
 from earlier_reversals(${from}, ${to}) f
 full join (select * from book_reversals where day = ${day}::date) r
   using (original_day, currency, merchant_id, product_id)
-where f.rows is distinct from r.rows or f.amount_minor is distinct from r.amount_minor
+where (f.rows, f.amount_minor, f.again_minor) is distinct from (r.rows, r.amount_minor, r.again_minor)
 limit 100`;
 }
 

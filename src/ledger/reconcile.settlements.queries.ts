@@ -2,35 +2,41 @@ import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
 /**
- * Compares commission with the terms of its day and the day's redemptions, and with its rows in the journal.
+ * Compares commission with the day's redemptions and corrections and the terms of the day of each redemption,
+ * and with its rows in the journal.
  * @param day only this day; null: every closed day
  */
 export function differingFees(day: string | null): Sql {
   return sql`
-with nets as (
-  select day, merchant_id, product_id, currency,
-    sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end) as net_minor
-  from book_movements
-  where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') and (${day}::date is null or day = ${day}::date)
-  group by 1, 2, 3, 4
+with corrected as (
+  select day, original_day, merchant_id, product_id, currency, again_minor - amount_minor as minor
+  from book_reversals where ${day}::date is null or day = ${day}::date
+), nets as (
+  select day, of_day, merchant_id, product_id, currency, sum(minor) as net_minor
+  from (
+    select day, day as of_day, merchant_id, product_id, currency,
+      case kind when 'REDEMPTION' then amount_minor else -amount_minor end as minor
+    from book_movements
+    where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') and (${day}::date is null or day = ${day}::date)
+    union all
+    select day, day, merchant_id, product_id, currency, -minor from corrected
+    union all
+    select day, original_day, merchant_id, product_id, currency, minor from corrected
+  ) m
+  group by 1, 2, 3, 4, 5 having sum(minor) <> 0
 ), due as (
   select n.*, t.commission_ppm, t.vat_ppm
   from nets n
   cross join lateral (
     select r.commission_ppm, r.vat_ppm from settlement_terms r
-    where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= n.day
+    where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= n.of_day
     order by r.product_id = 0, r.valid_from desc limit 1
   ) t
 ), noted as (
   select * from settlement_fees where ${day}::date is null or day = ${day}::date
 ), rows as (
-  select fee_id as id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end as kind,
-    abs(fee_minor) as amount_minor, merchant_id, currency, day
-  from noted where fee_minor <> 0
-  union all
-  select vat_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end, abs(vat_minor),
-    merchant_id, currency, day
-  from noted where vat_minor <> 0
+  select id, kind::text as kind, amount_minor, merchant_id, currency, day
+  from fee_movements where ${day}::date is null or day = ${day}::date
 ), bounds as (
   select min(starts_at) as starts_at, max(ends_at) as ends_at from book_days
   where ${day}::date is null or day = ${day}::date
@@ -47,7 +53,7 @@ with nets as (
   where ${day}::date is null or d.day = ${day}::date
 ), differing as (
   select day, merchant_id, product_id, currency, f.fee_minor, null::uuid as id
-  from due d full join noted f using (day, merchant_id, product_id, currency)
+  from due d full join noted f using (day, of_day, merchant_id, product_id, currency)
   where (d.net_minor, d.commission_ppm, d.vat_ppm) is distinct from (f.net_minor, f.commission_ppm, f.vat_ppm)
     or f.fee_minor <> sign(f.net_minor)
       * div(abs(f.net_minor)::numeric * f.commission_ppm + 500000, 1000000)

@@ -63,6 +63,8 @@ order by t.valid_from desc limit 1`;
 }
 
 export type NetRow = {
+  /** The day of the redemptions. */
+  of_day: string;
   merchant_id: number;
   product_id: number;
   currency: string;
@@ -75,28 +77,46 @@ export type NetRow = {
 };
 
 /**
- * Lists each merchant's redemptions of a day less reversals, by product, with the terms of that day and the
- * accounts to book on. Terms of the product take precedence over terms of the merchant. Merchants without
- * terms are left out. Sealed slices are read from their sums, the rest of the day from the journal.
+ * Lists each merchant's redemptions of a day less reversals, by product and by the day of the redemption,
+ * with the terms of that day and the accounts to book on. What takes the place of an earlier redemption
+ * belongs to the day of that one. Terms of the product take precedence over terms of the merchant. Merchants
+ * without terms are left out. Sealed slices are read from their sums, the rest of the day from the journal.
  */
 export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
-select n.*, t.commission_ppm, t.vat_ppm, s.id as settlement_account, f.id as fees_account, v.id as vat_account
-from (
-  select merchant_id, product_id, currency,
-    sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)::bigint as net_minor
+with sealed as (
+  select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until
+  from books
+), corrected as (
+  select original_day, merchant_id, product_id, currency, again_minor - amount_minor as minor
+  from book_reversals where day = ${day}::date
+  union all
+  select e.original_day, e.merchant_id, e.product_id, e.currency, e.again_minor - e.amount_minor
+  from sealed cross join lateral earlier_reversals(sealed.until, ${endsAt}, ${startsAt}) e
+), moved as (
+  select ${day}::date as of_day, merchant_id, product_id, currency,
+    case kind when 'REDEMPTION' then amount_minor else -amount_minor end as minor
   from movements(${startsAt}, ${endsAt}) where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
-  group by merchant_id, product_id, currency
+  union all
+  select ${day}::date, merchant_id, product_id, currency, -minor from corrected
+  union all
+  select original_day, merchant_id, product_id, currency, minor from corrected
+)
+select n.of_day::text as of_day, n.merchant_id, n.product_id, n.currency, n.net_minor, t.commission_ppm,
+  t.vat_ppm, s.id as settlement_account, f.id as fees_account, v.id as vat_account
+from (
+  select of_day, merchant_id, product_id, currency, sum(minor)::bigint as net_minor
+  from moved group by 1, 2, 3, 4 having sum(minor) <> 0
 ) n
 cross join lateral (
   select r.commission_ppm, r.vat_ppm from settlement_terms r
-  where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= ${day}::date
+  where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= n.of_day
   order by r.product_id = 0, r.valid_from desc limit 1
 ) t
 left join accounts s on s.kind = 'SETTLEMENT' and s.merchant_id = n.merchant_id and s.currency = n.currency
 left join accounts f on f.kind = 'FEES' and f.merchant_id = 0 and f.currency = n.currency
 left join accounts v on v.kind = 'VAT' and v.merchant_id = 0 and v.currency = n.currency
-order by n.merchant_id, n.product_id, n.currency`;
+order by n.merchant_id, n.product_id, n.currency, n.of_day`;
 }
 
 /** Lists the ids of the commission rows of a day. */
@@ -109,6 +129,7 @@ export function countRows(ids: readonly string[]): Sql {
 }
 
 export type NewFee = {
+  readonly ofDay: string;
   readonly merchantId: number;
   readonly productId: number;
   readonly currency: string;
@@ -125,10 +146,11 @@ export type NewFee = {
 export function insertFees(day: string, fees: readonly NewFee[]): Sql {
   const column = (of: (fee: NewFee) => string | number | bigint | null) => plainArray(fees.map(of));
   return sql`
-insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm,
-  fee_minor, vat_minor, fee_id, vat_id)
+insert into settlement_fees (day, of_day, merchant_id, product_id, currency, net_minor, commission_ppm,
+  vat_ppm, fee_minor, vat_minor, fee_id, vat_id)
 select ${day}::date, u.*
 from unnest(
+  ${column((fee) => fee.ofDay)}::date[],
   ${column((fee) => fee.merchantId)}::int[], ${column((fee) => fee.productId)}::int[],
   ${column((fee) => fee.currency)}::text[], ${column((fee) => fee.netMinor)}::bigint[],
   ${column((fee) => fee.commissionPpm)}::int[], ${column((fee) => fee.vatPpm)}::int[],
@@ -192,17 +214,10 @@ from (
     and 'SETTLEMENT' in (debit_kind, credit_kind)
     and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
   union all
-  select product_id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end::entry_kind, false, 1,
-    -fee_minor
-  from settlement_fees
+  select product_id, kind, false, 1,
+    case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end
+  from fee_movements
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and fee_minor <> 0
-  union all
-  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, false, 1,
-    -vat_minor
-  from settlement_fees
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and vat_minor <> 0
 ) l
 group by product_id, kind, is_earlier having sum(rows) > 0 order by product_id, kind, is_earlier`;
 }

@@ -89,31 +89,46 @@ export function shareOf(minor: bigint, ppm: number): bigint {
 
 /**
  * Books the commission of a day and the VAT on it: one movement for each merchant, product and currency,
- * stamped with the last millisecond of the day. If reversals exceed the redemptions of the day, commission is
- * returned. Commission that is already booked is kept.
+ * stamped with the last millisecond of the day. A correction of an earlier redemption follows the terms of
+ * the day of that redemption. If reversals exceed the redemptions of the day, commission is returned.
+ * Commission that is already booked is kept.
  * @param tx a transaction that holds the lock on the books, before the day's last slice is sealed
  */
 const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   if (await isBooked(tx, day)) return;
   const stamp = new Date(endsAt.getTime() - 1);
-  const fees: NewFee[] = [];
   const movements: FeeMovement[] = [];
-  for (const row of await tx.query<NetRow>(listNets(day, startsAt, endsAt))) {
-    const { merchant_id: merchantId, product_id: productId, currency, net_minor: netMinor } = row;
-    const { commission_ppm: commissionPpm, vat_ppm: vatPpm } = row;
-    const feeMinor = shareOf(netMinor, commissionPpm);
-    const vatMinor = shareOf(feeMinor, vatPpm);
+  const nets = await tx.query<NetRow>(listNets(day, startsAt, endsAt));
+  const groups = Map.groupBy(nets, (row) => `${row.merchant_id} ${row.product_id} ${row.currency}`);
+  const fees = [...groups.values()].flatMap((rows): NewFee[] => {
+    const { settlement_account, fees_account, vat_account, merchant_id: merchantId } = rows[0] as NetRow;
     const move = (kind: 'FEE' | 'FEE_VAT', account: bigint, minor: bigint) => {
       if (minor === 0n) return null;
       const id = idAt(newId(service.clock()), stamp);
-      movements.push({ id, merchantId, ...sidesOf(kind, row.settlement_account, account, minor) });
+      movements.push({ id, merchantId, ...sidesOf(kind, settlement_account, account, minor) });
       return id;
     };
-    const feeId = move('FEE', row.fees_account, feeMinor);
-    const vatId = move('FEE_VAT', row.vat_account, vatMinor);
-    const amounts = { netMinor, commissionPpm, vatPpm, feeMinor, vatMinor };
-    fees.push({ merchantId, productId, currency, ...amounts, feeId, vatId });
-  }
+    const computed = rows.map((row) => {
+      const feeMinor = shareOf(row.net_minor, row.commission_ppm);
+      return { row, feeMinor, vatMinor: shareOf(feeMinor, row.vat_ppm) };
+    });
+    const sum = (of: 'feeMinor' | 'vatMinor') => computed.reduce((total, each) => total + each[of], 0n);
+    const feeId = move('FEE', fees_account, sum('feeMinor'));
+    const vatId = move('FEE_VAT', vat_account, sum('vatMinor'));
+    return computed.map(({ row, feeMinor, vatMinor }) => ({
+      ofDay: row.of_day,
+      merchantId,
+      productId: row.product_id,
+      currency: row.currency,
+      netMinor: row.net_minor,
+      commissionPpm: row.commission_ppm,
+      vatPpm: row.vat_ppm,
+      feeMinor,
+      vatMinor,
+      feeId,
+      vatId,
+    }));
+  });
   if (fees.length === 0) return;
   await tx.query(insertFees(day, fees));
   const [declined] = await tx.query<{ id: string; outcome: string }>(bookFees(movements, stamp));
@@ -126,9 +141,9 @@ const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
  */
 async function isBooked(tx: Queries, day: string): Promise<boolean> {
   const fees = await tx.query<{ fee_id: string | null; vat_id: string | null }>(listFees(day));
-  const ids = fees.flatMap(({ fee_id, vat_id }) => [fee_id, vat_id]).filter((id) => id !== null);
-  const [found] = ids.length > 0 ? await tx.query<{ rows: bigint }>(countRows(ids)) : [];
-  if (Number(found?.rows ?? 0) !== ids.length) throw new Error(`commission of ${day} is not readable yet`);
+  const ids = new Set(fees.flatMap(({ fee_id, vat_id }) => [fee_id, vat_id]).filter((id) => id !== null));
+  const [found] = ids.size > 0 ? await tx.query<{ rows: bigint }>(countRows([...ids])) : [];
+  if (Number(found?.rows ?? 0) !== ids.size) throw new Error(`commission of ${day} is not readable yet`);
   return fees.length > 0;
 }
 

@@ -94,7 +94,8 @@ from (
   from book_reversals r join book_closings c on c.day = r.day
   where c.starts_at >= ${from} and c.ends_at <= ${to}
   union all
-  select e.* from rest cross join lateral earlier_reversals(rest.starts_at, ${to}) e
+  select e.original_day, e.currency, e.merchant_id, e.product_id, e.rows, e.amount_minor
+  from rest cross join lateral earlier_reversals(rest.starts_at, ${to}) e
   where rest.starts_at < ${to}
 ) r
 where r.original_day < ${first}::date
@@ -104,18 +105,9 @@ group by 1, 2, 3`;
 /** Lists the commission of an interval and the VAT on it, by the product that they belong to. */
 export function listCommission(from: string, to: string): Sql {
   return sql`
-select f.currency, k.kind, k.debit_kind, k.credit_kind, f.merchant_id, f.product_id, count(*) as rows,
-  sum(abs(k.amount_minor))::bigint as amount_minor
-from settlement_fees f
-cross join lateral (values ('FEE', 'FEES', f.fee_minor), ('FEE_VAT', 'VAT', f.vat_minor))
-  as m (kind, account_kind, amount_minor)
-cross join lateral (
-  select m.kind || case when m.amount_minor < 0 then '_REVERSAL' else '' end as kind,
-    case when m.amount_minor < 0 then m.account_kind else 'SETTLEMENT' end as debit_kind,
-    case when m.amount_minor < 0 then 'SETTLEMENT' else m.account_kind end as credit_kind, m.amount_minor
-) k
-where f.day >= ${from}::date and f.day < ${to}::date and k.amount_minor <> 0
-group by 1, 2, 3, 4, 5, 6`;
+select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, product_id, count(*) as rows,
+  sum(amount_minor)::bigint as amount_minor
+from fee_movements where day >= ${from}::date and day < ${to}::date group by 1, 2, 3, 4, 5, 6`;
 }
 
 /** Counts the vouchers with a balance at the end of each closed day of an interval. */
