@@ -64,7 +64,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   dormancy_rules: ['INSERT', 'SELECT', 'UPDATE'],
   escheated_expiries: ['INSERT', 'SELECT'],
   fee_movements: ['SELECT'],
-  float_holds: ['INSERT', 'SELECT', 'UPDATE'],
+  float_holds: ['SELECT'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   gl_accounts: ['INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
