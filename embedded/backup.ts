@@ -1,13 +1,26 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type pg from 'pg';
-import { pruneArchive, segmentAt, segmentNumber } from './archive.ts';
+import { HISTORY, pruneArchive, SEGMENT, segmentAt, segmentNumber } from './archive.ts';
+import type { Authenticator } from './authenticator.ts';
 import { connect, systemIdentifier } from './connect.ts';
 import { contentOf, digestOf } from './copy.ts';
 import { Copying } from './copying.ts';
 import { EmbeddedError } from './error.ts';
+import { isClusterFile, isClusterFolder } from './files.ts';
 import { codeOf, describeFolder, type Folder, readSettings } from './folder.ts';
-import { type Backup, CLUSTER, FORMAT, KEYS, listBackups, type Manifest, SUMS } from './manifest.ts';
+import {
+  type Backup,
+  CLUSTER,
+  FORMAT,
+  KEYS,
+  listBackups,
+  type Manifest,
+  OWN_SETTINGS,
+  SUMS,
+  SUMS_TAG,
+  textToSign,
+} from './manifest.ts';
 import { MAJOR } from './server.ts';
 import { MANIFEST, openStorage, type Storage } from './storage.ts';
 
@@ -22,6 +35,8 @@ export type BackupOptions = {
   readonly ownerUrl: string;
   /** The version of the program, for the manifest. */
   readonly version: string;
+  /** Proves later that this installation made the backup. */
+  readonly writer: Authenticator;
   /** The key ring, where the backup is to hold it. */
   readonly keys?: string | undefined;
   /** How many backups stay in the folder; older ones are removed once the new one is complete. */
@@ -31,24 +46,11 @@ export type BackupOptions = {
 /** Its name is a lock as well: the server has one slot of a name. It goes with the session. */
 const SLOT = 'scrip_backup';
 const ALREADY_EXISTS = '42710';
-/** What belongs to a running server only, or is created again by every start. */
-const EMPTIED = new Set([
-  'pg_dynshmem',
-  'pg_notify',
-  'pg_replslot',
-  'pg_serial',
-  'pg_snapshots',
-  'pg_stat_tmp',
-  'pg_subtrans',
-  'pg_wal',
-]);
-const LEFT_OUT =
-  /^(postmaster\.(pid|opts)|backup_label.*|tablespace_map.*|pg_internal\.init.*|pgsql_tmp.*|.*\.tmp)$/;
 const CONTROL = 'global/pg_control';
+/** Copied at the end: the log, whose segments come and go, and what the end of the backup decides. */
+const LAST = /^(global\/pg_control|backup_label|pg_wal\/.*)$/;
 /** Beside the database's files: the log of the backup, the manifest. */
 const RESERVE_BYTES = 64 * 1024 ** 2;
-const SEGMENT = /^[0-9A-F]{24}$/;
-const HISTORY = /^[0-9A-F]{8}\.history$/;
 
 /**
  * Backs up the database of a data folder whose server runs, into a new folder below `into`.
@@ -132,7 +134,9 @@ async function make(
     const lines = [...copied.files, [MANIFEST, digestOf(text)] as const].map(
       ([file, { sha256 }]) => `${sha256}  ${file}\n`,
     );
-    await draft.write(SUMS, contentOf(lines.join('')));
+    const sums = lines.join('');
+    await draft.write(SUMS, contentOf(sums));
+    await draft.write(SUMS_TAG, contentOf(`${options.writer.sign(textToSign(sums))}\n`));
     await draft.commit([CLUSTER, ...folders.map((each) => `${CLUSTER}/${each}`)], { file: MANIFEST, text });
     const path = `${storage.name}/${name}`;
     return { path, manifest, storage: await openStorage(path) };
@@ -157,8 +161,9 @@ async function checkSpace({ cluster }: Folder, storage: Storage): Promise<void> 
   const free = await storage.free();
   if (free === undefined) return;
   let needed = RESERVE_BYTES;
-  for await (const { path } of walk(cluster))
-    needed += (await stat(join(cluster, path)).catch(() => undefined))?.size ?? 0;
+  for await (const { path, isFolder } of walk(cluster))
+    if (!isFolder && !LAST.test(path))
+      needed += (await stat(join(cluster, path)).catch(() => undefined))?.size ?? 0;
   if (needed <= free) return;
   const inMb = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MB`;
   throw new EmbeddedError(
@@ -177,10 +182,11 @@ async function copyCluster({ cluster }: Folder, client: pg.Client, copied: Copyi
     if (isFolder) {
       await copied.makeFolder(path);
       folders.push(path);
-    } else if (path !== CONTROL) {
+    } else if (!LAST.test(path)) {
       await copied.file(`${CLUSTER}/${path}`, join(cluster, path));
     }
   }
+  for (const file of OWN_SETTINGS) await copied.file(file, join(cluster, basename(file)));
   await copied.done();
   await copied.text(`${CLUSTER}/${CONTROL}`, await readSteadily(join(cluster, CONTROL)));
   const { rows: stops } = await client.query<{ lsn: string; label: string; map: string; at: Date }>(
@@ -219,14 +225,12 @@ async function readSteadily(file: string): Promise<Buffer> {
 async function* walk(cluster: string, at = ''): AsyncGenerator<{ path: string; isFolder: boolean }> {
   for (const entry of await readdir(join(cluster, at), { withFileTypes: true })) {
     const path = join(at, entry.name);
-    if (LEFT_OUT.test(entry.name)) continue;
     if (entry.isSymbolicLink())
       throw new EmbeddedError(`the database has a symbolic link, ${path}: it cannot be backed up`);
-    yield { path, isFolder: entry.isDirectory() };
-    if (!entry.isDirectory()) continue;
-    if (path === 'pg_wal')
-      for (const name of ['archive_status', 'summaries']) yield { path: join(path, name), isFolder: true };
-    else if (!EMPTIED.has(path)) yield* walk(cluster, path);
+    const isFolder = entry.isDirectory();
+    if (!(isFolder ? isClusterFolder(path) : isClusterFile(path))) continue;
+    yield { path, isFolder };
+    if (isFolder) yield* walk(cluster, path);
   }
 }
 

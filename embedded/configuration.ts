@@ -15,6 +15,23 @@ function sharedBuffersMb(): number {
   return Math.round(Math.min(BUFFERS_MAX_MB, Math.max(BUFFERS_MIN_MB, memory / 8 / 1024 ** 2)));
 }
 
+/** The files in which an operator can put settings. */
+export const OWN_FILES = ['postgresql.conf', 'postgresql.auto.conf'];
+
+/**
+ * The files with settings with which a database begins, new or restored. Those of a backup are never used:
+ * PostgreSQL runs commands and loads libraries that they name.
+ */
+export const FIRST_FILES: Readonly<Record<string, string>> = {
+  'postgresql.conf': `include = 'scrip.conf'
+# Put your own settings below this line.
+`,
+  'postgresql.auto.conf': '',
+  'pg_hba.conf': `host all all ${ADDRESS}/32 scram-sha-256
+`,
+  'pg_ident.conf': '',
+};
+
 /**
  * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and
  * full_page_writes keep their defaults. Statements, parameters and errors (which can quote them) never
@@ -33,6 +50,8 @@ max_connections = ${100 + 16 * availableParallelism()}
 password_encryption = scram-sha-256
 timezone = UTC
 jit = off
+# Scrip has none. A restored database must not run any.
+event_triggers = off
 
 # Memory is taken from the machine only as it is used.
 shared_buffers = ${sharedBuffersMb()}MB
@@ -60,6 +79,6 @@ log_checkpoints = off
 log_autovacuum_min_duration = -1
 
 archive_mode = on
-archive_command = '${archiveCommand.replaceAll("'", "''")}'
+archive_command = '${archiveCommand}'
 archive_timeout = 5min
 `;

@@ -17,6 +17,11 @@ export function addressOf(user: string, password: string, port: number, database
   return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
 }
 
+/** The address of a server's socket in a folder, where no password is asked. */
+export function socketAddressOf(user: string, folder: string, port: number, database: string): string {
+  return `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(folder)}`;
+}
+
 /** What distinguishes databases, and what its backups and its archived log are known by. */
 export async function systemIdentifier(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
@@ -52,6 +57,22 @@ export function isUnavailable(error: unknown): boolean {
   return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
 }
 
+/** `create role` and `alter role` take no parameters. */
+function requirePlain(password: string): void {
+  if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
+}
+
+/** @param passwords by account */
+export async function setPasswords(
+  client: pg.Client,
+  passwords: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [user, password] of Object.entries(passwords)) {
+    requirePlain(password);
+    await client.query(`alter role ${user} password '${password}'`);
+  }
+}
+
 /**
  * Creates the user and the database, where a first start has not created them yet. Under the lock of the
  * folder.
@@ -61,8 +82,7 @@ export async function createContents(
   { database, user }: { readonly database: string; readonly user: string },
   password: string,
 ): Promise<void> {
-  // `create role` takes no parameters.
-  if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
+  requirePlain(password);
   const { rows } = await client.query<{ role: boolean; login: boolean; database: boolean }>(
     `select exists (select from pg_roles where rolname = $1) as role,
   exists (select from pg_roles where rolname = $1 and rolcanlogin) as login,

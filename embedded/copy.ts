@@ -72,6 +72,13 @@ export class Digest {
   }
 }
 
+/** Reads a content to its end. */
+export async function digestOfAll(content: AsyncIterable<Uint8Array>): Promise<Copied> {
+  const digest = new Digest();
+  for await (const _ of digest.of(content));
+  return digest.end();
+}
+
 export function digestOf(data: string | Uint8Array): Copied {
   const bytes = Buffer.from(data);
   return { sha256: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length };

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, realpath, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { contentOf, readChunks, syncFolder, writeChunks } from './copy.ts';
 import { EmbeddedError } from './error.ts';
@@ -31,17 +31,30 @@ export class FolderStorage implements Storage {
     });
   }
 
-  read(file: string): AsyncIterable<Uint8Array> {
-    return readChunks(join(this.name, file));
+  async *read(file: string): AsyncGenerator<Uint8Array> {
+    const path = join(this.name, file);
+    // A link could lead to any file, and a pipe would be waited for.
+    const [root, target] = await Promise.all([realpath(this.name), realpath(path)]);
+    if (target !== join(root, file) || !(await stat(target)).isFile())
+      throw new EmbeddedError(`${path} is not a file of this folder: use another one`);
+    yield* readChunks(target);
   }
 
   async write(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
     const path = join(this.name, file);
     const draft = `${path}.new`;
+    if (dirname(path) !== this.name) await this.#makeFolder(dirname(path));
     await rm(draft, { force: true });
     await writeChunks(draft, content);
     await rename(draft, path);
     await syncFolder(dirname(path));
+  }
+
+  /** Not the place itself: if that is gone, it is a disk that is not mounted. */
+  async #makeFolder(path: string): Promise<void> {
+    await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    });
   }
 
   async remove(path: string): Promise<void> {

@@ -1,11 +1,12 @@
 /** PostgreSQL in a folder. */
 
+export { type Authenticator, authenticate, type Writer } from './authenticator.ts';
 export { type BackupOptions, backUp } from './backup.ts';
 export { EmbeddedError } from './error.ts';
 export { makeFolder, requireOwn } from './folder.ts';
 export { type Backup, listBackups, type Manifest, readKeys } from './manifest.ts';
 export type { Restoring } from './recover.ts';
-export { isLogWaiting } from './remote-log.ts';
 export { type Restored, type RestoreOptions, restore, verify } from './restore.ts';
+export { isLogWaiting } from './sender.ts';
 export { findForeignTimeline } from './timelines.ts';
 export { type Embedded, find, type Options, start } from './use.ts';

@@ -1,6 +1,10 @@
 import { basename, dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { authenticate, type Writer } from './authenticator.ts';
+import { OWN_FILES } from './configuration.ts';
 import { Digest, digestOf, writeChunks } from './copy.ts';
 import { EmbeddedError } from './error.ts';
+import { isClusterFile, isClusterFolder } from './files.ts';
 import { codeOf } from './folder.ts';
 import { PARTIAL } from './folder-storage.ts';
 import { MAJOR } from './server.ts';
@@ -8,14 +12,15 @@ import { MANIFEST, openStorage, readText, type Storage } from './storage.ts';
 
 /**
  * A backup is a folder: `manifest.json` says what it is, `SHA256SUMS` holds the digest of each file
- * (`sha256sum -c` checks it without Scrip), `cluster/` holds the database's files, and `keys` the key
- * ring where it was asked for.
+ * (`sha256sum -c` checks it without Scrip), `SHA256SUMS.hmac` proves who wrote that list, `cluster/` holds
+ * the database's files, and `keys` the key ring where it was asked for.
  */
 
 export const SUMS = 'SHA256SUMS';
+export const SUMS_TAG = `${SUMS}.hmac`;
 export const CLUSTER = 'cluster';
 export const KEYS = 'keys';
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 export type Manifest = {
   readonly format: typeof FORMAT;
@@ -119,32 +124,60 @@ async function nothingIn(place: string): Promise<string> {
   return `there is no backup in ${place}: ${hasPartial ? 'only one that was not finished' : 'check the path'}`;
 }
 
+/** The text whose tag is in `SHA256SUMS.hmac`. A tag of something else does not fit it. */
+export const textToSign = (sums: string): string => `backup\n${sums}`;
+
 export type Entry = { readonly path: string; readonly sha256: string };
 
 /**
  * Reads the list of a backup's files.
- * @throws EmbeddedError if it is incomplete, or differs from the manifest
+ * @throws EmbeddedError if another writer made it, it is incomplete, or differs from the manifest
  */
-export async function readEntries({ path, manifest, storage }: Backup): Promise<Entry[]> {
-  const read = (file: string) =>
+export async function readEntries({ path, manifest, storage }: Backup, writer: Writer): Promise<Entry[]> {
+  const find = (file: string) =>
     readText(storage, file).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
-      throw damaged(path, `${file} is missing`);
+      return undefined;
     });
-  const entries = (await read(SUMS))
+  const read = async (file: string) => {
+    const text = await find(file);
+    if (text === undefined) throw damaged(path, `${file} is missing`);
+    return text;
+  };
+  const sums = await read(SUMS);
+  const tag = (await find(SUMS_TAG))?.trim();
+  authenticate(writer, { what: `the backup ${path}`, instead: 'another backup' }, textToSign(sums), tag);
+  const entries = sums
     .split('\n')
     .filter(Boolean)
     .map((line) => {
       const [, sha256 = '', file = ''] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? [];
-      if (file === '' || file.startsWith('/') || file.split('/').includes('..'))
-        throw damaged(path, `${SUMS} differs`);
+      if (file === '') throw damaged(path, `${SUMS} differs`);
       return { path: file, sha256 };
     });
   const own = entries.find((entry) => entry.path === MANIFEST);
-  if (own?.sha256 !== digestOf(await read(MANIFEST)).sha256) throw damaged(path, `${MANIFEST} differs`);
+  const text = await read(MANIFEST);
+  // It was read before the list of files was authenticated, and may have been another one then.
+  if (own?.sha256 !== digestOf(text).sha256 || !isDeepStrictEqual(JSON.parse(text), manifest))
+    throw damaged(path, `${MANIFEST} differs`);
   const files = entries.filter((entry) => entry.path !== MANIFEST);
   if (files.length !== manifest.files) throw damaged(path, `${SUMS} is incomplete`);
+  requireKnown(path, manifest, files);
   return files;
+}
+
+/** A restore does not use the settings of the server, but keeps those of the operator for reading. */
+export const OWN_SETTINGS = OWN_FILES.map((name) => `${CLUSTER}/${name}`);
+
+/** Refuses files and folders that no backup holds, also if a key proves who wrote them. */
+function requireKnown(path: string, { folders }: Manifest, files: readonly Entry[]): void {
+  const isKnown = (file: string) =>
+    file === KEYS ||
+    OWN_SETTINGS.includes(file) ||
+    (file.startsWith(`${CLUSTER}/`) && isClusterFile(file.slice(CLUSTER.length + 1)));
+  const strange =
+    files.find((each) => !isKnown(each.path))?.path ?? folders.find((each) => !isClusterFolder(each));
+  if (strange !== undefined) throw damaged(path, `${strange} does not belong into it`);
 }
 
 /**

@@ -1,14 +1,16 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findGap, restoreCommand, segmentAt } from './archive.ts';
-import { addressOf, connect, ownerOf } from './connect.ts';
+import type pg from 'pg';
+import { findGap, restoreCommand, segmentAt, TAIL } from './archive.ts';
+import { FIRST_FILES } from './configuration.ts';
+import { addressOf, connect, ownerOf, setPasswords, socketAddressOf } from './connect.ts';
 import { EmbeddedError } from './error.ts';
-import { type Folder, readSettings, type Settings, saveSettings } from './folder.ts';
+import { type Folder, newSettings, readSettings, type Settings, saveSettings } from './folder.ts';
 import type { Backup } from './manifest.ts';
 import { findServer } from './process.ts';
-import { findPrograms } from './programs.ts';
-import { type Log, startServer, stopServer } from './server.ts';
-import { openStorage } from './storage.ts';
+import { findPrograms, type Programs } from './programs.ts';
+import { type Log, startServer, stopServer, writeFirstFiles } from './server.ts';
 import { goesThrough, type Leg, readForks } from './timelines.ts';
 
 /** Starts the copy of a backup, brings it to the wanted time, examines it and stops it. */
@@ -21,6 +23,8 @@ export type Restoring = {
   readonly examine: (addresses: { readonly url: string; readonly ownerUrl: string }) => Promise<void>;
 };
 
+/** The path of a socket has at most 107 bytes, of which its name takes some thirty. */
+const ABOVE_MAX = 70;
 const NOT_REACHED = 'recovery ended before configured recovery target was reached';
 
 /** The archived log. */
@@ -38,9 +42,8 @@ export async function findGapOn(
   { folder, way }: ArchivedLog,
   { manifest }: Backup,
 ): Promise<number | undefined> {
-  return findGap(await openStorage(folder), segmentAt(manifest.stopLsn), (segment) =>
-    goesThrough(way, segment),
-  );
+  const names = (await readdir(folder)).map((name) => name.replace(TAIL, ''));
+  return findGap(names, segmentAt(manifest.stopLsn), (segment) => goesThrough(way, segment));
 }
 
 type Recovery = {
@@ -65,48 +68,98 @@ export async function runCopy(
   recovery: Recovery,
   options: Restoring,
 ): Promise<Reached> {
+  const programs = await findPrograms(draft);
+  await writeFirstFiles(draft.cluster, programs);
   // With this file PostgreSQL begins a new timeline: what the old one archived later stays apart.
   await writeFile(join(draft.cluster, 'recovery.signal'), '', { mode: 0o600 });
-  const copied = (await readSettings(draft)) as Settings;
   // Only the service may archive it: a copy that is merely tried out would add a timeline, and restores
   // follow the newest one.
-  await saveSettings(draft.settings, { ...copied, archiveDir: undefined, keepsLog: recovery.keepsLog });
-  const isShort = !(await startCopy(draft, backup, recovery, options));
-  const settings = (await readSettings(draft)) as Settings;
-  const server = await findServer(draft);
-  if (!server) throw new EmbeddedError(`the restored database does not run (more in ${draft.log})`);
-  const address = (user: string, password: string, database: string) =>
-    addressOf(user, password, server.port, database);
-  const owner = ownerOf(options);
-  const client = await connect(address(owner, settings.ownerPassword, 'postgres'));
-  let lastTransactionAt: Date;
+  await saveSettings(draft.settings, { ...newSettings(), keepsLog: recovery.keepsLog });
+  const entrance = await Entrance.make(programs);
   try {
-    const { rows } = await client.query<{ at: Date | null }>('select pg_last_xact_replay_timestamp() as at');
-    lastTransactionAt = rows[0]?.at ?? new Date(backup.manifest.endedAt);
+    const isShort = !(await startCopy(draft, backup, recovery, { ...options, programs, entrance }));
+    const settings = (await readSettings(draft)) as Settings;
+    const server = await findServer(draft);
+    if (!server) throw new EmbeddedError(`the restored database does not run (more in ${draft.log})`);
+    const address = (user: string, password: string) =>
+      addressOf(user, password, server.port, options.database);
+    const owner = ownerOf(options);
+    const client = await connect(entrance.address(owner, server.port));
+    const lastTransactionAt = await readLastTransaction(client, backup)
+      .then(async (at) => {
+        await setPasswords(client, {
+          [owner]: settings.ownerPassword,
+          [options.user]: settings.servicePassword,
+        });
+        return at;
+      })
+      .finally(() => client.end());
+    await options.examine({
+      url: address(options.user, settings.servicePassword),
+      ownerUrl: address(owner, settings.ownerPassword),
+    });
+    await stopServer(draft, options.log);
+    const forks = await readForks(draft, backup.manifest.timeline, recovery.to);
+    return { lastTransactionAt, isShort, forks };
   } finally {
-    await client.end();
+    await entrance.remove();
   }
-  await options.examine({
-    url: address(options.user, settings.servicePassword, options.database),
-    ownerUrl: address(owner, settings.ownerPassword, options.database),
-  });
-  await stopServer(draft, options.log);
-  const forks = await readForks(draft, backup.manifest.timeline, recovery.to);
-  return { lastTransactionAt, isShort, forks };
 }
+
+async function readLastTransaction(client: pg.Client, { manifest }: Backup): Promise<Date> {
+  const { rows } = await client.query<{ at: Date | null }>('select pg_last_xact_replay_timestamp() as at');
+  return rows[0]?.at ?? new Date(manifest.endedAt);
+}
+
+/**
+ * A backup holds no passwords, so a restored database gets new ones. Until then its owner enters by a socket
+ * in a folder that no other account can enter.
+ */
+class Entrance {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async make(programs: Programs): Promise<Entrance> {
+    const above = tmpdir().length > ABOVE_MAX ? '/tmp' : tmpdir();
+    const folder = await mkdtemp(join(above, 'scrip-'));
+    await writeFile(join(folder, 'pg_hba.conf'), `local all all trust\n${FIRST_FILES['pg_hba.conf']}`, {
+      mode: 0o600,
+    });
+    await programs.give(folder);
+    return new Entrance(folder);
+  }
+
+  get settings(): Readonly<Record<string, string>> {
+    return { hba_file: join(this.#folder, 'pg_hba.conf'), unix_socket_directories: this.#folder };
+  }
+
+  address(user: string, port: number): string {
+    return socketAddressOf(user, this.#folder, port, 'postgres');
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+type Starting = Restoring & { readonly programs: Programs; readonly entrance: Entrance };
 
 /** Starts the copy and brings it to the wanted time. @returns false if the archived log ends before it */
 async function startCopy(
   draft: Folder,
   backup: Backup,
   recovery: Recovery,
-  options: Restoring,
+  options: Starting,
 ): Promise<boolean> {
   const { archived, to, keepsLog } = recovery;
-  const programs = await findPrograms(draft);
+  const { programs, entrance } = options;
   await programs.give(draft.cluster);
   if (archived) await programs.give(archived.folder);
   const settings = {
+    ...entrance.settings,
     restore_command: restoreCommand(archived?.folder),
     ...(archived && { recovery_target_timeline: String(archived.way.at(-1)?.timeline) }),
     // The server is ready when it has left the recovery, not before.

@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { requireArchive, segmentAt } from './archive.ts';
+import { join } from 'node:path';
+import { requireArchive, segmentAt, segmentNumber } from './archive.ts';
+import type { Writer } from './authenticator.ts';
 import { syncFolder } from './copy.ts';
 import { EmbeddedError } from './error.ts';
 import { codeOf, exists, type Folder, prepareFolder } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
-import { type Backup, CLUSTER, chooseBackup, copyEntry, KEYS, readEntries } from './manifest.ts';
+import { LogReader } from './log-reader.ts';
+import { type Backup, CLUSTER, chooseBackup, copyEntry, type Entry, readEntries } from './manifest.ts';
 import { type ArchivedLog, findGapOn, type Reached, type Restoring, runCopy } from './recover.ts';
-import { fetchLog } from './remote-log.ts';
-import { type Log, stopServer } from './server.ts';
-import { isRemote, openStorage, type Storage } from './storage.ts';
-import { findWay, type Leg, startsFrom } from './timelines.ts';
+import { type Log, ownSettingsIn, stopServer } from './server.ts';
+import { openStorage, type Storage } from './storage.ts';
+import { findWay, type Leg, startsFrom, timelineOf } from './timelines.ts';
 
 /**
  * Restores a backup: copied and held against its checksums beside the place of the database, started
@@ -21,6 +22,7 @@ import { findWay, type Leg, startsFrom } from './timelines.ts';
  */
 
 export type RestoreOptions = Restoring & {
+  readonly writer: Writer;
   /** The archived log to replay; null: none. Left out: the one that the backup names. */
   readonly archiveDir?: string | null | undefined;
   /** Transactions that were committed later are left out. */
@@ -35,6 +37,8 @@ export type Restored = Reached & {
   readonly backup: Backup;
   /** Where the replaced database lies. */
   readonly replaced: string | undefined;
+  /** The file with settings of the operator that the backup holds, and that are not in force. */
+  readonly ownSettings: string | undefined;
 };
 
 const RESTORING = 'postgres.restore-';
@@ -45,7 +49,7 @@ const RESTORING = 'postgres.restore-';
  * @throws EmbeddedError, one line
  */
 export async function restore(from: string, root: string, options: RestoreOptions): Promise<Restored> {
-  const { backup, archive, way } = await choose(from, options);
+  const { backup, entries, log, way } = await choose(from, options);
   const place = await prepareFolder(root);
   const unlock = await lockFolder(place);
   try {
@@ -56,19 +60,17 @@ export async function restore(from: string, root: string, options: RestoreOption
     const draft = inFolder(place.root, join(place.root, `${RESTORING}${randomBytes(6).toString('hex')}`));
     const fetched = `${draft.cluster}-log`;
     try {
-      const archived = archive && {
-        place: archive.name,
-        folder: await inReach(archive, backup, fetched),
-        way,
-      };
+      await log?.fetch(fetched, (segment) => comesAfter(backup, segment));
+      const archived = log && { place: log.place, folder: fetched, way };
       if (archived && options.to === undefined) await requireWhole(archived, backup);
-      await copyBackup(backup, draft.cluster);
+      await copyBackup(backup, entries, draft.cluster);
+      const settings = await ownSettingsIn(draft.cluster);
       const reached = await runCopy(draft, backup, { archived, to: options.to, keepsLog: true }, options);
       if (isReplacing) await stopServer(place, options.log);
       const replaced = isReplacing ? await setAside(place) : undefined;
       await rename(draft.cluster, place.cluster);
       await syncFolder(place.root);
-      return { backup, replaced, ...reached };
+      return { backup, replaced, ownSettings: await keepSettings(place, settings), ...reached };
     } catch (error) {
       await stopServer(draft, options.log);
       await rm(draft.cluster, { recursive: true, force: true });
@@ -82,22 +84,22 @@ export async function restore(from: string, root: string, options: RestoreOption
 }
 
 /**
- * Starts a copy of a backup beside it, examines it, and removes it.
+ * Starts a copy of a backup in the folder for temporary files, examines it, and removes it. Beside the
+ * backup, somebody who can write there could exchange the copy before it starts.
  * @returns the backup, and when the last transaction was committed that is in it
  * @throws EmbeddedError if the backup is damaged; what `examine` throws
  */
 export async function verify(
   from: string,
-  options: Restoring,
+  options: Restoring & { readonly writer: Writer },
 ): Promise<{ backup: Backup; lastTransactionAt: Date }> {
   const backup = await chooseBackup(from, undefined);
-  const above = isRemote(backup.path) ? tmpdir() : dirname(backup.path);
-  const root = join(above, `verify-${randomBytes(6).toString('hex')}.partial`);
+  const entries = await readEntries(backup, options.writer);
+  const root = await mkdtemp(join(tmpdir(), 'scrip-verify-'));
   try {
-    await mkdir(root, { mode: 0o700 });
     const draft = inFolder(root, join(root, 'postgres'));
     try {
-      await copyBackup(backup, draft.cluster);
+      await copyBackup(backup, entries, draft.cluster);
       const recovery = { archived: undefined, to: undefined, keepsLog: false };
       const { lastTransactionAt } = await runCopy(draft, backup, recovery, options);
       return { backup, lastTransactionAt };
@@ -105,7 +107,7 @@ export async function verify(
       await stopServer(draft, options.log);
     }
   } catch (error) {
-    throw explain(error, above);
+    throw explain(error, `${tmpdir()} (TMPDIR)`);
   } finally {
     await rm(root, { recursive: true, force: true });
   }
@@ -120,25 +122,29 @@ const inFolder = (root: string, cluster: string): Folder => ({
 
 type Chosen = {
   readonly backup: Backup;
-  readonly archive: Storage | undefined;
+  readonly entries: readonly Entry[];
+  readonly log: LogReader | undefined;
   readonly way: readonly Leg[];
 };
 
 /** Chooses the way through the archived log, and the newest backup on it. */
 async function choose(from: string, options: RestoreOptions): Promise<Chosen> {
-  const { to, timeline } = options;
+  const { to, timeline, writer } = options;
   const backup = await chooseBackup(from, to);
+  // Before its manifest decides from where the log is read.
+  const entries = await readEntries(backup, writer);
   const archive = await findArchive(backup, options);
-  if (!archive) return { backup, archive, way: [] };
-  const way = await findWay(archive, timeline, backup.manifest.timeline);
-  if (startsFrom(way, backup.manifest)) return { backup, archive, way };
+  if (!archive) return { backup, entries, log: undefined, way: [] };
+  const log = await LogReader.open(archive, writer, backup.manifest.systemIdentifier);
+  const way = await findWay(log, timeline, backup.manifest.timeline);
+  if (startsFrom(way, backup.manifest)) return { backup, entries, log, way };
   const earlier = await chooseBackup(from, to, (manifest) => startsFrom(way, manifest)).catch(() => {
     throw new EmbeddedError(
       `no backup in ${from} belongs to timeline ${way.at(-1)?.timeline} of the archived log: choose with ` +
         `--timeline; the backup of ${backup.manifest.endedAt} is of timeline ${backup.manifest.timeline}`,
     );
   });
-  return { backup: earlier, archive, way };
+  return { backup: earlier, entries: await readEntries(earlier, writer), log, way };
 }
 
 /** @returns the archived log that is to be replayed; undefined: none */
@@ -165,11 +171,13 @@ async function requireWhole(archived: ArchivedLog, backup: Backup): Promise<void
   );
 }
 
-/** @returns the folder from which PostgreSQL reads the archived log */
-async function inReach(archive: Storage, { manifest }: Backup, folder: string): Promise<string> {
-  if (!isRemote(archive.name)) return archive.name;
-  await fetchLog(archive, folder, segmentAt(manifest.startLsn));
-  return folder;
+/**
+ * Whether a restore of a backup may need a segment. The backup holds those of its own time, complete, and
+ * PostgreSQL would prefer what the archive knew of the last one.
+ */
+function comesAfter({ manifest }: Backup, segment: string): boolean {
+  if (timelineOf(segment) === manifest.timeline) return segmentNumber(segment) > segmentAt(manifest.stopLsn);
+  return segmentNumber(segment) >= segmentAt(manifest.startLsn);
 }
 
 async function requireUnused(place: Folder): Promise<void> {
@@ -201,16 +209,13 @@ async function removeRemains(place: Folder, log: Log): Promise<void> {
   }
 }
 
-async function copyBackup(backup: Backup, cluster: string): Promise<void> {
-  const entries = await readEntries(backup);
+async function copyBackup(backup: Backup, entries: readonly Entry[], cluster: string): Promise<void> {
   await mkdir(cluster, { mode: 0o700 });
   for (const folder of backup.manifest.folders)
     await mkdir(join(cluster, folder), { recursive: true, mode: 0o700 });
   for (const entry of entries) {
     // The key ring is checked only: where it goes is not the database's business.
     const isOurs = entry.path.startsWith(`${CLUSTER}/`);
-    if (!isOurs && entry.path !== KEYS)
-      throw new EmbeddedError(`the backup ${backup.path} is damaged: ${entry.path}`);
     await copyEntry(backup, entry, isOurs ? join(cluster, entry.path.slice(CLUSTER.length + 1)) : undefined);
   }
 }
@@ -220,6 +225,14 @@ async function setAside(place: Folder): Promise<string> {
   const aside = `${place.cluster}.replaced-${new Date().toISOString().replace(/[-:.]/g, '')}`;
   await rename(place.cluster, aside);
   return aside;
+}
+
+/** Keeps the settings of the operator where no server reads them. */
+async function keepSettings({ root }: Folder, settings: string): Promise<string | undefined> {
+  if (settings === '') return undefined;
+  const file = join(root, 'postgres.settings');
+  await writeFile(file, settings, { mode: 0o600 });
+  return file;
 }
 
 function explain(error: unknown, root: string): unknown {

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { archiveCommand, archiveFolder } from './archive.ts';
-import { ADDRESS, configuration } from './configuration.ts';
+import { ARCHIVE_COMMAND, ARCHIVE_NOTHING, SPOOL } from './archive.ts';
+import { ADDRESS, configuration, FIRST_FILES, OWN_FILES } from './configuration.ts';
 import { EmbeddedError } from './error.ts';
 import {
   choosePort,
@@ -41,7 +41,6 @@ const ORPHANS_MS = 30_000;
 const STOP_MS = 60_000;
 const START_ATTEMPTS = 20;
 const RETRY_MS = 100;
-const INCLUDE = "include = 'scrip.conf'";
 
 /**
  * Starts the server of a folder that has none running, and creates its files if there are none.
@@ -116,6 +115,7 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
       '--no-instructions',
       ...secure,
     ]);
+    await writeFirstFiles(draft, programs);
     await saveSettings(join(draft, SETTINGS_FILE), settings);
     await rename(draft, folder.cluster);
     const parent = await open(folder.root);
@@ -129,22 +129,40 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
   }
 }
 
+/** Writes the files with settings with which a database begins, over those that are there. */
+export async function writeFirstFiles(cluster: string, programs: Programs): Promise<void> {
+  for (const [name, text] of Object.entries(FIRST_FILES)) {
+    const file = join(cluster, name);
+    await writeFile(file, text, { mode: 0o600 });
+    await programs.give(file);
+  }
+}
+
+/** Returns what an operator has added to the files with settings of a cluster; empty: nothing. */
+export async function ownSettingsIn(cluster: string): Promise<string> {
+  let settings = '';
+  for (const name of OWN_FILES) {
+    const first = new Set((FIRST_FILES[name] ?? '').split('\n'));
+    const lines = (await readFile(join(cluster, name), 'utf8')).split('\n');
+    const own = lines.filter((line) => !first.has(line) && !line.startsWith('#'));
+    if (own.length > 0) settings += `# ${name}\n${own.join('\n')}\n`;
+  }
+  return settings;
+}
+
 async function writeConfiguration(
-  folder: Folder,
+  { cluster }: Folder,
   { archiveDir, keepsLog }: Settings,
   programs: Programs,
 ): Promise<void> {
-  const { cluster } = folder;
   const own = join(cluster, 'scrip.conf');
-  const command = archiveCommand(archiveDir === undefined ? undefined : archiveFolder(folder, archiveDir));
+  const command = archiveDir === undefined ? ARCHIVE_NOTHING : ARCHIVE_COMMAND;
   const text = configuration(keepsLog ? '' : command);
   // A file that is right already stays as it is: on a full disk it would be lost.
   if ((await readFile(own, 'utf8').catch(() => '')) !== text) {
     await writeFile(own, text, { mode: 0o600 });
     await programs.give(own);
   }
-  const main = join(cluster, 'postgresql.conf');
-  if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
 }
 
 /**
@@ -157,7 +175,7 @@ export async function changeArchive(
   archiveDir: string | undefined,
 ): Promise<void> {
   const programs = await findPrograms(folder);
-  if (archiveDir !== undefined) await programs.give(archiveFolder(folder, archiveDir));
+  if (archiveDir !== undefined) await programs.give(join(folder.root, SPOOL));
   const changed = { ...settings, archiveDir, keepsLog: undefined };
   await saveSettings(folder.settings, changed);
   await writeConfiguration(folder, changed, programs);

@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { PACKED, SEGMENT, segmentAt, segmentIn, segmentNumber } from './archive.ts';
+import { fileIn, HISTORY, segmentAt, segmentNumber } from './archive.ts';
 import { EmbeddedError } from './error.ts';
 import { describeFolder, type Folder, readSettings } from './folder.ts';
+import type { LogReader } from './log-reader.ts';
 import type { Manifest } from './manifest.ts';
-import { openStorage, type Storage } from './storage.ts';
+import { openStorage } from './storage.ts';
 
 /**
  * The timelines of the log. Each restore begins a new one, which the archive holds from the moment when the
@@ -22,10 +22,9 @@ export type Leg = {
   readonly leftOutFrom: Date | undefined;
 };
 
-const HISTORY = /^[0-9A-F]{8}\.history$/;
 const LEG = /^(\d+)\t([0-9A-F]+\/[0-9A-F]+)\t(?:(?:before|after) (\S+) (\S+)\+00)?/gm;
 
-const timelineOf = (name: string) => Number.parseInt(name.slice(0, 8), 16);
+export const timelineOf = (name: string) => Number.parseInt(name.slice(0, 8), 16);
 const historyOf = (timeline: number) => `${timeline.toString(16).toUpperCase().padStart(8, '0')}.history`;
 
 function readLegs(history: string): Leg[] {
@@ -38,8 +37,10 @@ function readLegs(history: string): Leg[] {
 
 /** The timelines of which an archive with these names holds something. */
 function timelinesIn(names: readonly string[]): number[] {
-  const found = names.map(segmentIn);
-  return found.filter((name) => SEGMENT.test(name) || HISTORY.test(name)).map(timelineOf);
+  return names
+    .map(fileIn)
+    .filter((file) => file !== undefined)
+    .map(timelineOf);
 }
 
 /**
@@ -48,28 +49,20 @@ function timelinesIn(names: readonly string[]): number[] {
  * @param known a timeline that exists: that of a backup
  * @throws EmbeddedError if there is no such timeline
  */
-export async function findWay(archive: Storage, timeline: number | undefined, known: number): Promise<Leg[]> {
-  const names = await archive.list('');
-  const timelines = new Set([known, ...timelinesIn(names)]);
+export async function findWay(log: LogReader, timeline: number | undefined, known: number): Promise<Leg[]> {
+  const timelines = new Set([known, ...timelinesIn(log.names)]);
   const last = timeline ?? Math.max(...timelines);
   if (!timelines.has(last)) {
     const found = [...timelines].sort((one, other) => one - other).join(', ');
     throw new EmbeddedError(
-      `there is no timeline ${last} in ${archive.name}, which holds ${found}: choose one of them`,
+      `there is no timeline ${last} in ${log.place}, which holds ${found}: choose one of them`,
     );
   }
   return [
-    ...readLegs(await readHistory(archive, names, last)),
+    // Empty for a timeline that began with the installation, or with the archive.
+    ...readLegs((await log.find(historyOf(last)))?.toString() ?? ''),
     { timeline: last, end: undefined, leftOutFrom: undefined },
   ];
-}
-
-/** The text of a timeline's history; empty for one that began with the installation, or with the archive. */
-async function readHistory(archive: Storage, names: readonly string[], timeline: number): Promise<string> {
-  const stored = names.find((name) => segmentIn(name) === historyOf(timeline));
-  if (stored === undefined) return '';
-  const content = Buffer.concat(await Array.fromAsync(archive.read(stored)));
-  return (stored.endsWith(PACKED) ? gunzipSync(content) : content).toString();
 }
 
 /** Whether a restore that takes a way can start from a backup. */

@@ -1,8 +1,9 @@
 import { copyFile, stat, truncate } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { archiveFolder, prepareArchive } from './archive.ts';
+import { prepareArchive, SPOOL } from './archive.ts';
+import type { Authenticator } from './authenticator.ts';
 import { addressOf, connect, createContents, isUnavailable, ownerOf, systemIdentifier } from './connect.ts';
 import { EmbeddedError } from './error.ts';
 import {
@@ -17,10 +18,9 @@ import {
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
 import { endServer, findServer } from './process.ts';
-import { RemoteTail } from './remote-log.ts';
+import { Sender } from './sender.ts';
 import { changeArchive, type Log, startServer, stopServer } from './server.ts';
-import { isRemote, openStorage, type Storage } from './storage.ts';
-import { FolderTail, Tail } from './tail.ts';
+import { openStorage } from './storage.ts';
 
 /**
  * One process's use of the database in a folder. Any number of processes use it together: the first one
@@ -39,11 +39,6 @@ export type Options = {
   readonly log: Log;
   /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
   readonly waitMs?: number;
-  /**
-   * The folder in which the log is archived, or `s3://bucket/prefix`; null: nowhere. Left out: as it was,
-   * which is right for a command beside the service.
-   */
-  readonly archiveDir?: string | null | undefined;
 };
 
 export type Embedded = {
@@ -51,6 +46,13 @@ export type Embedded = {
   readonly url: string;
   /** The address for the owner, for migrations. */
   readonly ownerUrl: string;
+  /**
+   * Archives the log from now on; without a place, no longer. Commands beside the service leave it as it is.
+   * @param place a folder, or `s3://bucket/prefix`
+   * @param writer proves to a restore who wrote it
+   * @throws EmbeddedError
+   */
+  archive(place: string | undefined, writer: Authenticator): Promise<void>;
   /** Ends the use. The server stops, unless another process uses it. */
   release(): Promise<void>;
 };
@@ -75,6 +77,7 @@ export async function start(folder: string, options: Options): Promise<Embedded>
   return {
     url: addressOf(options.user, servicePassword, use.port, options.database),
     ownerUrl: addressOf(ownerOf(options), ownerPassword, use.port, options.database),
+    archive: (place, writer) => use.archive({ place, writer }),
     release: () => use.release(),
   };
 }
@@ -93,6 +96,8 @@ export async function find(
   return settings && addressOf(user, settings.servicePassword, settings.port, database);
 }
 
+type Archiving = { readonly place: string | undefined; readonly writer: Authenticator };
+
 class Use {
   readonly #folder: Folder;
   readonly #lock: UseLock;
@@ -102,7 +107,8 @@ class Use {
   #pid = 0;
   #isReleased = false;
   #rotation: NodeJS.Timeout | undefined;
-  #tail: Tail | undefined;
+  #archiving: Archiving | undefined;
+  #sender: Sender | undefined;
   port = 0;
 
   constructor(folder: Folder, lock: UseLock, options: Options) {
@@ -181,7 +187,7 @@ class Use {
     const client = await this.#connect(settings);
     this.#client = client;
     try {
-      await this.#archive(client, settings);
+      if (this.#archiving) await this.#archive(this.#archiving, client, settings);
     } catch (error) {
       this.#client = undefined;
       await client.end().catch(() => {});
@@ -207,27 +213,25 @@ class Use {
     return client;
   }
 
-  /** Archives the log where this process was configured to, and no longer where it was configured not to. */
-  async #archive(client: pg.Client, settings: Settings): Promise<void> {
-    const { archiveDir, log } = this.#options;
-    if (archiveDir === undefined) return;
-    const archive = archiveDir === null ? undefined : await openStorage(archiveDir);
-    const wanted = archive?.name;
-    if (archive) await this.#prepareArchive(archive, client);
-    if (wanted !== settings.archiveDir || settings.keepsLog) {
-      await changeArchive(this.#folder, settings, wanted);
-      await client.query('select pg_reload_conf()');
-    }
-    if (!archive) return;
-    if (this.#tail) return this.#tail.use(client);
-    const folder = archiveFolder(this.#folder, archive.name);
-    const target = isRemote(archive.name) ? new RemoteTail(archive, folder) : new FolderTail(folder);
-    this.#tail = new Tail(this.#folder, target, client, log);
+  async archive(archiving: Archiving): Promise<void> {
+    this.#archiving = archiving;
+    const settings = (await readSettings(this.#folder)) as Settings;
+    // If the server has just died, its next start begins to archive.
+    if (this.#client) await this.#archive(archiving, this.#client, settings);
   }
 
-  async #prepareArchive(archive: Storage, client: pg.Client): Promise<void> {
-    await prepareArchive(archive, await systemIdentifier(client));
-    await makeFolder(archiveFolder(this.#folder, archive.name));
+  async #archive({ place, writer }: Archiving, client: pg.Client, settings: Settings): Promise<void> {
+    const archive = place === undefined ? undefined : await openStorage(place);
+    if (archive) {
+      await prepareArchive(archive, await systemIdentifier(client));
+      await makeFolder(join(this.#folder.root, SPOOL));
+    }
+    if (archive?.name !== settings.archiveDir || settings.keepsLog) {
+      await changeArchive(this.#folder, settings, archive?.name);
+      await client.query('select pg_reload_conf()');
+    }
+    if (this.#sender) this.#sender.use(client);
+    else if (archive) this.#sender = new Sender(this.#folder, archive, writer, client, this.#log);
   }
 
   async #restore(): Promise<void> {
@@ -249,7 +253,7 @@ class Use {
     if (this.#isReleased) return;
     this.#isReleased = true;
     clearInterval(this.#rotation);
-    await this.#tail?.stop();
+    await this.#sender?.stop();
     if (!(await exists(this.#folder.cluster))) {
       await this.#client?.end().catch(() => {});
       this.#lock.close();

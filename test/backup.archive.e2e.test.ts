@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
+import { FolderStorage } from '../embedded/folder-storage.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
+import { isArchived } from './log.ts';
 import { until } from './until.ts';
 
 /** Restores from the archived log after the machine is lost. */
@@ -20,14 +22,8 @@ async function archived(installation: Installation): Promise<void> {
     })
     .finally(() => client.close());
   const { name, end } = row as { name: string; end: number };
-  const source = await readFile(installation.at('data', 'postgres', 'pg_wal', name));
-  await until('the log is archived', async () => {
-    for (const file of [name, `${name}.tail`]) {
-      const copy = await readFile(installation.at('archive', file)).catch(() => undefined);
-      if (copy?.subarray(0, end).equals(source.subarray(0, end))) return true;
-    }
-    return false;
-  });
+  const archive = new FolderStorage(installation.at('archive'));
+  await until('the log is archived', () => isArchived(archive, name, end));
 }
 
 test('a lost machine is restored to its last second, or to a given time', async (t) => {
@@ -51,12 +47,9 @@ test('a lost machine is restored to its last second, or to a given time', async 
   const between = new Date();
   await installation.topUp('after-2');
   await archived(installation);
-  const keys = await readFile(installation.at('data', 'keys'));
   await installation.lose();
 
   // All of it, from the backup, the archive, and the key ring that was kept elsewhere.
-  await mkdir(installation.at('data'), { mode: 0o700 });
-  await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
   const restored = await installation.json('restore', installation.at('backups'));
   assert.deepEqual(restored.forks, []);
   assert.ok(new Date(restored.lastTransactionAt) > between);
@@ -68,8 +61,6 @@ test('a lost machine is restored to its last second, or to a given time', async 
   await installation.topUp('after-3');
   await archived(installation);
   await installation.lose();
-  await mkdir(installation.at('data'), { mode: 0o700 });
-  await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
   const future = ['restore', installation.at('backups'), '--to', '2099-01-01T00:00:00Z'];
   const { out } = await installation.run(future);
   assert.match(out, /The archived log ends there, before the time that was asked for/);
@@ -134,8 +125,13 @@ test('a restore says which earlier restore it follows, and can go back to what t
 
 test('a restored copy that is tried out changes nothing in the archive', async (t) => {
   const installation = await backedUp(t);
-  const copy = { SCRIP_DATA_DIR: installation.at('copy'), SCRIP_ARCHIVE_DIR: '' };
-  assert.equal((await installation.run(['restore', installation.at('backups')], copy)).status, 0);
+  const copy = {
+    SCRIP_DATA_DIR: installation.at('copy'),
+    SCRIP_ARCHIVE_DIR: '',
+    SCRIP_KEYS_FILE: installation.at('data', 'keys'),
+  };
+  const { status, err } = await installation.run(['restore', installation.at('backups')], copy);
+  assert.equal(status, 0, err);
   assert.equal((await installation.run(['reconcile'], copy)).status, 0);
   assert.equal((await installation.run(['books', 'close'], copy)).status, 0);
   const ofCopy = (await readdir(installation.at('archive'))).filter((name) => name.startsWith('00000002'));
@@ -158,7 +154,7 @@ test('a restore fails if a segment of the log is missing, and names the segment'
   await archived(installation);
   await installation.lose();
   const segments = (await readdir(installation.at('archive')))
-    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .filter((name) => /^[0-9A-F]{24}\./.test(name) && !name.endsWith('.tail'))
     .sort();
   await rm(installation.at('archive', segments.at(-1) ?? ''));
   await installation.fails(/lacks segment \d+, so what came after it.*put the file back/, [

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
@@ -63,12 +62,9 @@ test('a machine lost under load is restored without a gap up to the reported tim
   const inBackup = seller.sold.length;
   await installation.json('backup', 'create', installation.at('backups'));
   await seller.until(seller.sold.length + 50);
-  const keys = await readFile(installation.at('data', 'keys'));
   await installation.lose();
   await seller.stop();
 
-  await mkdir(installation.at('data'), { mode: 0o700 });
-  await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
   const { lastTransactionAt } = await installation.json('restore', installation.at('backups'));
   assert.equal((await installation.json('reconcile')).ok, true);
   await installation.serve();

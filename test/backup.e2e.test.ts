@@ -55,19 +55,23 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
   );
   await assert.rejects(readdir(installation.at('elsewhere')));
   const [other] = JSON.parse((await installation.run(['keyring', 'make', '--json'])).out).key.split('\n');
-  await installation.fails(
-    /the key ring does not fit this database/,
-    ['restore', installation.at('backups')],
-    {
-      SCRIP_DATA_DIR: installation.at('elsewhere'),
-      SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
-    },
-  );
+  const wrong = {
+    SCRIP_DATA_DIR: installation.at('elsewhere'),
+    SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
+  };
+  const restore = ['restore', installation.at('backups')];
+  await installation.fails(/was written under the key \w+, which the key ring lacks/, restore, wrong);
+  await installation.fails(/the key ring does not fit this database/, [...restore, '--trust'], wrong);
 
   await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
   const { SCRIP_DATA_DIR: served = '' } = installation.settings;
   installation.settings['SCRIP_DATA_DIR'] = installation.at('elsewhere');
-  await installation.json('restore', installation.at('backups'));
+  // A key ring that comes with the backup does not prove who made it.
+  await installation.fails(/there is no key ring to prove that this is unchanged: .*--trust accepts it/, [
+    'restore',
+    installation.at('backups'),
+  ]);
+  await installation.json('restore', installation.at('backups'), '--trust');
   assert.equal(await readFile(installation.at('elsewhere', 'keys'), 'utf8'), keys);
   assert.equal(await installation.balance(), 100);
   installation.settings['SCRIP_DATA_DIR'] = served;

@@ -18,6 +18,12 @@ after(async () => {
   for (const end of ends) await end();
 });
 
+/** An empty data folder, and the key ring. */
+const elsewhere = (of: Installation) => ({
+  SCRIP_DATA_DIR: of.at('elsewhere'),
+  SCRIP_KEYS_FILE: of.at('data', 'keys'),
+});
+
 test('folders of another installation are refused for backups, the archive and a restore', async (t) => {
   const one = await Installation.make(t);
   one.settings['SCRIP_ARCHIVE_DIR'] = one.at('archive');
@@ -35,17 +41,17 @@ test('folders of another installation are refused for backups, the archive and a
   await other.fails(
     /the archived log in .* belongs to another installation than the backup/,
     ['restore', other.at('backups')],
-    { SCRIP_ARCHIVE_DIR: one.at('archive'), SCRIP_DATA_DIR: other.at('elsewhere') },
+    { SCRIP_ARCHIVE_DIR: one.at('archive'), ...elsewhere(other) },
   );
   await other.fails(/there is no archived log in .*nowhere/, ['restore', other.at('backups')], {
     SCRIP_ARCHIVE_DIR: other.at('nowhere'),
-    SCRIP_DATA_DIR: other.at('elsewhere'),
+    ...elsewhere(other),
   });
 });
 
 test('a restore that cannot succeed is refused in one line, and changes nothing', async () => {
   const backups = installation.at('backups');
-  const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
+  const there = elsewhere(installation);
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);
   await installation.stop();
   await installation.fails(/contains a database, which may be newer than the backup of .*--replace/, [
@@ -59,12 +65,12 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
   await installation.fails(
     /2020-01-01T00:00:00.000Z is before the backup in .*which ended at 20/,
     ['restore', backups, '--to', '2020-01-01'],
-    elsewhere,
+    there,
   );
   await installation.fails(
     /a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR/,
     ['restore', backups, '--to', '2099-01-01'],
-    elsewhere,
+    there,
   );
   await installation.fails(/for the embedded database only.*docs\/how-to\/back-up.md/, ['backup', backups], {
     SCRIP_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
@@ -75,7 +81,7 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
     const copy = installation.at('damaged');
     await cp(join(backups, name), copy, { recursive: true });
     await change(copy);
-    await installation.fails(expected, ['restore', copy], elsewhere);
+    await installation.fails(expected, ['restore', copy, '--trust'], there);
     await rm(copy, { recursive: true });
   };
   await damage(/is damaged: cluster\/PG_VERSION differs from its checksum; use another backup/, (backup) =>
@@ -98,7 +104,7 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
   await installation.fails(
     /there is no backup in .*only one that was not finished/,
     ['restore', backups],
-    elsewhere,
+    there,
   );
   assert.deepEqual(
     (await readdir(installation.at('elsewhere')).catch(() => [])).filter((each) =>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { listBackups } from '../embedded/manifest.ts';
 import { openStorage } from '../embedded/storage.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
+import { isArchived } from './log.ts';
 import { BUCKET, type S3, startRealS3, startStandInS3 } from './s3.ts';
 import { until } from './until.ts';
 
@@ -34,14 +34,7 @@ async function archived(installation: Installation, s3: S3): Promise<void> {
   const { name, end } = row as { name: string; end: number };
   Object.assign(process.env, s3.env);
   const log = await openStorage(LOG);
-  await until('the log is archived', async () => {
-    if ((await log.list('')).includes(`${name}.gz`)) return true;
-    const last = (await log.list(`${name}.tail`)).sort().at(-1);
-    if (last === undefined) return false;
-    let sent = Number(last);
-    for await (const chunk of log.read(`${name}.tail/${last}`)) sent += chunk.length;
-    return sent >= end;
-  });
+  await until('the log is archived', () => isArchived(log, name, end));
 }
 
 async function loseAndRestore(t: TestContext, s3: S3): Promise<void> {
@@ -54,7 +47,6 @@ async function loseAndRestore(t: TestContext, s3: S3): Promise<void> {
   await installation.topUp('after');
   await archived(installation, s3);
   await installation.lose();
-  await mkdir(installation.at('data'), { mode: 0o700 });
   await installation.json('restore', PLACE);
   assert.equal(await installation.balance(), 101);
   const second = await installation.json('backup', 'create', PLACE, '--keep', '1');

@@ -36,15 +36,13 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   for (const { state, advice } of findings as Finding[]) assert.equal(advice === null, state === 'ok');
 
   // A copy that archives to the same place.
-  await writeFile(
-    installation.at('archive', '00000002.history'),
-    '1\t0/3000000\tno recovery target specified\n',
-  );
+  const history = `00000002.history.key.${'A'.repeat(43)}`;
+  await writeFile(installation.at('archive', history), '1\t0/3000000\tno recovery target specified\n');
   const beside = await installation.run(['doctor', '--json']);
   assert.equal(beside.status, 1);
   const archive = JSON.parse(beside.out).findings.find(({ check }: Finding) => check === 'archive');
   assert.match(archive.found, /^a restored copy of this database archives to the same place \(timeline 2\)/);
-  await rm(installation.at('archive', '00000002.history'));
+  await rm(installation.at('archive', history));
 
   // A failure sets the exit status.
   await chmod(installation.at('data', 'keys'), 0o644);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -124,11 +124,14 @@ export class Installation {
     await ended;
   }
 
-  /** Kills the service and its database, and deletes their data. */
+  /** Kills the service and its database, and deletes their data but for the key ring, kept elsewhere. */
   async lose(): Promise<void> {
+    const keys = await readFile(this.at('data', 'keys'));
     await this.stop('SIGKILL');
     const [pid = ''] = (await readFile(this.at('data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
     process.kill(Number(pid), 'SIGKILL');
     await rm(this.at('data'), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await mkdir(this.at('data'), { mode: 0o700 });
+    await writeFile(this.at('data', 'keys'), keys, { mode: 0o600 });
   }
 }

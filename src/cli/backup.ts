@@ -11,12 +11,14 @@ import {
   readBackedUpKeys,
   restoreEmbedded,
   verifyEmbedded,
+  type Writer,
 } from '../db/embedded.ts';
+import { StartError } from '../db/errors.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openOwner } from '../db/pool.ts';
 import { noteBackup } from '../db/status.ts';
 import { createKeyFile, keyFile } from '../keyring/file.ts';
-import { checkBeforeMigration, readKeyRingText } from '../keyring/store.ts';
+import { checkBeforeMigration, findKeyRing, readKeyRingText, requireKeyRing } from '../keyring/store.ts';
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { lowerPriority } from '../priority.ts';
@@ -30,6 +32,14 @@ const KEEP_MAX = 10_000;
 const TIMELINE_MAX = 2 ** 32 - 1;
 
 type Json = { json?: boolean };
+
+/** The option by which the operator vouches for what the key ring does not prove. */
+export const TRUST = [
+  '--trust',
+  'accept what the key ring does not prove to be unchanged: if it was changed, it can run programs as this account',
+] as const;
+
+export type Trusting = { trust?: boolean | undefined };
 
 export function registerBackup(program: Command): void {
   const backup = program.command('backup').description('backups of the embedded database');
@@ -47,6 +57,7 @@ export function registerBackup(program: Command): void {
       'check the newest backup: its checksums, a start of a copy, and its books; exit status 1 if they differ',
     )
     .argument('<dir>', 'the folder with the backups, or one of them; or s3://bucket/prefix')
+    .option(...TRUST)
     .option('--json', 'print JSON')
     .action(check);
   backup
@@ -78,9 +89,8 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   requireEmbedded(config);
   const { dataDir } = config;
   if ((await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  const keys = options.withKeys
-    ? ((await readKeyRingText(config)) ?? fail('there is no key ring to back up'))
-    : undefined;
+  const writer = await requireKeyRing(config);
+  const keys = options.withKeys ? await readKeyRingText(config) : undefined;
   const stop = listenForStop();
   const log = troubleLog(config);
   const embedded = await openEmbedded(dataDir, log);
@@ -88,7 +98,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
     // The calls of tills come first. At the lowest priority, a busy machine would starve a backup.
     lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const { ownerUrl } = embedded;
-    const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
+    const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), writer, keys, keep });
     const backup = await Promise.race([
       making,
       stop.asked.then(() => interrupted('interrupted: no backup was made')),
@@ -129,12 +139,29 @@ async function list(dir: string, options: Json): Promise<void> {
   );
 }
 
-async function check(dir: string, options: Json): Promise<void> {
+/** Returns whose backups and dumps are accepted: those that were made with the key ring, or any. */
+export async function acceptedWriter(config: Config, { trust }: Trusting): Promise<Writer> {
+  const verify = () => {
+    throw new StartError(
+      'there is no key ring to prove that this is unchanged: set SCRIP_KEYS, or put the key file back at ' +
+        `${keyFile(config).path}; --trust accepts it as it is`,
+    );
+  };
+  return trust ? 'anybody' : ((await findKeyRing(config)) ?? { verify });
+}
+
+async function check(dir: string, options: Json & Trusting): Promise<void> {
   const config = readConfig();
+  const writer = await acceptedWriter(config, options);
   let books: Reconciliation | undefined;
-  const { backup, lastTransactionAt } = await verifyEmbedded(dir, troubleLog(config), async (addresses) => {
-    books = await readBooks(addresses);
-  });
+  const { backup, lastTransactionAt } = await verifyEmbedded(
+    dir,
+    writer,
+    troubleLog(config),
+    async (addresses) => {
+      books = await readBooks(addresses);
+    },
+  );
   const ok = books?.ok === true;
   if (!ok) process.exitCode = 1;
   const differing = (books?.checks ?? []).filter((each) => !each.ok);
@@ -155,7 +182,8 @@ async function readBooks({ url, ownerUrl }: { url: string; ownerUrl: string }): 
   }
 }
 
-type RestoreOptions = Json & { to?: string; timeline?: string; replace?: boolean; archive: boolean };
+type RestoreOptions = Json &
+  Trusting & { to?: string; timeline?: string; replace?: boolean; archive: boolean };
 
 export function registerRestore(program: Command): void {
   program
@@ -168,6 +196,7 @@ export function registerRestore(program: Command): void {
     .option('--timeline <n>', 'follow this timeline of the archived log (default: the newest)')
     .option('--replace', 'replace the database in the data folder, which is kept next to the new one')
     .option('--no-archive', 'restore the backup only, without the archived log')
+    .option(...TRUST)
     .option('--json', 'print JSON')
     .action(run);
 }
@@ -178,9 +207,10 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
     options.timeline === undefined ? undefined : parseCount(options.timeline, '--timeline', 1, TIMELINE_MAX);
   const config = readConfig();
   requireEmbedded(config);
+  const writer = await acceptedWriter(config, options);
   const keys = await findKeyRingFor(dir, config);
   const archiveDir = options.archive ? config.archiveDir : null;
-  const wanted = { archiveDir, to, timeline, replace: options.replace ?? false };
+  const wanted = { archiveDir, to, timeline, replace: options.replace ?? false, writer };
   const restored = await restoreEmbedded(
     dir,
     config.dataDir,
@@ -193,7 +223,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   );
   // Last, since a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
-  const { backup, lastTransactionAt, isShort, replaced } = restored;
+  const { backup, lastTransactionAt, isShort, replaced, ownSettings } = restored;
   const forks = restored.forks.map(({ timeline, leftOutFrom = null }) => ({ timeline, leftOutFrom }));
   if (options.json)
     return printJson({
@@ -202,6 +232,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
       isShort,
       forks,
       replaced: replaced ?? null,
+      ownSettings: ownSettings ?? null,
     });
   say(
     `restored the backup of ${backup.manifest.endedAt}; the last transaction in it is of ${lastTransactionAt.toISOString()}`,
@@ -214,6 +245,10 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
     );
   if (replaced !== undefined)
     say(`The database that was replaced is kept in ${replaced}: remove it when you need it no longer.`);
+  if (ownSettings !== undefined)
+    say(
+      `Settings of your own for PostgreSQL are not in force. They are in ${ownSettings}: put back what you need.`,
+    );
   say('Next: scrip reconcile, then scrip serve.');
 }
 
@@ -231,7 +266,7 @@ async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   const backup: Backup | undefined = (await listEmbeddedBackups(dir)).at(-1);
   const fromBackup = backup && (await readBackedUpKeys(backup));
   if (backup && fromBackup === undefined)
-    fail(
+    throw new StartError(
       `the key ring is missing, and the backup contains none: set SCRIP_KEYS, or put the key file back at ${keyFile(config).path}`,
     );
   return { given: { ...config, keys: fromBackup, keysFile: undefined }, fromBackup };

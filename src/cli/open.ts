@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute, requireOneServer } from '../db/distribute.ts';
-import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
+import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { migrate } from '../db/migrate.ts';
@@ -91,7 +91,7 @@ export async function openService(
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config, { create, log, isService });
+    if (config.databaseUrl === undefined) embedded = await openFolder(config, { create, log });
     const url = embedded?.url ?? (config.databaseUrl as string);
     const ownerUrl = embedded?.ownerUrl ?? url;
     const applied = await migrate(ownerUrl, async (owner) => {
@@ -109,6 +109,7 @@ export async function openService(
       if (readDb) await requireOneServer(db);
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
+      if (isService && embedded) await archiveLog(embedded, config.archiveDir, keys);
       await ensureDefaultProduct(db, config.currency);
       if (create) await createAbsent(db, log);
       const buckets = await readBuckets(db);
@@ -151,12 +152,11 @@ async function createAbsent(db: Queries, log: Logger): Promise<void> {
   });
 }
 
-type Folder = Pick<Opening, 'create' | 'log' | 'isService'>;
+type Folder = Pick<Opening, 'create' | 'log'>;
 
-async function openFolder(config: Config, { create, log, isService }: Folder): Promise<Embedded> {
-  const { dataDir, archiveDir = null } = config;
+async function openFolder({ dataDir }: Config, { create, log }: Folder): Promise<Embedded> {
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  return openEmbedded(dataDir, log, isService ? archiveDir : undefined);
+  return openEmbedded(dataDir, log);
 }
 
 export function noDatabase(dataDir: string): StartError {

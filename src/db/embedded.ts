@@ -1,4 +1,6 @@
 import {
+  type Authenticator,
+  authenticate,
   type Backup,
   backUp,
   type Embedded,
@@ -16,12 +18,13 @@ import {
   restore,
   start,
   verify,
+  type Writer,
 } from '@scrip/embedded';
 import type { Logger } from '../log.ts';
 import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
-export type { Backup, Embedded };
+export type { Authenticator, Backup, Embedded, Writer };
 export { findForeignTimeline, isLogWaiting };
 
 /** The embedded database of a data folder, with the settings of Scrip. */
@@ -36,11 +39,19 @@ const ALTERNATIVES = {
 
 /**
  * Uses the database of a data folder, which is created if it does not exist, until `release` is called.
- * @param archiveDir the folder of the archived log; null: no archive; omitted: the previous one
  * @throws StartError, one line
  */
-export function openEmbedded(dataDir: string, log: Logger, archiveDir?: string | null): Promise<Embedded> {
-  return start(dataDir, { ...NAMES, log, archiveDir }).catch(explain);
+export function openEmbedded(dataDir: string, log: Logger): Promise<Embedded> {
+  return start(dataDir, { ...NAMES, log }).catch(explain);
+}
+
+/** Archives the log of a database, or no longer if `archiveDir` is undefined. @throws StartError, one line */
+export function archiveLog(
+  embedded: Embedded,
+  archiveDir: string | undefined,
+  keys: Authenticator,
+): Promise<void> {
+  return embedded.archive(archiveDir, keys).catch(explain);
 }
 
 /** Returns the address of a data folder's database, running or not; undefined if there is none yet. */
@@ -56,6 +67,15 @@ export async function makeDataFolder(dataDir: string): Promise<void> {
 /** Refuses a file of another account in the data folder. @throws StartError, one line */
 export async function requireOwnFile(path: string, what: string): Promise<void> {
   await requireOwn(path, what).catch(explain);
+}
+
+/** Checks that a text has a tag of a key that this installation holds. @throws StartError, one line */
+export function requireAuthentic(...parameters: Parameters<typeof authenticate>): void {
+  try {
+    authenticate(...parameters);
+  } catch (error) {
+    explain(error);
+  }
 }
 
 /** Backs up a database that is in use. @throws StartError, one line */
@@ -77,7 +97,7 @@ type Examine = Restoring['examine'];
 export function restoreEmbedded(
   from: string,
   dataDir: string,
-  options: Pick<RestoreOptions, 'archiveDir' | 'to' | 'timeline' | 'replace'>,
+  options: Pick<RestoreOptions, 'archiveDir' | 'to' | 'timeline' | 'replace' | 'writer'>,
   log: Logger,
   examine: Examine,
 ): Promise<Restored> {
@@ -85,8 +105,13 @@ export function restoreEmbedded(
 }
 
 /** Starts a copy of the newest backup and examines it. @throws as `restoreEmbedded` */
-export function verifyEmbedded(from: string, log: Logger, examine: Examine): ReturnType<typeof verify> {
-  return verify(from, { ...NAMES, log, examine }).catch(explain);
+export function verifyEmbedded(
+  from: string,
+  writer: Writer,
+  log: Logger,
+  examine: Examine,
+): ReturnType<typeof verify> {
+  return verify(from, { ...NAMES, writer, log, examine }).catch(explain);
 }
 
 /** Returns the text of the key ring in a backup, if it contains one. @throws StartError, one line */

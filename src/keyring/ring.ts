@@ -7,6 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
+import { sameHash } from '../credentials.ts';
 import { SLOTS } from '../db/buckets.ts';
 import { KeyedHash } from './sealed.ts';
 
@@ -117,6 +118,21 @@ export class KeyRing {
    */
   fingerprintOf(text: string): Buffer {
     return createHmac('sha256', derive(this.#routingKey, 'fingerprint')).update(text).digest();
+  }
+
+  /**
+   * Returns the tag of a text, `keyId.code`, which proves that a holder of the newest key wrote it. For files
+   * that are kept where others can change them, such as backups.
+   */
+  sign(text: string): string {
+    return tagUnder(this.#current, text);
+  }
+
+  /** Compares a text with a tag, under the key that the tag names. */
+  verify(text: string, tag: string): 'authentic' | 'changed' | 'unknown key' {
+    const key = this.#find(tag.slice(0, tag.indexOf('.')));
+    if (!key) return 'unknown key';
+    return sameHash(Buffer.from(tagUnder(key, text)), Buffer.from(tag)) ? 'authentic' : 'changed';
   }
 
   /** Returns the id of the key that seals. */
@@ -256,6 +272,11 @@ export class KeyRing {
     this.#nonces = this.#nonces.subarray(NONCE_BYTES);
     return nonce;
   }
+}
+
+function tagUnder({ id, master }: RingKey, text: string): string {
+  const code = createHmac('sha256', derive(master, 'authenticate')).update(text).digest('base64url');
+  return `${id}.${code}`;
 }
 
 /** Returns the id of the key under which bytes are sealed. */

@@ -186,8 +186,15 @@ export async function readKeyRingText(config: Given): Promise<string | undefined
   return config.keys ?? (await readFile(keyFile(config).path, 'utf8'));
 }
 
+/** Returns the key ring. @throws StartError if there is none */
+export async function requireKeyRing(config: Given): Promise<KeyRing> {
+  const ring = await findKeyRing(config);
+  if (!ring) throw missing(config);
+  return ring;
+}
+
 /** Finds the key ring; undefined if there is neither a setting nor a key file. */
-async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
+export async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   if (config.keys !== undefined)
     return readKeyRing(await openRing(config.keys, 'SCRIP_KEYS', findKms(config)), 'SCRIP_KEYS');
   const { path: file, kms } = keyFile(config);
