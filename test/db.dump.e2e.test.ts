@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { testDatabase } from './harness.ts';
@@ -49,6 +49,13 @@ async function rowsOf(dump: string): Promise<Map<string, string[]>> {
 describe('a dump', () => {
   it('is loaded into a new data folder with the same rows, and the service works there', async () => {
     const moved = { SCRIP_DATA_DIR: installation.at('moved') };
+    await installation.fails(
+      /there is no key ring to prove that this is unchanged/,
+      ['db', 'load', installation.at('dump')],
+      moved,
+    );
+    await mkdir(moved.SCRIP_DATA_DIR, { mode: 0o700 });
+    await cp(installation.at('data', 'keys'), installation.at('moved', 'keys'));
     const loaded = await installation.run(['db', 'load', installation.at('dump')], moved);
     assert.equal(loaded.status, 0, loaded.err);
     assert.match(loaded.out, /The books agree/);
@@ -56,7 +63,6 @@ describe('a dump', () => {
     assert.deepEqual(await rowsOf(installation.at('again')), await rowsOf(installation.at('dump')));
     await installation.fails(/holds data already/, ['db', 'load', installation.at('dump')], moved);
 
-    await cp(installation.at('data', 'keys'), installation.at('moved', 'keys'));
     installation.settings['SCRIP_DATA_DIR'] = moved.SCRIP_DATA_DIR;
     baseUrl = await installation.serve();
     const redeem = { ...voucher, amount: 12.5, reference: 'sale' };
@@ -77,7 +83,8 @@ describe('a dump', () => {
     await owner.query({ text: 'drop schema scrip cascade', values: [] });
     const settings = { SCRIP_DATABASE_URL: url };
     const broken = installation.at('broken');
-    const load = (expected: RegExp) => installation.fails(expected, ['db', 'load', broken], settings);
+    const load = (expected: RegExp, ...options: string[]) =>
+      installation.fails(expected, ['db', 'load', broken, ...options], settings);
     await load(/is not a dump/);
     await cp(installation.at('dump'), broken, { recursive: true });
     await appendFile(`${broken}/scrip.journal.copy`, 'x\n');
@@ -87,9 +94,12 @@ describe('a dump', () => {
     const manifest = await readFile(`${broken}/manifest.json`, 'utf8');
     await cp(installation.at('dump'), broken, { recursive: true });
     await writeFile(`${broken}/manifest.json`, manifest.replace(/"digest": "../, '"digest": "zz'));
-    await load(/has a schema \(001-core\.sql\) that this version of Scrip does not know/);
+    await load(/the dump .* was changed after it was written: use another copy/);
+    await load(/has a schema \(001-core\.sql\) that this version of Scrip does not know/, '--trust');
     await writeFile(`${broken}/manifest.json`, manifest.slice(0, 100));
-    await load(/manifest\.json that this version of Scrip cannot read/);
+    await load(/manifest\.json that this version of Scrip cannot read/, '--trust');
+    await rm(`${broken}/manifest.json.hmac`);
+    await load(/nothing proves who wrote the dump/);
     const [left] = await owner.query<{ there: boolean }>({
       text: `select to_regclass('scrip.merchants') is not null as there`,
       values: [],

@@ -5,8 +5,9 @@ import { dump } from '../db/dump.ts';
 import { findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { load, openDump } from '../db/load.ts';
 import { openDatabase } from '../db/pool.ts';
+import { findKeyRing } from '../keyring/store.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { troubleLog } from './backup.ts';
+import { acceptedWriter, TRUST, type Trusting, troubleLog } from './backup.ts';
 import { distributeOnly, migrateOnly, noDatabase } from './open.ts';
 import { numberOf, printJson, say, wrongUsage } from './output.ts';
 import { parseCount } from './parse.ts';
@@ -26,6 +27,7 @@ export function registerDb(program: Command): void {
   db.command('load')
     .description('load a dump into an empty database, and reconcile it; exit status 1 if it differs')
     .argument('<dir>', 'the folder of the dump')
+    .option(...TRUST)
     .option('--json', 'print JSON')
     .action(loadAll);
 }
@@ -54,8 +56,9 @@ async function dumpAll(dir: string, { json }: Json): Promise<void> {
   const config = readConfig();
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  const writer = await findKeyRing(config);
   const { tables, takenAt, postgres } = await asOwner(config, (ownerUrl) =>
-    dump(ownerUrl, dir, readVersion()),
+    dump(ownerUrl, dir, readVersion(), writer),
   );
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0);
@@ -64,12 +67,14 @@ async function dumpAll(dir: string, { json }: Json): Promise<void> {
     `dumped ${numberOf(rows, 'row')} of PostgreSQL ${postgres} into ${dir} (${Math.ceil(bytes / 1024 ** 2)} MB)`,
   );
   say('The key ring is not in it: it is needed with what is loaded.');
+  if (!writer) say('Without a key ring nothing proves who wrote the dump: it is loaded by --trust only.');
 }
 
-async function loadAll(dir: string, { json }: Json): Promise<void> {
+async function loadAll(dir: string, { json, trust }: Json & Trusting): Promise<void> {
+  const config = readConfig();
   // First, so that a folder which is not a dump creates no database.
-  const whole = await openDump(dir);
-  const books = await asOwner(readConfig(), async (ownerUrl, serviceUrl) => {
+  const whole = await openDump(dir, await acceptedWriter(config, { trust }));
+  const books = await asOwner(config, async (ownerUrl, serviceUrl) => {
     await load(ownerUrl, whole);
     const db = openDatabase(serviceUrl, 'scrip-load');
     try {
@@ -84,7 +89,7 @@ async function loadAll(dir: string, { json }: Json): Promise<void> {
   if (json) return printJson({ ok: books.ok, takenAt, version, rows, checks: books.checks });
   say(`loaded ${numberOf(rows, 'row')}, dumped by Scrip ${version} at ${takenAt}`);
   for (const { name } of books.checks.filter((each) => !each.ok)) say(`${name} differs: see scrip reconcile`);
-  say(books.ok ? 'The books agree. Next: put the key ring in place, then scrip serve.' : 'The books differ.');
+  say(books.ok ? 'The books agree. Next: scrip serve, with the key ring in place.' : 'The books differ.');
 }
 
 type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: string };

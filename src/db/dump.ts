@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { isDistributed } from './distribute.ts';
+import type { Authenticator } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
 import { connectOwner, type Queries } from './pool.ts';
 import { requireStopped } from './session.ts';
@@ -18,8 +19,11 @@ import { requireStopped } from './session.ts';
 
 export const FORMAT = 1;
 export const MANIFEST = 'manifest.json';
+/** Proves who wrote the manifest, which holds the digest of each other file. */
+export const TAG = `${MANIFEST}.hmac`;
+export const textToSign = (manifest: string): string => `dump\n${manifest}`;
 
-type DumpedTable = {
+export type DumpedTable = {
   /** The quoted name, with its schema. */
   readonly name: string;
   readonly columns: readonly string[];
@@ -95,9 +99,15 @@ export const listTables = (client: pg.Client) =>
  * Writes all rows into a new folder, from one snapshot. The service must be stopped: later changes would be
  * lost.
  * @param url of the owner
+ * @param writer proves who wrote it; undefined without a key ring
  * @throws StartError, one line; the folder is then removed
  */
-export async function dump(url: string, folder: string, version: string): Promise<DumpManifest> {
+export async function dump(
+  url: string,
+  folder: string,
+  version: string,
+  writer: Authenticator | undefined,
+): Promise<DumpManifest> {
   const path = resolve(folder);
   await requireEmpty(path);
   const client = await connectOwner(url);
@@ -107,8 +117,11 @@ export async function dump(url: string, folder: string, version: string): Promis
     await mkdir(draft, { recursive: true, mode: 0o700 });
     await client.query('begin isolation level repeatable read, read only');
     const manifest = await write(client, draft, version);
-    await writeFile(join(draft, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600 });
-    await sync(draft, [MANIFEST, '.']);
+    const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+    const files = { [MANIFEST]: text, ...(writer && { [TAG]: `${writer.sign(textToSign(text))}\n` }) };
+    for (const [name, content] of Object.entries(files))
+      await writeFile(join(draft, name), content, { mode: 0o600, flush: true });
+    await sync(draft);
     await rm(path, { recursive: true, force: true });
     await rename(draft, path);
     return manifest;
@@ -184,11 +197,9 @@ async function copyOut(
   return { rows: copying.rowCount, bytes, sha256: hash.digest('hex') };
 }
 
-async function sync(folder: string, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    const handle = await open(join(folder, name));
-    await handle.sync().finally(() => handle.close());
-  }
+async function sync(folder: string): Promise<void> {
+  const handle = await open(folder);
+  await handle.sync().finally(() => handle.close());
 }
 
 /** Turns the failure of a dump into one line. */

@@ -5,7 +5,18 @@ import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type DumpManifest, FORMAT, listTables, MANIFEST, queriesOn, rowsOf } from './dump.ts';
+import {
+  type DumpedTable,
+  type DumpManifest,
+  FORMAT,
+  listTables,
+  MANIFEST,
+  queriesOn,
+  rowsOf,
+  TAG,
+  textToSign,
+} from './dump.ts';
+import { requireAuthentic, type Writer } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
 import { migrate } from './migrate.ts';
 import { connectOwner } from './pool.ts';
@@ -15,11 +26,14 @@ import { requireStopped } from './session.ts';
 
 /**
  * Reads the manifest of a dump.
- * @throws StartError for a folder that is not a dump, or a dump of a later format
+ * @throws StartError for a folder that is not a dump, a dump of a later format, or of somebody else
  */
-async function readManifest(folder: string): Promise<DumpManifest> {
-  const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => undefined);
+async function readManifest(folder: string, writer: Writer): Promise<DumpManifest> {
+  const read = (name: string) => readFile(join(folder, name), 'utf8').catch(() => undefined);
+  const text = await read(MANIFEST);
   if (text === undefined) throw new StartError(`${folder} is not a dump: it has no ${MANIFEST}`);
+  const subject = { what: `the dump ${folder}`, instead: 'another copy' };
+  requireAuthentic(writer, subject, textToSign(text), (await read(TAG))?.trim());
   try {
     const manifest = JSON.parse(text) as DumpManifest;
     if (manifest.format === FORMAT && Array.isArray(manifest.tables)) return manifest;
@@ -29,22 +43,31 @@ async function readManifest(folder: string): Promise<DumpManifest> {
 
 /** Compares every file with its checksum, before the database is changed. */
 async function checkFiles(folder: string, { tables }: DumpManifest): Promise<void> {
-  for (const { file, sha256 } of tables) {
-    const hash = createHash('sha256');
-    await pipeline(createReadStream(join(folder, file)), hash).catch((error: NodeJS.ErrnoException) => {
-      throw new StartError(`the dump ${folder} is damaged: ${file} cannot be read (${error.code})`);
-    });
-    if (hash.digest('hex') !== sha256)
-      throw new StartError(`the dump ${folder} is damaged: ${file} differs from its checksum`);
+  for (const table of tables) for await (const _ of read(folder, table));
+}
+
+/** Reads a file, and compares it with its checksum at the end. @throws StartError if it is damaged */
+async function* read(folder: string, { file, sha256 }: DumpedTable): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(join(folder, file))) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(`the dump ${folder} is damaged: ${file} cannot be read (${code})`);
   }
+  if (hash.digest('hex') !== sha256)
+    throw new StartError(`the dump ${folder} is damaged: ${file} differs from its checksum`);
 }
 
 export type Dump = { readonly folder: string; readonly manifest: DumpManifest };
 
-/** Opens a complete dump. @throws StartError, one line */
-export async function openDump(from: string): Promise<Dump> {
+/** Opens a complete dump of an accepted writer. @throws StartError, one line */
+export async function openDump(from: string, writer: Writer): Promise<Dump> {
   const folder = resolve(from);
-  const manifest = await readManifest(folder);
+  const manifest = await readManifest(folder, writer);
   await checkFiles(folder, manifest);
   return { folder, manifest };
 }
@@ -103,9 +126,10 @@ async function fill(client: pg.Client, folder: string, manifest: DumpManifest): 
       throw new StartError(`the table ${name} of the dump does not fit this version of Scrip`);
   // The migrations insert some rows that are in the dump too.
   await client.query(`truncate ${[...own.keys()].join(', ')}`);
-  for (const { name, columns, file, rows } of tables) {
+  for (const table of tables) {
+    const { name, columns, rows } = table;
     const copying = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));
-    await pipeline(createReadStream(join(folder, file)), copying);
+    await pipeline(read(folder, table), copying);
     if (copying.rowCount !== rows)
       throw new StartError(`the table ${name} took ${copying.rowCount} rows of ${rows}: nothing was loaded`);
   }
