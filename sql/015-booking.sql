@@ -309,11 +309,11 @@ begin
 end $$;
 
 -- Takes the price of an inactive voucher from the float again, after it was released: RESERVATION. Returns
--- `ok`, also if there is nothing to take, or `50` if the float does not cover it. The caller has locked the
--- voucher.
+-- `ok` and the price, which is 0 if there is nothing to take, or `50` if the float does not cover it. The
+-- caller has locked the voucher.
 create function reserve_again(
   p_bucket integer, p_serial bigint, p_id uuid, p_event uuid, p_now timestamptz
-) returns text
+) returns table (outcome text, taken_minor bigint)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   v vouchers;
@@ -323,13 +323,13 @@ begin
   select * into strict v from vouchers where bucket = p_bucket and serial_number = p_serial for update;
   select * into strict b from batches where id = v.batch_id;
   if b.value_minor is null or v.activated_at is not null or v.payer_id is not null or v.closed is not null
-  then return 'ok'; end if;
+  then return query select 'ok', 0::bigint; return; end if;
   if not take_price(b.id, b.value_minor, p_id, p_bucket, p_serial, p_event, p_now) then
-    return '50';
+    return query select '50', 0::bigint; return;
   end if;
   update vouchers set payer_id = b.merchant_id where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
-  return 'ok';
+  return query select 'ok', b.value_minor;
 end $$;
 
 -- Sweeps expired vouchers of one bucket: their balances go to the account that their batch's policy names. A

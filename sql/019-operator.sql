@@ -26,6 +26,7 @@ create table operator_requests (
   operation text not null,
   fingerprint bytea not null, -- keyed hash of the input
   output text, -- JSON; null while an operation that calls another system is not finished
+  is_proposal boolean not null default false, -- it was proposed to another person, and not performed
   created_at timestamptz not null,
   constraint operator_requests_pkey primary key (actor, idempotency_key)
 );

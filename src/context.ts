@@ -104,5 +104,18 @@ export type Actor = {
   readonly reason: string | null;
 };
 
+/** Money that an operator moves by hand: not by a till, and not by a rule. */
+export type Moved = {
+  readonly currency: string;
+  readonly minor: bigint;
+  /** Whom or what it concerns, as in the audit, such as `merchant 5` and `voucher 10000000064`. */
+  readonly subjects: readonly string[];
+};
+
 /** The actor and the service: the first argument of every operation of an operator. */
-export type Operator = { readonly service: Service; readonly actor: Actor };
+export type Operator = {
+  readonly service: Service;
+  readonly actor: Actor;
+  /** Receives what is moved by hand, where it is counted against limits. */
+  readonly onMoved?: (moved: Moved) => void;
+};

@@ -160,3 +160,11 @@ export function toText({ minor, decimals }: Money): string {
   const whole = digits.slice(0, digits.length - decimals);
   return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`;
 }
+
+/** An amount with its currency, in major units: `EUR 12.50`. */
+export type Sum = `${string} ${number}`;
+
+/** Returns an amount with its currency, as the audit and approvals show it. */
+export function toSum(currency: string, money: Money): Sum {
+  return `${currency} ${toText(money)}` as Sum;
+}

@@ -28,6 +28,26 @@ export type Condition = {
   /** Completes the sentence "Another person approves it if …". */
   readonly text: string;
   applies(caller: Pick<Caller, 'service' | 'principal'>, input: Fields): boolean | Promise<boolean>;
+  /** Instead of the input, what the operation moves by hand decides: any money, or more than the limit. */
+  readonly moved?: 'any' | 'above-limit';
+};
+
+const byInput = { applies: () => false };
+
+/** The sum of what one person has moved by hand, or of what was moved of one subject, is above the limit. */
+export const ABOVE_LIMIT: Condition = {
+  text:
+    'the person, or everybody together with the same float, voucher or merchant, has moved more than the limit ' +
+    'of the currency in 24 hours',
+  ...byInput,
+  moved: 'above-limit',
+};
+
+/** The operation moves money that is booked elsewhere. */
+export const MOVES_MONEY: Condition = {
+  text: 'money that was booked elsewhere goes back to a voucher',
+  ...byInput,
+  moved: 'any',
 };
 
 /**

@@ -50,6 +50,18 @@ test('a repetition under a used reference returns the first result, and proposes
   assert.equal(await floatOf(listening), after);
 });
 
+test('a request that was answered by a proposal is answered by it again, whatever has happened since', async (t) => {
+  const { ada, bob, merchantId } = await scene(t);
+  const send = () => ada.post('/floats/top-up', topUp(merchantId), { 'idempotency-key': 'one' });
+  const first = await send();
+  const again = await send();
+  assert.equal((await bob.post(`/approvals/${first.body.approval.id}/approve`, {})).status, 200);
+  const limit = await ada.post('/settings/limits/USD', { amount: 1_000_000 });
+  assert.equal((await bob.post(`/approvals/${limit.body.approval.id}/approve`, {})).status, 200);
+  for (const { status, body, headers } of [again, await send()])
+    assert.deepEqual([status, body, headers.get('idempotent-replayed')], [202, first.body, 'true']);
+});
+
 test('an amount up to the limit needs no approval', async (t) => {
   const { listening, ada, merchantId } = await scene(t);
   const before = await floatOf(listening);

@@ -149,7 +149,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   dormancy_rules: 'update dormancy_rules set months = 600',
   books: 'update books set grace_minutes = 5',
   gl_accounts: "update gl_accounts set account = '4401'",
-  operator_settings: "insert into operator_settings values ('approvalAmount', '1000000', now())",
+  operator_settings: "insert into operator_settings values ('approvalVouchers', '1000000', now())",
   bank_accounts: 'update bank_accounts set own_minor = own_minor + 1',
   bank_mappings: "update bank_mappings set mapping = '{}'",
   bank_files: 'update bank_files set closing_minor = 1',
@@ -248,7 +248,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
       'declines',
       'decline_counts',
     ],
-    ...['api_key_days', 'approvals'],
+    ...['api_key_days', 'approvals', 'manual_movements'],
   ],
   'who may sign in, of which no figure depends': [
     ...['users', 'sessions', 'sign_ins', 'sign_in_attempts', 'passkeys', 'recovery_codes', 'operator_tokens'],

@@ -46,6 +46,19 @@ const seen = new Set<unknown>();
 const printed: string[] = [];
 
 /** Runs a command, and checks its entries in the audit. */
+const AMOUNTS = /^(amount|balance|below|closing|maxValue|minValue|own|payable|refunded|value|worth)$/;
+
+/** An amount is written with its currency, and never in minor units. */
+function checkAmounts(details: unknown, action: unknown): void {
+  if (typeof details !== 'object' || details === null) return;
+  for (const [name, value] of Object.entries(details)) {
+    assert.doesNotMatch(name, /Minor$/, `${action} has an amount in minor units`);
+    if (AMOUNTS.test(name) && value !== null)
+      assert.match(String(value), /^[A-Z]{3} -?\d+(\.\d+)?$/, `${action} says an amount with its currency`);
+    checkAmounts(value, action);
+  }
+}
+
 async function changes(actions: string, ...args: string[]): Promise<string> {
   const [{ count }] = (await operator.testService.service.db.query<{ count: bigint }>(
     sql`select count(*) as count from audit`,
@@ -63,6 +76,8 @@ async function changes(actions: string, ...args: string[]): Promise<string> {
     assert.deepEqual([entry.actor, entry.reason], ['anna', 'as was agreed']);
     assert.match(String(entry.origin), /^command line of \S+ at \S+$/);
     assert.notEqual(entry.after, null, `${entry.action} has a state after`);
+    for (const details of [entry.before, entry.after])
+      checkAmounts(JSON.parse(String(details)), entry.action);
     assert.equal(
       entry.before === null,
       WITHOUT_BEFORE.includes(String(entry.action)),

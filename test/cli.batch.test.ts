@@ -138,7 +138,7 @@ describe('scrip batch generate', () => {
     const audited = await listAudit(operator.testService.service.db, `batch ${transactionId}`, 10);
     assert.deepEqual(
       audited.map(({ action, after }) => [action, after?.['quantity'], after?.['value']]),
-      [['batch.generate', 3, '2.50']],
+      [['batch.generate', 3, 'USD 2.50']],
     );
   });
 

@@ -70,6 +70,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],
+  manual_movements: ['INSERT', 'SELECT'],
   merchant_names: ['INSERT', 'SELECT'],
   merchants: ['INSERT', 'SELECT', 'UPDATE'],
   migrations: ['SELECT'],

@@ -1,4 +1,4 @@
-import type { Actor, Operator, Service } from '../context.ts';
+import type { Actor, Moved, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
@@ -23,6 +23,8 @@ export type Change = {
   /** The values before and after, without secrets; undefined if there are none. */
   readonly before?: Details | undefined;
   readonly after?: Details | undefined;
+  /** Money that was moved by hand, and what it concerns besides the subject. */
+  readonly moved?: readonly (Pick<Moved, 'currency' | 'minor'> & Partial<Moved>)[];
   /** Other subjects of which the change has set something. */
   readonly touches?: readonly string[];
 };
@@ -48,7 +50,7 @@ const GUARD: Actor = {
  */
 export async function audit(
   tx: Queries,
-  { actor, service }: Operator,
+  { actor, service, onMoved }: Operator,
   ...changes: readonly Change[]
 ): Promise<void> {
   const { keys } = service;
@@ -66,7 +68,11 @@ export async function audit(
     const after = { sequence: end.sequence, hash: end.hash.toString('hex') };
     await append(GUARD, { action: BROKEN, subject: 'audit', after });
   }
-  for (const change of changes) await append(actor, change);
+  for (const change of changes) {
+    await append(actor, change);
+    for (const { subjects = [], ...moved } of change.moved ?? [])
+      onMoved?.({ ...moved, subjects: [change.subject, ...subjects] });
+  }
   await sealEnd(tx, keys, end);
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Sum } from '../money.ts';
 
 /** The columns of an entry, without its hash. */
 export type Link = {
@@ -39,8 +40,28 @@ export function hashOf(link: Link): Buffer {
 }
 
 /** The values before or after a change. */
-export type Details = { readonly [name: string]: Detail };
+export type Details = { readonly [name: string]: Detail } & Amounts;
 type Detail = string | number | bigint | boolean | null | Date | readonly Detail[] | Details;
+
+/**
+ * Amounts are written with their currency, as major units: `EUR 12.50`. The audit is read long after the
+ * subject has changed, and 5000 without a currency is 50 euros, 5,000 yen or 5 dinars.
+ */
+type Amounts = { readonly [name: `${string}Minor`]: never } & {
+  readonly [Name in AmountName]?: Sum | null;
+};
+type AmountName =
+  | 'amount'
+  | 'balance'
+  | 'below'
+  | 'closing'
+  | 'maxValue'
+  | 'minValue'
+  | 'payable'
+  | 'refunded'
+  | 'released'
+  | 'value'
+  | 'worth';
 
 /** Writes details as canonical JSON: names in order, times in ISO 8601, large numbers as text. */
 export function writeDetails(details: Details): string {

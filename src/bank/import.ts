@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import {
@@ -154,7 +155,7 @@ export async function setBankAccount(
   await operator.service.db.transaction(async (tx) => {
     const [set] = await tx.query(upsertBankAccount(name, currency, decimals, ownMinor));
     if (!set) throw new Refusal('94', { message: 'the account is in another currency' });
-    const after = { currency, ownMinor: String(ownMinor) };
+    const after = { currency, own: toSum(currency, { minor: ownMinor, decimals }) };
     await audit(tx, operator, { action: 'bank.account', subject: `bank account ${name}`, after });
   });
 }
@@ -163,6 +164,11 @@ export async function setBankAccount(
 export async function saveMapping(operator: Operator, name: string, mapping: Mapping): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
     await tx.query(upsertMapping(name, JSON.stringify(mapping)));
-    await audit(tx, operator, { action: 'bank.mapping', subject: `bank mapping ${name}`, after: mapping });
+    const columns = Object.entries(mapping).map(([field, column]) => `${field}: ${column}`);
+    await audit(tx, operator, {
+      action: 'bank.mapping',
+      subject: `bank mapping ${name}`,
+      after: { columns },
+    });
   });
 }

@@ -8,7 +8,7 @@ import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkStamp } from '../ledger/queries.ts';
 import { permitAmount } from '../merchants/merchants.ts';
-import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
+import { MINOR_MAX, toPositiveUnits, toSum, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
@@ -195,7 +195,7 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
 
 /** Returns the data of an order for the audit. */
 function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
-  const after = { merchantId, reference, quantity, value: value && toText(value), currency };
+  const after = { merchantId, reference, quantity, value: value && toSum(currency, value) };
   return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
 }
 

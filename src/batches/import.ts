@@ -6,7 +6,7 @@ import { checkReference } from '../ledger/claims.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import { listFloats } from '../merchants/floats.ts';
 import { listProducts, type Product } from '../merchants/products.ts';
-import { toText } from '../money.ts';
+import { type Sum, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import {
   findTaken,
@@ -229,7 +229,11 @@ async function start(
       throw new Refusal('94', {
         message: 'another process has just begun this import: run the command again',
       });
-    const after = { reference, paidFrom, vouchers, totals, digest: digest.toString('hex') };
+    const sums = totals.map(({ currency, amount, ...each }) => ({
+      ...each,
+      amount: `${currency} ${amount}` as Sum,
+    }));
+    const after = { reference, paidFrom, vouchers, totals: sums, digest: digest.toString('hex') };
     await audit(tx, operator, { action: 'voucher.import', subject: `merchant ${merchantId}`, after });
     return row;
   });

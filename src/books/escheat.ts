@@ -3,7 +3,7 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
-import { toText } from '../money.ts';
+import { toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import {
   allowLongEscheat,
@@ -63,12 +63,12 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     const credit = await getAccount(tx, 0, currency, 'FUNDING');
     const expiries = await lockUnclaimed(service, tx, wanted, debit);
     const amountMinor = expiries.reduce((sum, each) => sum + each.amount_minor, 0n);
-    const amount = toText({ minor: amountMinor, decimals });
+    const amount = toSum(currency, { minor: amountMinor, decimals });
     if (amountMinor === 0n)
       throw new Refusal('51', { message: 'Insufficient balance: nothing is unclaimed' });
     if (expected !== undefined && expected !== amountMinor)
       throw new Refusal('13', {
-        message: `Invalid amount: ${amount} ${currency} of these vouchers is unclaimed`,
+        message: `Invalid amount: ${amount} of these vouchers is unclaimed`,
       });
     await post(tx, { kind: 'ESCHEAT', id, debit, credit, amountMinor, merchantId: null, reference, now });
     await tx.query(
@@ -79,8 +79,9 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
         times: expiries.map((each) => each.occurred_at),
       }),
     );
-    const after = { currency, amount, expiries: expiries.length };
-    return { action: 'books.escheat', subject: 'books', after };
+    const after = { amount, expiries: expiries.length };
+    const moved = [{ currency, minor: amountMinor }];
+    return { action: 'books.escheat', subject: 'books', after, moved };
   });
   const rows = await service.db.query<EscheatedRow>(listEscheated(booked.transactionId));
   return {

@@ -2,7 +2,7 @@ import type { Operator, Service } from '../context.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { findEntry } from '../ledger/queries.ts';
 import type { Float } from '../merchants/floats.ts';
-import { type Money, toText } from '../money.ts';
+import { type Money, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
 import { type FloatFilter, listFloatPage, listUse } from './days.queries.ts';
@@ -33,7 +33,8 @@ export function refundFloat(operator: Operator, refund: Refund): Promise<Booked>
     return {
       action: 'float.refund',
       subject: `merchant ${merchantId}`,
-      after: { currency, amount: toText({ minor: amountMinor, decimals }) },
+      after: { amount: toSum(currency, { minor: amountMinor, decimals }) },
+      moved: [{ currency, minor: amountMinor }],
     };
   });
 }
@@ -82,8 +83,9 @@ export async function correctTopUp(
     return {
       action: 'float.correct',
       subject: `merchant ${merchantId}`,
-      before: { topUp: topUp.id, amount: toText({ minor: topUp.amount_minor, decimals }) },
-      after: { currency, amount: toText({ minor: amountMinor, decimals }) },
+      before: { topUp: topUp.id, amount: toSum(currency, { minor: topUp.amount_minor, decimals }) },
+      after: { amount: toSum(currency, { minor: amountMinor, decimals }) },
+      moved: [{ currency, minor: amountMinor }],
     };
   });
 }

@@ -1,6 +1,6 @@
 import type { Operator } from '../context.ts';
 import { getAccount, post } from '../ledger/journal.ts';
-import { toText } from '../money.ts';
+import { toSum } from '../money.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** Movements between the operator's own accounts and its bank: income, tax or goodwill. */
@@ -38,7 +38,8 @@ export function transferOwn(operator: Operator, transfer: Transfer): Promise<Boo
       reference,
       now,
     });
-    const after = { account, currency, amount: toText({ minor: amountMinor, decimals }) };
-    return { action: 'books.transfer', subject: 'books', after };
+    const after = { account, amount: toSum(currency, { minor: amountMinor, decimals }) };
+    const moved = [{ currency, minor: amountMinor }];
+    return { action: 'books.transfer', subject: 'books', after, moved };
   });
 }

@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
 import { getAccount, postVoucher } from '../ledger/journal.ts';
 import { findEntry } from '../ledger/queries.ts';
-import { type Money, toText, unitOf } from '../money.ts';
+import { type Money, toSum, unitOf } from '../money.ts';
 import { correctOne } from '../redemptions/queries.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { lockVoucher } from '../vouchers/queries.ts';
@@ -24,8 +24,9 @@ async function lock(tx: Queries, bucket: number, serialNumber: bigint): Promise<
 }
 
 const balances = ({ balance_minor, currency, decimals }: Locked, deltaMinor: bigint) => {
-  const at = (minor: bigint) => ({ balance: toText({ minor, decimals }), currency });
-  return { before: at(balance_minor), after: at(balance_minor + deltaMinor) };
+  const at = (minor: bigint) => ({ balance: toSum(currency, { minor, decimals }) });
+  const moved = [{ currency, minor: deltaMinor < 0n ? -deltaMinor : deltaMinor }];
+  return { before: at(balance_minor), after: at(balance_minor + deltaMinor), moved };
 };
 
 /**
@@ -80,9 +81,9 @@ export async function cashOut(operator: Operator, wanted: CashOut): Promise<Book
     const amountMinor = wanted.amountMinor ?? voucher.balance_minor;
     const movement = { kind: 'CASH_OUT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
     await postVoucher(tx, { ...movement, reference, now });
-    const { before, after } = balances(voucher, -amountMinor);
+    const { after, ...change } = balances(voucher, -amountMinor);
     const details = { ...after, paidBy: merchantId ?? 'the operator' };
-    return { action: 'voucher.cash-out', subject: `voucher ${serialNumber}`, before, after: details };
+    return { action: 'voucher.cash-out', subject: `voucher ${serialNumber}`, ...change, after: details };
   });
 }
 
@@ -150,7 +151,9 @@ export async function correctRedemption(
   if (actor.reason === null)
     throw new Refusal('30', { message: 'Invalid request: a correction needs a reason (--reason)' });
   const { decimals, currency } = redemption;
-  const text = (minor: bigint) => toText({ minor, decimals });
+  const merchant = `merchant ${redemption.merchant_id}`;
+  const difference = amountMinor - redemption.amount_minor;
+  const sum = (minor: bigint) => toSum(currency, { minor, decimals });
   return retrying(() =>
     service.db.transaction(async (tx) => {
       const { outcome, ...made } = await update(operator, tx, redemption, amountMinor);
@@ -161,8 +164,9 @@ export async function correctRedemption(
       await audit(tx, operator, {
         action: 'redemption.correct',
         subject: `voucher ${redemption.serial_number}`,
-        before: { redemption: redemption.id, amount: text(redemption.amount_minor), currency },
-        after: { amount: text(amountMinor), currency, transactionId: made.reversal_id },
+        before: { redemption: redemption.id, amount: sum(redemption.amount_minor) },
+        after: { amount: sum(amountMinor), transactionId: made.reversal_id },
+        moved: [{ currency, minor: difference < 0n ? -difference : difference, subjects: [merchant] }],
       });
       return corrected;
     }),

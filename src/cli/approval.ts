@@ -7,9 +7,10 @@ import {
   showApproval,
   withdrawApproval,
 } from '../operator/approval-operations.ts';
-import { setSettings, showSettings } from '../operator/settings.ts';
+import { type SettingsJson, setLimit, setSettings, showSettings } from '../operator/settings.ts';
+import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseId, parseValue } from './parse.ts';
+import { oneOf, parseCount, parseCurrencyCode, parseId, parseValue } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
 
 const LISTED = '50';
@@ -88,7 +89,7 @@ async function list({
 
 const VOUCHERS_MAX = 10_000_000;
 
-type Options = { json?: boolean; approvalMode?: string; approvalAmount?: string; approvalVouchers?: string };
+type Options = { json?: boolean; approvalMode?: string; approvalVouchers?: string };
 
 export function registerSettings(program: Command): void {
   const settings = program
@@ -98,7 +99,7 @@ export function registerSettings(program: Command): void {
     .command('show')
     .description('show the settings')
     .option('--json', 'print JSON')
-    .action((options: Options) => performCommand(showSettings, {}, options, printFields));
+    .action((options: Options) => performCommand(showSettings, {}, options, printSettings));
   settings
     .command('set')
     .description('change settings')
@@ -106,23 +107,51 @@ export function registerSettings(program: Command): void {
       '--approval-mode <mode>',
       'two-people: another person approves; delay: the same one after 15 minutes',
     )
-    .option('--approval-amount <amount>', 'the amount, in major units, above which money needs approval')
     .option('--approval-vouchers <count>', 'how many vouchers one request may change without approval')
     .option('--json', 'print JSON')
     .action(set);
+  settings
+    .command('limit <currency>')
+    .description('set how much one person may move by hand in 24 hours')
+    .option('--amount <amount>', 'in major units')
+    .option('--default', 'the default of the currency')
+    .option('--json', 'print JSON')
+    .action(limit);
 }
 
-async function set({ json, approvalMode, approvalAmount, approvalVouchers }: Options): Promise<void> {
+function printSettings({ limits, ...settings }: SettingsJson): void {
+  printFields(settings);
+  printTable(
+    ['currency', 'one person in 24 hours', ''],
+    limits.map(({ currency, amount, isDefault }) => [
+      currency,
+      amountText(amount, currency),
+      isDefault ? 'default' : '',
+    ]),
+  );
+}
+
+type LimitOptions = Json & { amount?: string; default?: boolean };
+
+async function limit(text: string, { amount, default: isDefault, ...options }: LimitOptions): Promise<void> {
+  if ((amount === undefined) === !isDefault) wrongUsage('give either --amount or --default');
+  const input = {
+    currency: parseCurrencyCode(text),
+    amount: amount === undefined ? null : Number(amount) === 0 ? 0 : parseValue(amount, '--amount'),
+  };
+  await performCommand(setLimit, input, options, printSettings);
+}
+
+async function set({ json, approvalMode, approvalVouchers }: Options): Promise<void> {
   const input = {
     ...(approvalMode !== undefined && {
       approvalMode: oneOf(approvalMode, '--approval-mode', ['two-people', 'delay']),
     }),
-    ...(approvalAmount !== undefined && { approvalAmount: parseValue(approvalAmount, '--approval-amount') }),
     ...(approvalVouchers !== undefined && {
       approvalVouchers: parseCount(approvalVouchers, '--approval-vouchers', 0, VOUCHERS_MAX),
     }),
   };
   if (Object.keys(input).length === 0)
     wrongUsage('name a setting to change (see `scrip settings set --help`)');
-  await performCommand(setSettings, input, { json: json === true }, printFields);
+  await performCommand(setSettings, input, { json: json === true }, printSettings);
 }

@@ -119,7 +119,7 @@ with approved as (
   left join audit e on e.subject = 'settlement ' || a.id and e.action = 'settlement.approve'
   where a.content_hash <> sha256(convert_to(a.csv, 'UTF8'))
     or (e.after::json ->> 'contentHash', e.after::json ->> 'pdfHash', e.after::json ->> 'dueOn',
-        (e.after::json ->> 'payable')::numeric * power(10::numeric, a.decimals))
+        split_part(e.after::json ->> 'payable', ' ', 2)::numeric * power(10::numeric, a.decimals))
       is distinct from (encode(a.content_hash, 'hex'), encode(sha256(a.pdf), 'hex'), a.due_on::text,
         a.payable_minor::numeric)
   union all

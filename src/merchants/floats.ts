@@ -6,7 +6,7 @@ import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
 import { insertPosting } from '../ledger/queries.ts';
-import { MINOR_MAX, type Money, toText } from '../money.ts';
+import { MINOR_MAX, type Money, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { listFloatRows, topUpFloat, updateLow } from './queries.ts';
 
@@ -67,12 +67,13 @@ export async function bookTopUp(
   await tx.query(
     insertPosting({ id, kind: 'TOP_UP', debit, credit, amountMinor, merchantId, reference, now }),
   );
-  const text = (minor: bigint) => toText({ minor, decimals });
+  const sum = (minor: bigint) => toSum(currency, { minor, decimals });
   const change = {
     action: 'float.top-up',
     subject: `merchant ${merchantId}`,
-    before: { currency, balance: text(balance_minor - amountMinor) },
-    after: { currency, balance: text(balance_minor), amount: text(amountMinor), transactionId: id },
+    before: { balance: sum(balance_minor - amountMinor) },
+    after: { balance: sum(balance_minor), amount: sum(amountMinor), transactionId: id },
+    moved: [{ currency, minor: amountMinor }],
   };
   return {
     float: { currency, balance: { minor: balance_minor, decimals } },
@@ -98,13 +99,13 @@ export async function setLow(
       updateLow(merchantId, currency, lowMinor),
     );
     if (!row) return false;
-    const textOf = (minor: bigint | null) =>
-      minor === null ? null : toText({ minor, decimals: row.decimals });
+    const sumOf = (minor: bigint | null) =>
+      minor === null ? null : toSum(currency, { minor, decimals: row.decimals });
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,
-      before: { currency, below: textOf(row.before_minor) },
-      after: { currency, below: textOf(lowMinor) },
+      before: { currency, below: sumOf(row.before_minor) },
+      after: { currency, below: sumOf(lowMinor) },
     });
     return true;
   });

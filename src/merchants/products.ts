@@ -1,7 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { decimalsOf } from '../money.ts';
+import { decimalsOf, toSum } from '../money.ts';
 import {
   findProductRow,
   insertProduct,
@@ -52,6 +52,12 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
   );
 }
 
+/** Returns a product as the audit shows it. */
+function termsOf({ minValueMinor, maxValueMinor, decimals, id: _id, ...terms }: Product) {
+  const sum = (minor: bigint) => toSum(terms.currency, { minor, decimals });
+  return { ...terms, minValue: sum(minValueMinor), maxValue: sum(maxValueMinor) };
+}
+
 /** Creates a product. @returns undefined if the code exists already */
 export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
@@ -61,7 +67,7 @@ export async function createProduct(operator: Operator, wanted: NewProduct): Pro
     await audit(tx, operator, {
       action: 'product.create',
       subject: `product ${product.code}`,
-      after: product,
+      after: termsOf(product),
     });
     return product;
   });
@@ -102,21 +108,6 @@ export async function changeProduct(
     if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
     const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
     const after = toProduct(changed as ProductRow);
-    const termsOf = ({
-      name,
-      expiryPolicy,
-      minValueMinor,
-      maxValueMinor,
-      maxQuantity,
-      validityDays,
-    }: Product) => ({
-      name,
-      expiryPolicy,
-      minValueMinor,
-      maxValueMinor,
-      maxQuantity,
-      validityDays,
-    });
     await audit(tx, operator, {
       action: 'product.set',
       subject: `product ${code}`,

@@ -1,17 +1,18 @@
 import Type, { type TSchema } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
-import type { Operator } from '../context.ts';
+import type { Moved, Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { toEnd } from '../ledger/zone.ts';
-import { type Caller, changing, reading, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, type Caller, changing, MOVES_MONEY, reading, twoPeople } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
-import { type FoundVoucher, findBySerials, pageOfVouchers } from '../vouchers/find.ts';
+import { expiredOf, type FoundVoucher, findBySerials, pageOfVouchers, sumUp } from '../vouchers/find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
-import { LARGE_VOUCHER, MANY_VOUCHERS } from './limits.ts';
+import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from './limits.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a
@@ -153,7 +154,9 @@ export const preview = reading({
 export const bulk = changing({
   name: 'voucher.bulk',
   summary: 'Block, unblock or extend up to 10,000 vouchers, as a job',
-  description: 'A long list, and a whole batch, need the approval of another person.',
+  description:
+    'To unblock or extend a long list or a whole batch needs the approval of another person; to block them ' +
+    'does not.',
   method: 'POST',
   path: '/vouchers/bulk',
   command: 'voucher bulk',
@@ -161,7 +164,10 @@ export const bulk = changing({
   input: Input({ ...ofAction(Word(ACTIONS, what)), reason: Reason }),
   output: JobSchema,
   roles: CARE,
-  approval: twoPeople({ why: 'A mistake concerns many cards.', when: [MANY_VOUCHERS] }),
+  approval: twoPeople({
+    why: 'A mistake concerns many cards, and an extension can give money back that was booked as income.',
+    when: [UNBLOCKS_OR_EXTENDS_MANY, MOVES_MONEY],
+  }),
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) => start(caller, 'voucher.bulk', input),
@@ -170,8 +176,7 @@ export const bulk = changing({
 export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
-  description:
-    'A long list, a whole batch, and a voucher above the limit need the approval of another person.',
+  description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
   method: 'POST',
   path: '/vouchers/bulk/cancel',
   command: 'voucher bulk',
@@ -179,12 +184,27 @@ export const bulkCancel = changing({
   input: Input({ ...NAMED, reason: Reason }),
   output: JobSchema,
   roles: MANAGE,
-  approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, LARGE_VOUCHER] }),
+  approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, ABOVE_LIMIT] }),
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) =>
     start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
 });
+
+/**
+ * Returns the money that a change of these vouchers moves. It counts when the job is ordered, so that one
+ * person does not order several jobs at once.
+ */
+async function movedBy(tx: Queries, action: Action, serials: readonly bigint[]): Promise<Moved[]> {
+  if (action === 'block' || action === 'unblock') return [];
+  const parts = await sumUp(tx, serials);
+  const moved = parts.map(({ merchantId, currency, ...part }) => {
+    const minor = action === 'cancel' ? part.balanceMinor + part.reservedMinor : part.releasedMinor;
+    return { currency, minor, subjects: [`merchant ${merchantId}`] };
+  });
+  const expired = action === 'extend' ? await expiredOf(tx, serials) : [];
+  return [...moved, ...expired.map((each) => ({ ...each, subjects: [] }))].filter(({ minor }) => minor > 0n);
+}
 
 /** Creates the job. */
 async function start(caller: Caller, operation: string, input: BulkInput) {
@@ -193,6 +213,7 @@ async function start(caller: Caller, operation: string, input: BulkInput) {
     input.serialNumbers ?? (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
   const { action, batch = null } = input;
   return caller.service.db.transaction(async (tx) => {
+    const moved = await movedBy(tx, action, serials.map(BigInt));
     const job = await createJob(
       tx,
       caller,
@@ -201,7 +222,7 @@ async function start(caller: Caller, operation: string, input: BulkInput) {
       serials,
     );
     const after = { action, batch, expiry, vouchers: serials.length };
-    await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after });
+    await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after, moved });
     return toJobJson(job);
   });
 }

@@ -3,7 +3,7 @@ import type { FloatFilter } from '../books/days.queries.ts';
 import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { Problem } from '../problem.ts';
@@ -19,7 +19,6 @@ import {
   requireDecimals,
   Text,
 } from '../schema.ts';
-import { aboveLimit } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 import { requireProduct } from './products.ts';
 
@@ -75,7 +74,7 @@ const topUpFloat = changing({
   roles: MONEY,
   approval: twoPeople({
     why: 'Money on a float can be spent at once.',
-    when: [aboveLimit(({ amount }) => Number(amount))],
+    when: [ABOVE_LIMIT],
   }),
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');

@@ -1,10 +1,11 @@
-import { type Actor, createService, type Service } from '../context.ts';
+import { type Actor, createService, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import type { countMoved } from './limits.ts';
 import { countPeople, listOwnEntries } from './queries.ts';
 import { readSettings } from './settings.ts';
 
@@ -53,6 +54,7 @@ async function isGlassClosed({ db }: Service): Promise<boolean> {
 
 /**
  * Checks that the command line may perform an operation alone.
+ * @returns whether its limits do not count either
  * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireGlass(
@@ -60,20 +62,26 @@ export async function requireGlass(
   service: Service,
   actor: Actor,
   input: Fields,
-): Promise<void> {
+): Promise<boolean> {
   if (actor.kind === 'break-glass') {
     if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
-    return;
+    return true;
   }
+  if (operation.approval === null || !(await isGlassClosed(service))) return true;
   const principal = { merchantId: null } as Principal;
   const { approval } = operation;
   const isGuarded =
     (approval?.people === 1 && approval.breaksGlass) ||
     (await needsApproval(operation, { service, principal }, input));
-  if (!isGuarded || !(await isGlassClosed(service))) return;
-  throw new Problem(
+  if (isGuarded) throw approvalRequired(operation);
+  return false;
+}
+
+/** Returns the problem of a command that another person has to approve. */
+export function approvalRequired({ name }: Pick<AnyOperation, 'name'>): Problem {
+  return new Problem(
     'approval-required',
-    `${operation.name} is approved by another person: propose it in the console, or do it alone with ` +
+    `${name} is approved by another person: propose it in the console, or do it alone with ` +
       '--break-glass and --reason',
   );
 }
@@ -126,19 +134,24 @@ type Preview = { readonly effect: Effect[] | null; readonly output: unknown };
  * Returns the changes that an operation would make. It is performed in a transaction that is rolled back.
  * @returns no effect for an operation that calls something outside the database; an empty one for a
  *   repetition, such as the same refund under the same reference
+ * @param count decides about what the operation has moved; left out: nothing does
  * @throws Problem or Refusal if it could not be performed now
  */
 export async function previewEffect(
   operation: AnyOperation,
   caller: Caller,
   input: Fields,
+  count?: typeof countMoved,
 ): Promise<Preview> {
   if (operation.effect !== 'change') return { effect: null, output: null };
   const previewed = Symbol('rolled back');
   let preview: Preview = { effect: [], output: null };
   const run = () =>
     caller.service.db.transaction(async (tx) => {
-      const output = await operation.run({ ...caller, service: inside(caller.service, tx) }, input);
+      const moved: Moved[] = [];
+      const onMoved = (each: Moved) => moved.push(each);
+      const output = await operation.run({ ...caller, service: inside(caller.service, tx), onMoved }, input);
+      await count?.(tx, operation, caller, moved);
       preview = { effect: await readEffect(tx), output };
       throw previewed;
     });

@@ -1,31 +1,12 @@
-import type { Service } from '../context.ts';
-import { toNumber } from '../money.ts';
-import type { Condition, Fields } from '../operation.ts';
-import { findBySerials } from '../vouchers/find.ts';
-import { showVoucher } from '../vouchers/operate.ts';
-import { readSettings } from './settings.ts';
+import type { Moved } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import type { AnyOperation, Caller, Condition } from '../operation.ts';
+import type { Principal } from '../principal.ts';
+import { HOUR_MS } from '../time.ts';
+import { insertMoved, listMovedSums, type MovedRow } from './limits.queries.ts';
+import { limitOf, readSettings } from './settings.ts';
 
 /** The limits up to which one person moves money, or changes many vouchers. */
-
-/** The operation moves more money than the limit. */
-export function aboveLimit(
-  amountOf: (input: Fields, service: Service) => number | undefined | Promise<number | undefined>,
-): Condition {
-  return {
-    text: 'the amount is above the limit',
-    async applies({ service }, input) {
-      const amount = await amountOf(input, service);
-      if (amount === undefined) return false;
-      return Math.abs(amount) > (await readSettings(service.db)).approvalAmount;
-    },
-  };
-}
-
-/** Returns what leaves a voucher: without an amount, its whole balance. */
-export async function amountFromVoucher({ amount, serialNumber }: Fields, service: Service): Promise<number> {
-  if (amount !== undefined) return Number(amount);
-  return toNumber((await showVoucher(service, BigInt(String(serialNumber)))).balance);
-}
 
 export const MANY_VOUCHERS: Condition = {
   text: 'it concerns a whole batch, or more vouchers than the limit',
@@ -33,12 +14,57 @@ export const MANY_VOUCHERS: Condition = {
     !Array.isArray(serialNumbers) || serialNumbers.length > (await readSettings(service.db)).approvalVouchers,
 };
 
-export const LARGE_VOUCHER: Condition = {
-  text: 'the balance of one of the vouchers is above the limit',
-  async applies({ service }, { serialNumbers }) {
-    if (!Array.isArray(serialNumbers)) return false;
-    const { approvalAmount } = await readSettings(service.db);
-    const found = await findBySerials(service, serialNumbers.map(BigInt));
-    return found.some(({ balance }) => toNumber(balance) > approvalAmount);
-  },
+/** To block cards must not wait: they can be spent meanwhile. */
+export const UNBLOCKS_OR_EXTENDS_MANY: Condition = {
+  text: 'it unblocks or extends a whole batch, or more vouchers than the limit',
+  applies: (caller, input) => input['action'] !== 'block' && MANY_VOUCHERS.applies(caller, input),
 };
+
+/** Movements count for this time. */
+const COUNTED_MS = 24 * HOUR_MS;
+
+/** Thrown in the transaction of a change that one person may not perform alone. */
+export class NeedsApproval extends Error {
+  override readonly name = 'NeedsApproval';
+}
+
+/**
+ * Returns the name under which movements of a principal are counted: a person with all its tokens, all tokens
+ * that belong to nobody, or the command line.
+ */
+function makerOf({ kind, userId }: Principal): string {
+  if (userId !== null) return `user ${userId}`;
+  return kind === 'token' ? 'tokens' : MACHINE;
+}
+
+const MACHINE = 'machine';
+
+/**
+ * Counts what a change has moved by hand, in its transaction. The lock of the audit, which the change holds,
+ * lets one change at a time count.
+ * @param moved what the change has reported
+ * @throws NeedsApproval if two people have to agree on it
+ */
+export async function countMoved(
+  tx: Queries,
+  { name, approval }: Pick<AnyOperation, 'name' | 'approval'>,
+  { service, principal }: Pick<Caller, 'service' | 'principal'>,
+  moved: readonly Moved[],
+): Promise<void> {
+  if (moved.length === 0) return;
+  const kinds = approval?.people === 2 ? (approval.when ?? []).map((each) => each.moved) : [];
+  if (kinds.includes('any')) throw new NeedsApproval();
+  if (!kinds.includes('above-limit'))
+    throw new Error(`${name} moves money by hand, and its declaration does not say who agrees to that`);
+  const maker = makerOf(principal);
+  const now = service.clock();
+  for (const { currency, minor, subjects } of moved)
+    await tx.query(insertMoved({ maker, operation: name, subjects, currency, minor, now }));
+  const settings = await readSettings(tx);
+  const subjects = maker === MACHINE ? [] : [...new Set(moved.flatMap((each) => each.subjects))];
+  const currencies = [...new Set(moved.map(({ currency }) => currency))];
+  const since = new Date(now.getTime() - COUNTED_MS);
+  const sums = await tx.query<MovedRow>(listMovedSums({ maker, subjects, currencies, since }));
+  const isAbove = sums.some(({ currency, moved_minor: minor }) => minor > limitOf(settings, currency));
+  if (isAbove) throw new NeedsApproval();
+}

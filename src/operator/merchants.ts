@@ -12,7 +12,7 @@ import {
 } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
@@ -31,7 +31,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { aboveLimit } from './limits.ts';
 import { ProductCode, requireProduct } from './products.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
@@ -106,7 +105,7 @@ const createMerchant = changing({
   roles: MANAGE,
   approval: twoPeople({
     why: 'Money on a float can be spent at once.',
-    when: [aboveLimit(({ float = 0 }) => Number(float))],
+    when: [ABOVE_LIMIT],
   }),
   risk: 'step-up',
   status: 201,

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import {
   Amount,
@@ -19,7 +19,6 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { currencyOf } from './floats.ts';
-import { aboveLimit, amountFromVoucher } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 
 /**
@@ -121,7 +120,7 @@ const adjust = changing({
   roles: MONEY,
   approval: twoPeople({
     why: 'It makes money, or takes it away.',
-    when: [aboveLimit(({ amount }) => Math.abs(Number(amount)))],
+    when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
   risk: 'step-up',
@@ -153,7 +152,7 @@ const payCash = changing({
   roles: MONEY,
   approval: twoPeople({
     why: 'Money leaves the operator.',
-    when: [aboveLimit(amountFromVoucher)],
+    when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
   risk: 'step-up',

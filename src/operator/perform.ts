@@ -1,14 +1,21 @@
-import { createService, type Service } from '../context.ts';
+import type { Moved, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { Turns } from '../db/turns.ts';
-import { within } from '../db/within.ts';
 import type { AnyOperation, Caller } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
-import { mayPropose, needsApproval, previewEffect, requireGlass } from './four-eyes.ts';
+import {
+  approvalRequired,
+  inside,
+  mayPropose,
+  needsApproval,
+  previewEffect,
+  requireGlass,
+} from './four-eyes.ts';
+import { countMoved, NeedsApproval } from './limits.ts';
 import { claimRequest, findRequest, finishRequest, forgetRequest } from './queries.ts';
 import { checkInput } from './validate.ts';
 
@@ -57,16 +64,21 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const input = checkInput(operation.input, request.input) as Fields;
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
   const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
-  const mustPropose = await checkRisk(operation, caller, input);
+  const terms = await checkRisk(operation, caller, input);
   if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
   const claim =
     request.idempotencyKey === undefined || operation.files
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
-  if (mustPropose) return performProposal(operation, caller, input, claim);
-  return operation.effect === 'change'
-    ? performChange(operation, caller, input, claim)
-    : performOutside(operation, caller, input, claim);
+  if (terms === 'propose') return performProposal(operation, caller, input, claim);
+  if (operation.effect === 'outside') return performOutside(operation, caller, input, claim);
+  try {
+    return await performChange(operation, caller, input, { claimed: claim, isCounted: terms === 'counted' });
+  } catch (error) {
+    if (!(error instanceof NeedsApproval)) throw error;
+    if (isMachine(principal)) throw approvalRequired(operation);
+    return performProposal(operation, caller, input, claim);
+  }
 }
 
 async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {
@@ -94,20 +106,27 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
   throw new Problem('forbidden', text, undefined, { roles });
 }
 
+const isMachine = ({ kind }: Principal) => kind === 'command-line' || kind === 'break-glass';
+
+/**
+ * How an operation is performed: at once; at once, if what it moves is below the limits; or when another
+ * person approves it.
+ */
+type Terms = 'alone' | 'counted' | 'propose';
+
 /**
  * Checks the requirements of an operation besides the role. An account of the machine already has every right
  * on it, and its operations are in the audit.
- * @returns whether another person has to approve it
  */
-async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
+async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<Terms> {
   const { principal } = caller;
-  if (principal.kind === 'command-line' || principal.kind === 'break-glass') {
-    await requireGlass(operation, caller.service, caller.actor, input);
-    return false;
-  }
+  if (isMachine(principal))
+    return (await requireGlass(operation, caller.service, caller.actor, input)) ? 'alone' : 'counted';
   const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
-  if (needed) return true;
+  if (needed) return 'propose';
+  const terms = principal.merchantId === null ? 'counted' : 'alone';
   if (operation.risk !== 'plain' && !principal.steppedUp) {
+    if (await isAboveLimits(operation, caller, input)) return 'propose';
     throw new Problem(
       'step-up-required',
       principal.kind === 'token'
@@ -115,7 +134,21 @@ async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields)
         : `${operation.name} needs your second factor again: it is asked for every five minutes`,
     );
   }
-  return false;
+  return terms;
+}
+
+/** Returns whether what an operation would move has to be approved. A proposal needs no second factor. */
+async function isAboveLimits(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
+  const { approval, effect } = operation;
+  const conditions = approval?.people === 2 ? (approval.when ?? []) : [];
+  if (effect !== 'change' || !conditions.some(({ moved }) => moved !== undefined)) return false;
+  try {
+    await previewEffect(operation, caller, input, countMoved);
+    return false;
+  } catch (error) {
+    if (error instanceof NeedsApproval) return true;
+    throw error;
+  }
 }
 
 type Claim = {
@@ -150,39 +183,37 @@ async function claim(
   tx: Queries,
   { actor, key, operation, fingerprint }: Claim,
   now: Date,
-): Promise<string | undefined> {
+): Promise<Performed | undefined> {
   const [claimed] = await tx.query(claimRequest(actor, key, operation, fingerprint, now));
   if (claimed) return undefined;
-  const [known] = await tx.query<{ operation: string; fingerprint: Buffer; output: string | null }>(
-    findRequest(actor, key),
-  );
+  const [known] = await tx.query<RequestRow>(findRequest(actor, key));
   if (!known || known.operation !== operation || !known.fingerprint.equals(fingerprint)) {
     throw new Problem('idempotency-key-reused', undefined, [
       { field: 'Idempotency-Key', rule: 'unique', message: 'was used for another request: choose a new one' },
     ]);
   }
   if (known.output === null) throw new Problem('in-progress');
-  return known.output;
+  return { output: JSON.parse(known.output), replayed: true, proposed: known.is_proposal };
 }
+
+type RequestRow = { operation: string; fingerprint: Buffer; output: string | null; is_proposal: boolean };
 
 async function performChange(
   operation: AnyOperation,
   caller: Caller,
   input: Fields,
-  claimed: Claim | undefined,
+  { claimed, isCounted }: { readonly claimed: Claim | undefined; readonly isCounted: boolean },
 ): Promise<Performed> {
   const { service } = caller;
   return retrying(() =>
     service.db.transaction(async (tx) => {
       const known = claimed && (await claim(tx, claimed, service.clock()));
-      if (known !== undefined) return { output: JSON.parse(known), replayed: true };
-      const db = within(service.db, tx);
-      const output = await operation.run(
-        { ...caller, service: createService({ ...service, db, readDb: db }) },
-        input,
-      );
-      if (claimed)
-        await tx.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
+      if (known) return known;
+      const moved: Moved[] = [];
+      const onMoved = (each: Moved) => moved.push(each);
+      const output = await operation.run({ ...caller, service: inside(service, tx), onMoved }, input);
+      if (isCounted) await countMoved(tx, operation, caller, moved);
+      if (claimed) await tx.query(finishRequest(claimed, withoutSecrets(operation, output)));
       return { output, replayed: false };
     }),
   );
@@ -200,7 +231,7 @@ async function performProposal(
 ): Promise<Performed> {
   const { db, clock } = caller.service;
   const known = claimed && (await claim(db, claimed, clock()));
-  if (known !== undefined) return { output: JSON.parse(known), replayed: true, proposed: true };
+  if (known) return known;
   const forget = async () => claimed && db.query(forgetRequest(claimed.actor, claimed.key));
   try {
     const { effect, output } = await previewEffect(operation, caller, input);
@@ -209,7 +240,7 @@ async function performProposal(
       return { output, replayed: true };
     }
     const proposed = await propose(operation, caller, { input, effect }, async (tx, made) => {
-      if (claimed) await tx.query(finishRequest(claimed.actor, claimed.key, JSON.stringify(made)));
+      if (claimed) await tx.query(finishRequest(claimed, JSON.stringify(made), true));
     });
     return { output: proposed, replayed: false, proposed: true };
   } catch (error) {
@@ -231,10 +262,10 @@ async function performOutside(
   const { db, clock } = caller.service;
   if (!claimed) return { output: await operation.run(caller, input), replayed: false };
   const known = await claim(db, claimed, clock());
-  if (known !== undefined) return { output: JSON.parse(known), replayed: true };
+  if (known) return known;
   try {
     const output = await operation.run(caller, input);
-    await db.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
+    await db.query(finishRequest(claimed, withoutSecrets(operation, output)));
     return { output, replayed: false };
   } catch (error) {
     // A declined operation has changed nothing.

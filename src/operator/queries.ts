@@ -14,6 +14,11 @@ export function listSettings(): Sql {
   return sql`select name, value from operator_settings`;
 }
 
+/** Lists the currencies of products. */
+export function listCurrencies(): Sql {
+  return sql`select distinct currency from products`;
+}
+
 export function upsertSetting(name: string, value: string, now: Date): Sql {
   return sql`
 insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
@@ -47,13 +52,19 @@ returning 1 as claimed`;
 
 export function findRequest(actor: string, key: string): Sql {
   return sql`
-select operation, fingerprint, output from operator_requests
+select operation, fingerprint, output, is_proposal from operator_requests
 where actor = ${actor} and idempotency_key = ${key}`;
 }
 
-export function finishRequest(actor: string, key: string, output: string): Sql {
+/** Stores the answer to a request. @param isProposal whether it was proposed, and not performed */
+export function finishRequest(
+  { actor, key }: { readonly actor: string; readonly key: string },
+  output: string,
+  isProposal = false,
+): Sql {
   return sql`
-    update operator_requests set output = ${output} where actor = ${actor} and idempotency_key = ${key}`;
+update operator_requests set output = ${output}, is_proposal = ${isProposal}
+where actor = ${actor} and idempotency_key = ${key}`;
 }
 
 /** Releases the key of a declined operation. */

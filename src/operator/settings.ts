@@ -1,12 +1,24 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
+import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { SEE_TOKENS } from '../principal.ts';
 import { listKeyRing } from '../rotation/rotate.ts';
-import { Count, Input, NullableTime, Reason, Text, Word } from '../schema.ts';
-import { listSettings, lockSettings, upsertSetting } from './queries.ts';
+import {
+  Count,
+  Currency,
+  Input,
+  minorOf,
+  Nullable,
+  NullableTime,
+  Reason,
+  requireDecimals,
+  Text,
+  Word,
+} from '../schema.ts';
+import { listCurrencies, listSettings, lockSettings, upsertSetting } from './queries.ts';
 
 /** Settings of the operator, which people change while the service runs. */
 
@@ -17,13 +29,28 @@ export type Settings = {
    * The second approval that four eyes require: from another person, or from the same person after a delay.
    */
   readonly approvalMode: (typeof MODES)[number];
-  /** Above this amount, in major units of any currency, a top-up or an adjustment needs approval. */
-  readonly approvalAmount: number;
+  /**
+   * What one person may move by hand in 24 hours, in major units of a currency. Other currencies have the
+   * limit of their number of decimals.
+   */
+  readonly limits: Readonly<Record<string, number>>;
   /** Above this number of vouchers, a change of many vouchers needs approval. */
   readonly approvalVouchers: number;
 };
 
-const DEFAULTS: Settings = { approvalMode: 'two-people', approvalAmount: 10_000, approvalVouchers: 100 };
+const DEFAULTS: Settings = { approvalMode: 'two-people', limits: {}, approvalVouchers: 100 };
+
+/**
+ * The limits of currencies by their number of decimals, in major units: some thousand dollars in the larger
+ * ones of each kind (10,000 USD, 1,000,000 JPY, 3,000 KWD).
+ */
+const LIMITS = [1_000_000, 100_000, 10_000, 3_000, 300] as const;
+
+/** Returns what one person may move by hand in 24 hours, in minor units. */
+export function limitOf({ limits }: Pick<Settings, 'limits'>, currency: string): bigint {
+  const decimals = decimalsOf(currency) ?? 0;
+  return toMinor(limits[currency] ?? LIMITS[decimals] ?? 0, decimals);
+}
 
 export async function readSettings(db: Queries): Promise<Settings> {
   const rows = await db.query<{ name: string; value: string }>(listSettings());
@@ -37,7 +64,6 @@ const FIELDS = {
   approvalMode: Word(MODES, {
     description: '`two-people`: another person approves; `delay`: the same person, 15 minutes later.',
   }),
-  approvalAmount: Type.Number({ minimum: 0, maximum: 1e12, description: 'In major units of any currency.' }),
   approvalVouchers: Type.Integer({
     minimum: 0,
     maximum: 1e7,
@@ -45,7 +71,32 @@ const FIELDS = {
   }),
 };
 
-const SettingsSchema = Type.Object(FIELDS);
+const LimitSchema = Type.Object({
+  currency: Currency,
+  amount: Type.Number({ description: 'What one person may move by hand in 24 hours, in major units.' }),
+  isDefault: Type.Boolean({ description: 'Whether it was not set.' }),
+});
+
+const SettingsSchema = Type.Object({
+  ...FIELDS,
+  limits: Type.Array(LimitSchema, {
+    description: 'Of the currencies of products, and of those that were set.',
+  }),
+});
+
+export type SettingsJson = Static<typeof SettingsSchema>;
+
+/** Returns the settings as every door shows them. */
+async function toJson(db: Queries, { limits, ...settings }: Settings): Promise<SettingsJson> {
+  const used = await db.query<{ currency: string }>(listCurrencies());
+  const currencies = new Set([...used.map(({ currency }) => currency), ...Object.keys(limits)]);
+  const limitJson = (currency: string) => ({
+    currency,
+    amount: toNumber({ minor: limitOf({ limits }, currency), decimals: decimalsOf(currency) ?? 0 }),
+    isDefault: limits[currency] === undefined,
+  });
+  return { ...settings, limits: [...currencies].sort().map(limitJson) };
+}
 
 export const showSettings = reading({
   name: 'settings.show',
@@ -56,7 +107,7 @@ export const showSettings = reading({
   input: Input({}),
   output: SettingsSchema,
   roles: ['owner', 'finance', 'operations', 'auditor'],
-  run: ({ service }) => readSettings(service.db),
+  run: async ({ service: { db } }) => toJson(db, await readSettings(db)),
 });
 
 export const setSettings = changing({
@@ -65,7 +116,7 @@ export const setSettings = changing({
   method: 'PATCH',
   path: '/settings',
   command: 'settings set',
-  input: Input({ ...Type.Partial(SettingsSchema).properties, reason: Reason }),
+  input: Input({ ...Type.Partial(Type.Object(FIELDS)).properties, reason: Reason }),
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'They decide what needs two people.' }),
@@ -77,13 +128,50 @@ export const setSettings = changing({
       for (const [name, value] of Object.entries(wanted))
         await tx.query(upsertSetting(name, JSON.stringify(value), clock()));
       const after = await readSettings(tx);
-      await audit(tx, caller, { action: 'settings.set', subject: 'settings', before, after });
-      return after;
+      const { limits: _before, ...old } = before;
+      const { limits: _after, ...now } = after;
+      await audit(tx, caller, { action: 'settings.set', subject: 'settings', before: old, after: now });
+      return toJson(tx, after);
     });
   },
 });
 
-export const SETTINGS = tableOf(showSettings, setSettings);
+export const setLimit = changing({
+  name: 'settings.limit',
+  summary: 'Set how much one person may move by hand in 24 hours, in a currency',
+  method: 'POST',
+  path: '/settings/limits/:currency',
+  command: 'settings limit',
+  input: Input({
+    currency: Currency,
+    amount: Nullable(Type.Number({ minimum: 0, maximum: 1e12 }), {
+      description: 'In major units; null: the default of the currency.',
+    }),
+    reason: Reason,
+  }),
+  output: SettingsSchema,
+  roles: ['owner'],
+  approval: twoPeople({ why: 'It decides what needs two people.' }),
+  async run(caller, { currency, amount }) {
+    const { db, clock } = caller.service;
+    const decimals = requireDecimals(currency);
+    if (amount !== null && amount !== 0) minorOf(amount, currency, 'amount');
+    return db.transaction(async (tx) => {
+      await tx.query(lockSettings());
+      const before = await readSettings(tx);
+      const { [currency]: _old, ...others } = before.limits;
+      const limits = amount === null ? others : { ...others, [currency]: amount };
+      await tx.query(upsertSetting('limits', JSON.stringify(limits), clock()));
+      const after = await readSettings(tx);
+      const sum = (of: Settings) => ({ amount: toSum(currency, { minor: limitOf(of, currency), decimals }) });
+      const change = { before: sum(before), after: sum(after) };
+      await audit(tx, caller, { action: 'settings.limit', subject: 'settings', ...change });
+      return toJson(tx, after);
+    });
+  },
+});
+
+export const SETTINGS = tableOf(showSettings, setSettings, setLimit);
 
 const RingKey = Type.Object({
   keyId: Text,

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { today } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import {
@@ -183,8 +183,7 @@ function move(verb: keyof typeof MOVES) {
     approval:
       verb === 'pay'
         ? twoPeople({ why: 'Money leaves the operator.' })
-        : alone('The money came back: it is owed to the merchant again, and two people pay it again.'),
-    risk: 'step-up',
+        : twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
     async run(caller: Caller, { id, reference, bankReference, valueDate }) {
       checkDay(valueDate, 'valueDate');
       const wanted = {

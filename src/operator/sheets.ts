@@ -6,7 +6,7 @@ import { countReplacementExports, exportBatch, exportReplacement, type Write } f
 import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import type { Operator } from '../context.ts';
-import { type Money, toText } from '../money.ts';
+import { type Money, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CARE, MANAGE } from '../principal.ts';
@@ -116,7 +116,7 @@ async function insertOrder(
   const id = await service.db.transaction(async (tx) => {
     const wanted = { batchId: batch.id, card, orderedBy, name, reason, language, salt, now, expiresAt };
     const [row] = await tx.query<{ id: number }>(insertSheets(wanted));
-    const after = { ...facts, language, worth: `${batch.currency} ${toText(worth)}`, expiresAt };
+    const after = { ...facts, language, worth: toSum(batch.currency, worth), expiresAt };
     await audit(tx, caller, { action: 'sheets.order', subject, after });
     return String(row?.id);
   });

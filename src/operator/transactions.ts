@@ -1,12 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { correctRedemption, getRedemption } from '../books/vouchers.ts';
-import type { Service } from '../context.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
 import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
-import { type Caller, changing, type Fields, reading, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
@@ -31,7 +30,6 @@ import {
 } from '../schema.ts';
 import { addDays, isoDay } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
-import { aboveLimit } from './limits.ts';
 import { requireMerchant } from './merchants.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -143,12 +141,6 @@ const find = reading({
   },
 });
 
-/** Returns the difference between the old and the new redemption. */
-async function differenceOf({ amount, transactionId }: Fields, service: Service) {
-  const entry = await findEntry(service, String(transactionId));
-  return entry && toNumber(entry.amount) - Number(amount);
-}
-
 const correct = changing({
   name: 'redemption.correct',
   summary: 'Correct a redemption on behalf of its merchant, once: another amount, or 0 for a full reversal',
@@ -172,7 +164,7 @@ const correct = changing({
   roles: MONEY,
   approval: twoPeople({
     why: 'It takes money from a merchant, or gives it more.',
-    when: [aboveLimit(differenceOf)],
+    when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
   risk: 'step-up',

@@ -5,7 +5,16 @@ import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { type Money, toNumber } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import {
+  ABOVE_LIMIT,
+  alone,
+  type Caller,
+  changing,
+  MOVES_MONEY,
+  reading,
+  tableOf,
+  twoPeople,
+} from '../operation.ts';
 import { CARE, MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import {
   End,
@@ -32,7 +41,6 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
-import { aboveLimit, amountFromVoucher } from './limits.ts';
 
 export const VOUCHER_STATES = [
   'INACTIVE',
@@ -267,8 +275,10 @@ const extend = changing({
   input: Input({ serialNumber: SerialNumber, expiry: End('When it expires from now on.'), reason: Reason }),
   output: VoucherSchema,
   roles: CARE,
-  approval: alone('It moves no money that was not of the voucher before.'),
-  risk: 'step-up',
+  approval: twoPeople({
+    why: 'What has expired is income, the property of others, or money of a merchant.',
+    when: [MOVES_MONEY],
+  }),
   async run(caller, { serialNumber, expiry }) {
     await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));
     return voucherJson(caller, BigInt(serialNumber));
@@ -301,7 +311,7 @@ const cancel = changing({
   roles: MANAGE,
   approval: twoPeople({
     why: 'It cannot be undone, and moves money.',
-    when: [aboveLimit(amountFromVoucher)],
+    when: [ABOVE_LIMIT],
   }),
   risk: 'step-up',
   async run(caller, { serialNumber }) {

@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
 import { getAccount, post } from '../ledger/journal.ts';
-import { toNumber, toText } from '../money.ts';
+import { type Money, toNumber, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { drawStatement, writeStatement } from './document.ts';
@@ -84,12 +84,12 @@ export async function approve(
       now: approvedAt,
     });
     // Four eyes compare what there was before: a draft that was made again has to be confirmed.
-    const before = { firstDay, lastDay, closing: toText(draft.closing), payable: toText(payable) };
+    const sum = (money: Money) => toSum(currency, money);
+    const before = { firstDay, lastDay, closing: sum(draft.closing), payable: sum(payable) };
     // `reconcile` compares the settlement with this entry.
     const after = {
       number,
-      payable: toText(payable),
-      currency,
+      payable: sum(payable),
       dueOn: draft.dueOn,
       contentHash: contentHash.toString('hex'),
       pdfHash: createHash('sha256').update(pdf).digest('hex'),
@@ -186,7 +186,8 @@ async function move(
         action: event,
         subject: `settlement ${settlementId}`,
         before: { state },
-        after: { state: to, number, amount: toText(payable), currency, bankReference, valueDate },
+        after: { state: to, number, amount: toSum(currency, payable), bankReference, valueDate },
+        moved: [{ currency, minor: amountMinor, subjects: [`merchant ${merchantId}`] }],
       };
     },
   );

@@ -1,7 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { toText } from '../money.ts';
+import { toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
 import {
@@ -53,8 +53,7 @@ export async function draftSettlements(
         merchantId,
         firstDay: draft.firstDay,
         lastDay: draft.lastDay,
-        payable: toText(draft.payable),
-        currency: draft.currency,
+        payable: toSum(draft.currency, draft.payable),
       },
     }));
     if (changes.length > 0) await audit(tx, operator, ...changes);

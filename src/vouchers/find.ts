@@ -12,6 +12,8 @@ import {
   listBySerials,
   listVoucherRows,
   SCAN_MAX,
+  sumBySerials,
+  sumExpired,
 } from './queries.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
@@ -105,6 +107,61 @@ export async function findBySerials(
   if (serials.length === 0) return [];
   const rows = await readDb.query<Row>(listBySerials(plainArray(serials), clock()));
   return rows.map((row) => toFound(keys, row));
+}
+
+/** The vouchers of a batch in a selection, and their worth. */
+export type PartOfBatch = {
+  readonly merchantId: number;
+  readonly merchant: string;
+  /** The transaction id of the batch. */
+  readonly batch: string;
+  readonly reference: string;
+  readonly currency: string;
+  readonly decimals: number;
+  readonly vouchers: number;
+  readonly balanceMinor: bigint;
+  /** The prices of vouchers that are not active: those held for them, and those that floats got back. */
+  readonly reservedMinor: bigint;
+  readonly releasedMinor: bigint;
+};
+
+type PartRow = {
+  merchant_id: number;
+  merchant: string;
+  transaction_id: string;
+  reference: string;
+  currency: string;
+  decimals: number;
+  vouchers: number;
+  balance_minor: bigint;
+  reserved_minor: bigint;
+  released_minor: bigint;
+};
+
+/** Sums up the vouchers of a selection that are not closed, batch by batch. */
+export async function sumUp(db: Queries, serials: readonly bigint[]): Promise<PartOfBatch[]> {
+  const rows = await db.query<PartRow>(sumBySerials(plainArray(serials)));
+  return rows.map((row) => ({
+    merchantId: row.merchant_id,
+    merchant: row.merchant,
+    batch: row.transaction_id,
+    reference: row.reference,
+    currency: row.currency,
+    decimals: row.decimals,
+    vouchers: row.vouchers,
+    balanceMinor: row.balance_minor,
+    reservedMinor: row.reserved_minor,
+    releasedMinor: row.released_minor,
+  }));
+}
+
+/** Returns the expired amounts of a selection that were not given back, by currency. */
+export async function expiredOf(
+  db: Queries,
+  serials: readonly bigint[],
+): Promise<{ readonly currency: string; readonly minor: bigint }[]> {
+  const rows = await db.query<{ currency: string; expired_minor: bigint }>(sumExpired(plainArray(serials)));
+  return rows.map(({ currency, expired_minor: minor }) => ({ currency, minor }));
 }
 
 /** Returns what a merchant's reference names: single vouchers, or the transaction id of a batch. */

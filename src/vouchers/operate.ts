@@ -6,7 +6,7 @@ import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
-import { type Money, toText } from '../money.ts';
+import { type Money, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { insertReplacement } from './look-up.ts';
 import {
@@ -201,21 +201,28 @@ export async function extendVoucher(
   serialNumber: bigint,
   expiresAt: Date,
 ): Promise<void> {
-  await change(operator, serialNumber, 'voucher.extend', async (tx, { bucket, expires_at }) => {
+  await change(operator, serialNumber, 'voucher.extend', async (tx, voucher) => {
+    const { bucket, expires_at, currency, decimals } = voucher;
     if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
       throw new Refusal('17', {
         message: `Invalid expiry date: the voucher is valid until ${expires_at.toISOString()}; name a later date`,
       });
     }
     const reinstated = await reinstate(operator, tx, bucket, serialNumber);
-    await reserveAgain(operator, tx, bucket, serialNumber);
+    const reserved = await reserveAgain(operator, tx, bucket, serialNumber);
+    const minor = reinstated.minor + reserved;
+    const back = minor > 0n && { reinstated: reinstated.ids, amount: toSum(currency, { minor, decimals }) };
     const now = operator.service.clock();
     await tx.query(setExpiry(bucket, serialNumber, expiresAt, newId(now), now));
-    return { before: { expiresAt: expires_at }, after: { expiresAt, ...reinstated } };
+    return {
+      before: { expiresAt: expires_at },
+      after: { expiresAt, ...back },
+      moved: back ? [{ currency, minor }] : [],
+    };
   });
 }
 
-/** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. */
+/** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. @returns their sum */
 async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
   const expiries = await tx.query<ExpiryRow>(lockExpiries(bucket, [serialNumber]));
   const paid = await tx.query<{ escheat_id: string }>(findEscheated(expiries.map(({ id }) => id)));
@@ -228,14 +235,21 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
     const movement = { kind: 'REINSTATEMENT', id: newId(now), bucket, serialNumber, account, now };
     await postVoucher(tx, { ...movement, toVoucher: true, amountMinor, originalId });
   }
-  return expiries.length === 0 ? {} : { reinstated: expiries.map(({ id }) => id) };
+  const minor = expiries.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
+  return { minor, ids: expiries.map(({ id }) => id) };
 }
 
-/** Takes the price of an inactive voucher again, if its expiry gave the price back. */
+/**
+ * Takes the price of an inactive voucher again, if its expiry gave the price back.
+ * @returns the price, or 0
+ */
 async function reserveAgain({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
   const now = service.clock();
   const ids = { id: newId(now), eventId: newId(now) };
-  await checkBooked(tx.query<{ outcome: string }>(reservePrice({ bucket, serialNumber, ...ids, now })));
+  const [taken] = await checkBooked(
+    tx.query<{ outcome: string; taken_minor: bigint }>(reservePrice({ bucket, serialNumber, ...ids, now })),
+  );
+  return taken?.taken_minor ?? 0n;
 }
 
 /**
@@ -288,7 +302,7 @@ async function change(
   operator: Operator,
   serialNumber: bigint,
   action: string,
-  run: (tx: Queries, voucher: Locked) => Promise<Pick<Change, 'before' | 'after' | 'touches'>>,
+  run: (tx: Queries, voucher: Locked) => Promise<Omit<Change, 'action' | 'subject'>>,
 ): Promise<void> {
   const { db, buckets } = operator.service;
   const bucket = buckets.ofSerial(serialNumber);
@@ -315,23 +329,32 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
     const { bucket, balance_minor: minor, payer_id: merchantId, currency, decimals } = voucher;
     const now = service.clock();
     const id = newId(now);
+    const backTo = (amount: bigint) => ({
+      refunded: toSum(currency, { minor: amount, decimals }),
+      merchantId,
+      transactionId: id,
+    });
+    const movedTo = (amount: bigint) => [{ currency, minor: amount, subjects: [`merchant ${merchantId}`] }];
     if (voucher.activated_at === null) {
       const [canceled] = await checkBooked(
         tx.query<Canceled>(cancelInactive({ bucket, serialNumber, id, now })),
       );
-      const released = toText({ minor: canceled?.released_minor ?? 0n, decimals });
-      const moved = canceled?.released_minor ? { released, currency, merchantId, transactionId: id } : {};
-      return { before: { closed: null }, after: { closed: 'CANCELED', ...moved } };
+      const released = canceled?.released_minor ?? 0n;
+      return {
+        before: { closed: null },
+        after: { closed: 'CANCELED', ...(released > 0n && backTo(released)) },
+        moved: released > 0n ? movedTo(released) : [],
+      };
     }
     if (minor === 0n || merchantId === null)
       throw new Refusal('42', { message: 'Voucher already redeemed: it holds nothing; block it instead' });
     const account = await getAccount(tx, merchantId, currency, 'FLOAT');
     const movement = { id, bucket, serialNumber, account, toVoucher: false, amountMinor: minor, now };
     await postVoucher(tx, { kind: 'CANCELLATION', ...movement });
-    const amount = toText({ minor, decimals });
     return {
-      before: { balance: amount, currency },
-      after: { closed: 'CANCELED', refunded: amount, currency, merchantId, transactionId: id },
+      before: { balance: toSum(currency, { minor, decimals }) },
+      after: { closed: 'CANCELED', ...backTo(minor) },
+      moved: movedTo(minor),
     };
   });
 }

@@ -82,7 +82,8 @@ select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, 
 /** Takes the price of an inactive voucher again, after its expiry gave it back (sql/015-booking.sql). */
 export function reservePrice(move: PriceMove & { readonly eventId: string }): Sql {
   const { bucket, serialNumber, id, eventId, now } = move;
-  return sql`select reserve_again(${bucket}, ${serialNumber}, ${id}, ${eventId}, ${now}) as outcome`;
+  return sql`
+select outcome, taken_minor from reserve_again(${bucket}, ${serialNumber}, ${id}, ${eventId}, ${now})`;
 }
 
 export function drawNumber(): Sql {
@@ -165,6 +166,37 @@ export function listBySerials(serials: string, now: Date): Sql {
       where v.serial_number = any ($2::bigint[]) order by v.serial_number`,
     values: [now, serials],
   };
+}
+
+/**
+ * Sums up vouchers that are not closed, batch by batch: their balances, and the prices of those that are not
+ * active, whether a float holds one in reserve or got it back.
+ */
+export function sumBySerials(serials: string): Sql {
+  return sql`
+select b.merchant_id, m.name as merchant, b.transaction_id, b.reference, b.currency, b.decimals,
+  count(*)::integer as vouchers, sum(v.balance_minor)::bigint as balance_minor,
+  coalesce(sum(b.value_minor) filter (where v.activated_at is null and v.payer_id is not null), 0)::bigint
+    as reserved_minor,
+  coalesce(sum(b.value_minor) filter (where v.activated_at is null and v.payer_id is null), 0)::bigint
+    as released_minor
+from vouchers v join batches b on b.id = v.batch_id join merchants m on m.id = b.merchant_id
+where v.serial_number = any (${serials}::bigint[]) and v.closed is null
+group by b.id, m.id order by b.id`;
+}
+
+/** Sums up, by currency, the expired amounts of vouchers that were not given back. */
+export function sumExpired(serials: string): Sql {
+  return sql`
+select b.currency, sum(j.amount_minor)::bigint as expired_minor
+from vouchers v join batches b on b.id = v.batch_id
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'EXPIRY'
+where v.serial_number = any (${serials}::bigint[]) and v.closed is null
+  and not exists (
+    select from journal r where r.bucket = j.bucket and r.serial_number = j.serial_number
+      and r.kind = 'REINSTATEMENT' and r.original_id = j.id
+  )
+group by b.currency`;
 }
 
 /**

@@ -84,6 +84,10 @@ export const actions: Catalogue['actions'] = {
   'approval.reject': ['Ablehnen', 'Nichts ändert sich. Wer es vorgeschlagen hat, sieht den Grund.'],
   'approval.withdraw': ['Zurückziehen', 'Nichts ändert sich.'],
   'settings.set': ['Bearbeiten', 'Legt fest, was eine andere Person freigeben muss.'],
+  'settings.limit': [
+    'Ändern',
+    'Legt fest, wie viel eine Person in 24 Stunden von Hand bewegen darf. Leer: die Vorgabe.',
+  ],
   'books.set': ['Bearbeiten', 'Eine neue Zeitzone gilt ab einem Tag, der noch nicht begonnen hat.'],
   'books.breakage-rate': ['Schätzen', 'Sagt, welcher Teil der Gutscheine eines Produkts nie eingelöst wird.'],
   'books.dormancy': ['Regel hinzufügen', 'Sagt, wann ein Gutschein nach dem Recht eines Landes ruht.'],

@@ -18,7 +18,6 @@ export const fields: Catalogue['fields'] = {
   agent: 'Browser',
   amount: 'Betrag',
   answer: 'Antwort',
-  approvalAmount: 'Freigabe ab mehr als diesem Betrag',
   approvalMode: 'Freigabe durch',
   approvalVouchers: 'Freigabe ab mehr als so vielen Gutscheinen',
   at: 'Zeit',

@@ -279,7 +279,13 @@ export const de: Catalogue = {
     ok: 'Alles stimmt überein.',
     differs: 'Einige Prüfungen weichen ab.',
   },
-  settings: { fourEyes: 'Freigabe', day: 'Tagesende' },
+  settings: {
+    fourEyes: 'Freigabe',
+    limits: 'Was eine Person in 24 Stunden von Hand bewegen darf',
+    limitsNote: 'Darüber gibt eine andere Person frei. Was zwei Personen vereinbart haben, zählt nicht.',
+    unset: 'Vorgabe',
+    day: 'Tagesende',
+  },
   account: {
     title: 'Mein Konto',
     person: 'Person',

@@ -67,6 +67,7 @@ export const actions = {
   'approval.reject': ['Reject', 'Nothing changes. The person who proposed it sees why.'],
   'approval.withdraw': ['Withdraw', 'Nothing changes.'],
   'settings.set': ['Edit', 'Sets what another person has to approve.'],
+  'settings.limit': ['Change', 'Sets how much one person may move by hand in 24 hours. Empty: the default.'],
   'books.set': ['Edit', 'A new time zone begins with a day that has not begun.'],
   'books.breakage-rate': ['Estimate', 'Says what part of the vouchers of a product is never redeemed.'],
   'books.dormancy': ['Add a rule', 'Says when a voucher is dormant by the rules of a jurisdiction.'],

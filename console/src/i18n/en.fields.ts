@@ -17,7 +17,6 @@ export const fields = {
   agent: 'Browser',
   amount: 'Amount',
   answer: 'Answer',
-  approvalAmount: 'Approval above this amount',
   approvalMode: 'Approval by',
   approvalVouchers: 'Approval above this many vouchers',
   at: 'Time',

@@ -269,7 +269,13 @@ export const en = {
     ok: 'Everything agrees.',
     differs: 'Some checks differ.',
   },
-  settings: { fourEyes: 'Approval', day: 'End of the day' },
+  settings: {
+    fourEyes: 'Approval',
+    limits: 'What one person may move by hand in 24 hours',
+    limitsNote: 'Above it, another person approves. What two people agreed on does not count.',
+    unset: 'default',
+    day: 'End of the day',
+  },
   account: {
     title: 'My account',
     person: 'Person',

@@ -1,17 +1,24 @@
-import { Stack } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 
+type Settings = Item & {
+  readonly limits: readonly { currency: string; amount: number; isDefault: boolean }[];
+};
+
 /** The operations that need an approval, and the end of a day. */
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
-  const { thing, instead } = useThing('/settings');
+  const format = useFormat();
+  const { thing, instead } = useThing<Settings>('/settings');
   const { thing: books } = useThing('/books', { enabled: offers('books.show') });
   if (!thing) return instead;
   return (
@@ -25,7 +32,29 @@ export function Screen() {
           aside={<Actions acts={[{ name: 'settings.set', current: thing, source: '/settings' }]} />}
           padded
         >
-          <Fields of={thing} show={['approvalMode', 'approvalAmount', 'approvalVouchers']} />
+          <Fields of={thing} show={['approvalMode', 'approvalVouchers']} />
+        </Panel>
+        <Panel title={texts.settings.limits} padded>
+          <Text size="sm" className="quiet" mb="sm">
+            {texts.settings.limitsNote}
+          </Text>
+          <dl className="fields">
+            {thing.limits.map(({ currency, amount, isDefault }) => (
+              <div key={currency} style={{ display: 'contents' }}>
+                <dt>{currency}</dt>
+                <dd>
+                  {format.money(amount, currency)}{' '}
+                  {isDefault && <span className="quiet">{texts.settings.unset}</span>}{' '}
+                  <Actions
+                    shown={1}
+                    acts={[
+                      { name: 'settings.limit', given: { currency }, initial: { amount }, effect: currency },
+                    ]}
+                  />
+                </dd>
+              </div>
+            ))}
+          </dl>
         </Panel>
         {books && (
           <Panel
