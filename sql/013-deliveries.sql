@@ -56,7 +56,7 @@ begin
       - coalesce(p_in_flight[array_position(p_busy, at)], 0);
     continue when room <= 0;
     return query
-      update webhook_deliveries w set due_at = p_lease_until, attempts = w.attempts + 1, tries = w.tries + 1
+      update webhook_deliveries w set due_at = p_lease_until
       where w.bucket = p_bucket and w.endpoint_id = at and w.event_id = any (array(
         select d.event_id from webhook_deliveries d
         where d.bucket = p_bucket and d.endpoint_id = at and d.state = 'PENDING' and d.due_at <= p_now
@@ -73,11 +73,14 @@ begin
   return next;
 end $$;
 
--- Records attempts and the resulting states of deliveries. If another sender has taken a delivery over, its
--- state is kept, unless this attempt succeeded. In: parallel arrays: endpoint, event, number, time, duration
--- in milliseconds, status or null, error or null, state, next attempt or null.
+-- Records attempts and the resulting states of deliveries. An attempt counts when it was made, not when its
+-- delivery was taken: a sender that dies before it sends uses no try up. If another sender has taken a
+-- delivery over (p_leases: the end of the lease under which the attempt was made), its state is kept, unless
+-- this attempt succeeded. Safe to repeat: an attempt is recognized by its time. In: parallel arrays:
+-- endpoint, event, end of the lease, time, duration in milliseconds, status or null, error or null, state,
+-- next attempt or null.
 create function record_attempts(
-  p_bucket integer, p_endpoints integer[], p_events uuid[], p_numbers smallint[], p_times timestamptz[],
+  p_bucket integer, p_endpoints integer[], p_events uuid[], p_leases timestamptz[], p_times timestamptz[],
   p_durations integer[], p_statuses smallint[], p_errors text[], p_states delivery_state[],
   p_due timestamptz[], p_now timestamptz
 ) returns void
@@ -85,24 +88,46 @@ language plpgsql
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
+declare
+  numbers smallint[]; -- null: recorded before, or the delivery is gone
+  are_own boolean[];
 begin
+  perform from webhook_deliveries d
+    where d.bucket = p_bucket and d.endpoint_id = any (p_endpoints) and d.event_id = any (p_events)
+    order by d.endpoint_id, d.event_id for update;
+  select array_agg(case when r.number is null then (d.attempts + 1)::smallint end order by a.ord),
+    array_agg(d.finished_at is null and (d.due_at = a.lease or a.state = 'DELIVERED') order by a.ord)
+  into numbers, are_own
+  from unnest(p_endpoints, p_events, p_leases, p_times, p_states) with ordinality
+    as a (endpoint_id, event_id, lease, attempted_at, state, ord)
+  left join lateral (
+    select w.attempts, w.due_at, w.finished_at from webhook_deliveries w
+    where w.bucket = p_bucket and w.endpoint_id = a.endpoint_id and w.event_id = a.event_id limit 1
+  ) d on true
+  left join lateral (
+    select w.number from webhook_attempts w
+    where w.bucket = p_bucket and w.endpoint_id = a.endpoint_id and w.event_id = a.event_id
+      and w.attempted_at = a.attempted_at limit 1
+  ) r on true;
   insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms,
     status, error)
   select k.bucket, t.endpoint_id, t.event_id, t.number, t.attempted_at, t.duration_ms, t.status, t.error
   from buckets k
-  cross join unnest(p_endpoints, p_events, p_numbers, p_times, p_durations, p_statuses, p_errors)
+  cross join unnest(p_endpoints, p_events, numbers, p_times, p_durations, p_statuses, p_errors)
     as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
-  where k.bucket = p_bucket
+  where k.bucket = p_bucket and t.number is not null
   on conflict do nothing;
-  -- No new row: another sender has recorded the attempts, or the bucket is missing, which is an error.
+  -- No new row: the attempts were recorded before, or the bucket is missing, which is an error.
   perform expect_rows('webhook_attempts', 0, cardinality(p_events))
   where not found and not exists (select from buckets k where k.bucket = p_bucket);
-  update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
-    finished_at = case when t.state <> 'PENDING' then p_now end
-  from unnest(p_endpoints, p_events, p_numbers, p_states, p_due)
-    as t (endpoint_id, event_id, number, state, due_at)
+  update webhook_deliveries d set attempts = t.number, tries = d.tries + 1,
+    state = case when t.is_own then t.state else d.state end,
+    due_at = case when t.is_own then coalesce(t.due_at, d.due_at) else d.due_at end,
+    finished_at = case when t.is_own and t.state <> 'PENDING' then p_now else d.finished_at end
+  from unnest(p_endpoints, p_events, numbers, are_own, p_states, p_due)
+    as t (endpoint_id, event_id, number, is_own, state, due_at)
   where d.bucket = p_bucket and d.endpoint_id = t.endpoint_id and d.event_id = t.event_id
-    and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
+    and t.number is not null;
 end $$;
 
 -- Returns how many deliveries are pending and how many failed at each endpoint, both counted up to p_most. On

@@ -7,6 +7,7 @@ import { openDatabase } from '../src/db/pool.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../src/webhooks/deliveries.ts';
 import { enableEndpoint, findEndpoint, removeEndpoint, rotateSecret } from '../src/webhooks/endpoints.ts';
+import { CLAIM_DELIVERIES } from '../src/webhooks/queries.ts';
 import { endAbandoned } from '../src/webhooks/record.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { DIALECTS } from './dialects.ts';
@@ -275,20 +276,35 @@ test('a sender goes on when its database is back', async (t) => {
   await hooked.until(id, (all) => all.length === 3 && all.every(({ state }) => state === 'DELIVERED'));
 });
 
-test('a delivery that was claimed by a dead sender is sent by another one', async (t) => {
+test('senders that die before they send use no attempt up', async (t) => {
   const { hooked, receiver, sell, clock, id } = await open(t);
   await hooked.stop();
   await sell();
-  const { db } = hooked.service;
-  // Claims the delivery, and does not send it.
-  await db.query({
-    text: `update webhook_deliveries set due_at = $1, attempts = 1, tries = 1`,
-    values: [new Date(clock.now().getTime() + 45_000)],
-  });
+  const { db, buckets } = hooked.service;
+  // Each claims the delivery, and does not send it.
+  for (let dead = 0; dead < 8; dead++) {
+    const now = clock.now();
+    const leaseUntil = new Date(now.getTime() + 45_000);
+    const values = ['{}', '{}', 64, 2, 128, 200, now, leaseUntil];
+    const claims = buckets.all.map((bucket) => db.hot(CLAIM_DELIVERIES, [bucket, 0, ...values], bucket));
+    assert.equal((await Promise.all(claims)).flat().length, buckets.all.length + 1);
+    clock.advance(46_000);
+  }
+  clock.advance(-6_000);
+  receiver.answer(500);
   hooked.start();
-  clock.advance(40_000);
   assert.equal(receiver.received.length, 0);
-  clock.advance(6_000);
+  clock.advance(7_000);
   await receiver.has(1);
+  await hooked.until(id, ([d]) => d?.state === 'PENDING' && d.lastAttempt !== null);
+  const [delivery] = await listDeliveries(db, id, null, 1);
+  const attempts = await listAttempts(db, id, delivery?.eventId ?? '');
+  assert.deepEqual(
+    attempts.map(({ number, status }) => [number, status]),
+    [[1, 500]],
+  );
+  receiver.answer(200);
+  clock.advance(7_000);
+  await receiver.has(2);
   await hooked.until(id, ([d]) => d?.state === 'DELIVERED' && d.attempts === 2);
 });

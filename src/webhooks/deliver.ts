@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import { ownerOf } from './endpoints.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './outbox.ts';
-import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
+import { CLAIM_DELIVERIES, releaseDelivery } from './queries.ts';
 import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
@@ -20,6 +20,9 @@ const FAILING_ENDPOINT_MAX = 2;
 const IN_FLIGHT_MAX = 1_024;
 /** The most deliveries of one claim: preparing them must not delay the calls of tills. */
 const CLAIM_MAX = 128;
+/** The most buckets that are asked at once, and the longest pause of one in which nothing was due. */
+const CLAIMS_AT_ONCE = 4;
+const IDLE_MAX_MS = 1_600;
 /** The most endpoints that one claim visits. With a thousand dead ones, each is visited once a second. */
 const VISITS_MAX = 200;
 /** The time after which a sender without a report is dead. It is longer than the time limit of receivers. */
@@ -54,7 +57,7 @@ const traced = ({ event_id, type, endpoint_id, attempts }: Delivery) => ({
   eventId: event_id,
   type,
   endpointId: endpoint_id,
-  attempt: attempts,
+  attempt: attempts + 1,
 });
 
 class Deliverer {
@@ -67,6 +70,8 @@ class Deliverer {
   readonly #inFlight = new Map<number, number>();
   /** For each bucket, the endpoint after which the next claim continues. */
   readonly #next = new Map<number, number>();
+  /** The buckets in which nothing was due, and when they are asked again. */
+  readonly #idle = new Map<number, { readonly pauseMs: number; readonly until: number }>();
   #all = 0;
   #made: Made[] = [];
   #recording = false;
@@ -103,25 +108,43 @@ class Deliverer {
   }
 
   /**
-   * Claims deliveries that are due in every bucket. A bucket that is down does not delay the others.
+   * Claims deliveries that are due in the buckets, several at once. A bucket that is down does not delay the
+   * others, and one in which nothing is due is asked less often: with many buckets, all those questions would
+   * keep the database busy.
    * @returns how many were claimed
    */
   async #claimAll(): Promise<number> {
+    const now = performance.now();
+    const asked = this.#service.buckets.all.filter((bucket) => (this.#idle.get(bucket)?.until ?? 0) <= now);
+    const atOnce = Math.min(CLAIMS_AT_ONCE, asked.length);
     let claimed = 0;
-    for (const bucket of this.#service.buckets.all) {
-      const room = Math.min(CLAIM_MAX, IN_FLIGHT_MAX - this.#all);
-      if (room <= 0) return claimed + 1;
-      claimed += await this.#claim(bucket, room).catch((error: Error) => {
-        this.#warn(error, 'deliveries cannot be read');
-        return 0;
-      });
-    }
+    const claimNext = async () => {
+      for (let bucket = asked.pop(); bucket !== undefined; bucket = asked.pop()) {
+        const room = Math.min(CLAIM_MAX, Math.floor((IN_FLIGHT_MAX - this.#all) / atOnce));
+        if (room <= 0) return void claimed++;
+        const count = await this.#claim(bucket, room).catch((error: Error) => {
+          this.#warn(error, 'deliveries cannot be read');
+          return 0;
+        });
+        claimed += count;
+        this.#restBucket(bucket, count > 0);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, claimNext));
     return claimed;
+  }
+
+  /** Doubles the pause of a bucket in which nothing was due; the only bucket of a server never rests. */
+  #restBucket(bucket: number, isBusy: boolean): void {
+    if (isBusy || this.#service.buckets.all.length === 1) return void this.#idle.delete(bucket);
+    const pauseMs = Math.min(IDLE_MAX_MS, 2 * (this.#idle.get(bucket)?.pauseMs ?? POLL_MS / 2));
+    this.#idle.set(bucket, { pauseMs, until: performance.now() + pauseMs });
   }
 
   async #claim(bucket: number, room: number): Promise<number> {
     const { db, clock } = this.#service;
     const now = clock();
+    const leaseUntil = new Date(now.getTime() + LEASE_MS);
     const rows = await db.hot<Delivery>(
       CLAIM_DELIVERIES,
       [
@@ -134,13 +157,13 @@ class Deliverer {
         room,
         VISITS_MAX,
         now,
-        new Date(now.getTime() + LEASE_MS),
+        leaseUntil,
       ],
       bucket,
     );
     // The last row is not a delivery: it names the endpoint after which the next claim continues.
     this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
-    const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket }));
+    const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket, leaseUntil }));
     for (const { endpoint_id } of deliveries)
       this.#inFlight.set(endpoint_id, (this.#inFlight.get(endpoint_id) ?? 0) + 1);
     this.#all += deliveries.length;
@@ -212,8 +235,8 @@ class Deliverer {
 
   async #release(delivery: Delivery): Promise<void> {
     const { db, clock } = this.#service;
-    const { bucket, endpoint_id, event_id } = delivery;
-    await db.query(releaseDeliveries(bucket, endpoint_id, event_id, clock())).catch(() => {});
+    // Without an answer of the database, its lease ends by itself.
+    await db.query(releaseDelivery(delivery, clock())).catch(() => {});
     this.#free([delivery]);
   }
 

@@ -164,7 +164,7 @@ export async function sendTest(
       after: { eventId },
     });
     const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
-    return { ...endpoint, ...event, bucket, endpoint_id: endpointId, attempts: 1, tries: 1 };
+    return { ...endpoint, ...event, bucket, endpoint_id: endpointId, leaseUntil, attempts: 0, tries: 0 };
   });
   if (!delivery) return undefined;
   const [body] = await makeBodies(service, [delivery], async () => undefined);

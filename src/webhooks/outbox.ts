@@ -10,7 +10,7 @@ import {
   type UpdateRow,
   updateData,
 } from '../ledger/transactions.ts';
-import { announce, listSubjects } from './queries.ts';
+import { announce, LIST_SUBJECTS } from './queries.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes some of these, or all. */
 export const EVENTS = [
@@ -64,6 +64,9 @@ export type Delivery = {
   readonly subject_id: string | null;
   readonly data: object | null;
   readonly occurred_at: Date;
+  /** The end of this sender's lease. */
+  readonly leaseUntil: Date;
+  /** All attempts before this one, and those since an operator last sent it again. */
   readonly attempts: number;
   readonly tries: number;
   readonly merchant_id: number;
@@ -101,16 +104,15 @@ export async function makeBodies(
   deliveries: readonly Delivery[],
   read: ReadBatch,
 ): Promise<(string | Error)[]> {
-  const subjects = deliveries.filter(({ data }) => data === null);
-  const rows =
-    subjects.length === 0
-      ? []
-      : await service.db.query<SubjectRow>(
-          listSubjects(
-            plainArray(subjects.map(({ bucket }) => bucket)),
-            plainArray(subjects.map(({ subject_id }) => subject_id)),
-          ),
-        );
+  const subjects = Map.groupBy(
+    deliveries.filter(({ data }) => data === null),
+    ({ bucket }) => bucket,
+  );
+  const found = [...subjects].map(([bucket, each]) => {
+    const ids = plainArray(each.map(({ subject_id }) => subject_id));
+    return service.db.hot<SubjectRow>(LIST_SUBJECTS, [bucket, ids], bucket);
+  });
+  const rows = (await Promise.all(found)).flat();
   const bySubject = new Map(rows.map((row) => [row.subject_id, row]));
   const bodies = deliveries.map((delivery) =>
     makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch(

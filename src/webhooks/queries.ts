@@ -1,5 +1,5 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
-import type { OutboxEvent } from './outbox.ts';
+import type { Delivery, OutboxEvent } from './outbox.ts';
 
 /** Queues an event for the endpoints of a merchant (sql/005-rules.sql). */
 export function announce({ merchantId, type, eventId, subjectId, data, now }: OutboxEvent): Sql {
@@ -22,29 +22,33 @@ export const RECORD_ATTEMPTS: HotStatement = {
 };
 
 /**
- * Lists the journal rows of deliveries and, for a reversal, the update that made it. Parameters: arrays of
- * buckets and ids.
+ * Lists the journal rows of a bucket's deliveries and, for a reversal, the update that made it. Parameters:
+ * the bucket and an array of ids. Citus sends a statement of one bucket to its shard; a list of buckets would
+ * be asked of every shard.
  */
-export function listSubjects(buckets: string, ids: string): Sql {
-  return sql`
+export const LIST_SUBJECTS: HotStatement = {
+  name: 'list-subjects',
+  background: true,
+  text: `
 select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
   j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,
   o.occurred_at as original_at, o.reference as original_reference, u.reversal_id, u.new_id, u.new_minor,
   u.updated_at
-from unnest(${buckets}::int[], ${ids}::uuid[]) as a (bucket, id)
-join journal j on j.bucket = a.bucket and j.id = a.id
+from journal j
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
 join batches b on b.id = v.batch_id
 left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id
   and u.reversal_id = j.id
-left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
-}
+left join journal o on o.bucket = u.bucket and o.id = u.original_id
+where j.bucket = $1 and j.id = any ($2::uuid[])`,
+};
 
-/** Releases deliveries that were claimed but not sent. */
-export function releaseDeliveries(bucket: number, endpointId: number, eventId: string, now: Date): Sql {
+/** Releases a delivery that was claimed but not sent, unless another sender has taken it over. */
+export function releaseDelivery({ bucket, endpoint_id, event_id, leaseUntil }: Delivery, now: Date): Sql {
   return sql`
-update webhook_deliveries set due_at = ${now}, attempts = attempts - 1, tries = tries - 1
-where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = ${eventId} and finished_at is null`;
+update webhook_deliveries set due_at = ${now}
+where bucket = ${bucket} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+  and due_at = ${leaseUntil} and finished_at is null`;
 }
 
 /** Sets or clears the start of failures: the first failure after a success sets it, a success clears it. */
@@ -234,9 +238,8 @@ export function insertTest(
   leaseUntil: Date,
 ): Sql {
   return sql`
-insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, attempts,
-  tries)
-values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
+insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at)
+values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil})`;
 }
 
 /** Finds an endpoint with the data for a test. */

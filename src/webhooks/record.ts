@@ -67,7 +67,7 @@ function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   const delay =
     final || attempt.status === GONE
       ? undefined
-      : nextTry(delivery.tries, attempt.retryAfterMs, Math.random());
+      : nextTry(delivery.tries + 1, attempt.retryAfterMs, Math.random());
   if (delay === undefined) return { state: 'FAILED', dueAt: null };
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
@@ -81,7 +81,7 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
       bucket,
       plainArray(attempts.map(({ delivery }) => delivery.endpoint_id)),
       plainArray(attempts.map(({ delivery }) => delivery.event_id)),
-      plainArray(attempts.map(({ delivery }) => delivery.attempts)),
+      textArray(attempts.map(({ delivery }) => delivery.leaseUntil.toISOString())),
       textArray(attempts.map(({ attempt }) => attempt.attemptedAt.toISOString())),
       plainArray(attempts.map(({ attempt }) => attempt.durationMs)),
       plainArray(attempts.map(({ attempt }) => attempt.status)),
