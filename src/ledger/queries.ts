@@ -102,7 +102,7 @@ export type JournalFilter = {
 
 /**
  * Lists rows, newest first. Each filter uses an index: on the merchant, on the voucher, or on the ids.
- * The inner query reads the updates with the rows, as in listOwnTransactions.
+ * Without a subquery, each shard joins its own newest rows (listOwnTransactions).
  */
 export function listJournalRows(
   { merchantId, serialNumber, from, before }: JournalFilter,
@@ -118,16 +118,12 @@ export function listJournalRows(
   }
   return {
     text: `
-select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
-  v.sealed, j.original_id, j.canceled
-from (
-  select r.*, u.original_id is not null as canceled
-  from journal r
-  left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
-  where ${conditions.join(' and ')} order by r.id desc limit $3
-) j
-left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-order by j.id desc`,
+select r.id, r.kind, r.amount_minor, r.currency, r.occurred_at, r.merchant_id, r.reference, r.serial_number,
+  v.sealed, r.original_id, u.original_id is not null as canceled
+from journal r
+left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
+left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
+where ${conditions.join(' and ')} order by r.id desc limit $3`,
     values,
   };
 }

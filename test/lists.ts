@@ -1,0 +1,82 @@
+import { listBreakGlass, listEntries } from '../src/audit/queries.ts';
+import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
+import { listBatchRows } from '../src/batches/queries.ts';
+import { listFloatPage, listUse } from '../src/books/days.queries.ts';
+import type { Sql } from '../src/db/sql.ts';
+import { listJournalRows } from '../src/ledger/queries.ts';
+import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
+import { listJobRows } from '../src/operator/jobs.queries.ts';
+import { listApprovalRows } from '../src/operator/queries.ts';
+import { listUserRows } from '../src/people/queries.ts';
+import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
+import {
+  listByCodeRanges,
+  listCurrencies,
+  listDeclineRows,
+  listVoucherRows,
+  sumDeclineCounts,
+} from '../src/vouchers/queries.ts';
+import { listDeliveryRows } from '../src/webhooks/queries.ts';
+
+/** The statement of every list of the operator API, with each of its filters. */
+
+const FIRST = '00000000-0000-7000-8000-000000000000';
+const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const NOW = new Date('2026-01-31T12:00:00Z');
+const ids = { from: FIRST, before: LAST };
+const anything = { subject: null, actor: null, kind: null, action: null, from: null, until: null };
+
+export const LISTS: Readonly<Record<string, Sql>> = {
+  merchants: listMerchantRowsAfter(0, 51, null),
+  'merchants by name': listMerchantRowsAfter(0, 51, 'corner'),
+  floats: listFloatPage({ merchantId: null, isLow: false }, 0, '', 51),
+  'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
+  'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),
+  'the use of floats': listUse([1, 2], NOW, NOW),
+  settlements: listSettlementRows({ merchantId: null, states: ['DRAFT', 'PAID'] }, 9, 51),
+  'settlements of a merchant': listSettlementRows({ merchantId: 1, states: ['PAID'] }, 9, 51),
+  'settlements to be paid': listSettlementRows({ merchantId: null, states: ['APPROVED'] }, 9, 51),
+  disputes: listAllDisputes({ merchantId: null, open: true }, 9, 51),
+  statements: listStatements('House', 9, 51),
+  entries: listBankEntries({ account: 'House', open: false }, 9, 51),
+  'open entries': listBankEntries({ account: null, open: true }, 9, 51),
+  'movements of the bank': listBankMovements(false, LAST, 51),
+  'open movements of the bank': listBankMovements(true, LAST, 51),
+  jobs: listJobRows(9, 51),
+  approvals: listApprovalRows(NOW, 9, 51),
+  users: listUserRows(1, 9, 51),
+  'changes that broke the glass': listBreakGlass(NOW, 51),
+  'changes since a time': listEntries({ ...anything, action: 'merchant.suspend', from: NOW }, null, 51),
+  batches: listBatchRows({ merchantId: null, status: null }, null, 51),
+  'batches of a merchant': listBatchRows({ merchantId: 1, status: null }, 9, 51),
+  'batches by status': listBatchRows({ merchantId: null, status: 'PROCESSING' }, 9, 51),
+  vouchers: listVoucherRows(null, null, 0n, NOW, 50),
+  'vouchers by state': listVoucherRows(null, 'BLOCKED', 0n, NOW, 50),
+  'vouchers of a batch': listVoucherRows(1, null, 0n, NOW, 50),
+  'vouchers of a batch by state': listVoucherRows(1, 'BLOCKED', 0n, NOW, 50),
+  'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW, 200),
+  'vouchers by masked code': listByCodeRanges(
+    [{ first: '4829a0f1-0000-0000-0000-000000000000', last: '4829a0f1-ffff-ffff-ffff-ffffffffffff' }],
+    NOW,
+    200,
+  ),
+  'failed deliveries': listDeliveryRows(1, 'FAILED', 51, LAST),
+  transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
+  'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
+  'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),
+  declines: listDeclineRows(null, null, [], LAST, 51),
+  'declines of a merchant': listDeclineRows(1, null, [], LAST, 51),
+  'declines of a voucher': listDeclineRows(null, 10000000064n, [], LAST, 51),
+  'currencies of declines': listCurrencies('{10000000064,10000000072}'),
+  'declines by code': sumDeclineCounts('2026-03-02', '2026-03-02'),
+  changes: listEntries(anything, null, 51),
+  'changes of a subject': listEntries({ ...anything, subject: 'merchant 5' }, 9n, 51),
+  'changes by an actor': listEntries({ ...anything, actor: 'anna' }, 9n, 51),
+  'changes of an action': listEntries({ ...anything, action: 'merchant.suspend' }, 9n, 51),
+  'changes by a kind of actor': listEntries({ ...anything, kind: 'token' }, 9n, 51),
+  'changes until a time': listEntries({ ...anything, until: NOW }, null, 51),
+};
+
+/** Tables that grow with the business. */
+export const LARGE =
+  /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices|webhook_deliveries)/;
