@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { distribute } from '../src/db/distribute.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
@@ -116,6 +118,32 @@ function withName(url: string, name: string): string {
   return address.href;
 }
 
+/** Returns the statements that create the functions again as they are. */
+async function listFunctions(url: string): Promise<string[]> {
+  const owner = await openOwner(url);
+  const rows = await owner
+    .query<{ text: string }>({
+      text: `select pg_get_functiondef(oid) as text from pg_proc
+        where pronamespace = 'scrip'::regnamespace and prokind in ('f', 'p') order by oid`,
+      values: [],
+    })
+    .finally(() => owner.close());
+  return rows.map(({ text }) => text);
+}
+
+/**
+ * Replaces every function of a distributed database by its original text, as the migrations of a later release
+ * would. All tests on Citus then run on what is left.
+ */
+async function replaceFunctions(url: string, functions: readonly string[]): Promise<void> {
+  const folder = await temporaryFolder('scrip-later-');
+  await cp(fileURLToPath(new URL('../sql/', import.meta.url)), folder, { recursive: true });
+  const again = ['-- A later release.', '-- Works from: 001', ...functions.map((text) => `${text};`)];
+  await writeFile(join(folder, '999-again.sql'), again.join('\n'));
+  await migrate(url, undefined, undefined, pathToFileURL(`${folder}/`));
+  await execute(url, 'delete from scrip.migrations where version = 999');
+}
+
 async function execute(url: string, text: string): Promise<void> {
   const owner = await openOwner(url);
   await owner.query({ text, values: [] }).finally(() => owner.close());
@@ -140,7 +168,11 @@ const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {
 async function fill(url: string, buckets?: number): Promise<void> {
   await migrate(url);
   await execute(url, WITHOUT_STAMP_CHECK);
-  if (buckets !== undefined) await distribute(url, buckets);
+  if (buckets !== undefined) {
+    const functions = await listFunctions(url);
+    await distribute(url, buckets);
+    await replaceFunctions(url, functions);
+  }
   const db = openDatabase(url, 'scrip-test');
   await ensureDefaultProduct(db, 'USD').finally(() => db.close());
 }

@@ -8,6 +8,7 @@ import { type Sql, sql } from './sql.ts';
 
 const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);
 const TABLES = new URL('../../sql/citus/distribute.sql', import.meta.url);
+const FUNCTIONS = new URL('../../sql/citus/functions.sql', import.meta.url);
 
 /** Enough for 64 workers. With fewer workers, each has several buckets, which balance the load. */
 const BUCKETS_DEFAULT = SLOTS;
@@ -26,7 +27,11 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
   const found = await asOwner(url, async (owner) => {
     const workers = await checkCluster(owner, url);
     const existing = await findDistribution(owner, workers, wanted);
-    if (existing) return { workers, existing };
+    if (existing) {
+      // A worker that was added since has neither.
+      await run(owner, ROLES, FUNCTIONS);
+      return { workers, existing };
+    }
     const buckets = wanted ?? BUCKETS_DEFAULT;
     if (!(Number.isInteger(buckets) && buckets >= BUCKETS_MIN && buckets <= SLOTS && buckets >= workers))
       throw new StartError(
@@ -44,7 +49,7 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
     const existing = await findDistribution(owner, workers, wanted);
     if (existing) return existing;
     await owner.query(sql`select set_config('scrip.bucket_count', ${String(buckets)}, false)`);
-    await run(owner, TABLES);
+    await run(owner, TABLES, FUNCTIONS);
     return { buckets, workers, isNew: true };
   });
 }
@@ -180,12 +185,20 @@ async function checkQuiet(owner: Queries): Promise<void> {
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
-/** Runs a file in one transaction. */
-async function run(owner: Queries, file: URL): Promise<void> {
-  const text = await readFile(file, 'utf8');
+/**
+ * Adapts the functions of a distributed database, which migrations have replaced. Runs in the transaction of
+ * the migrations.
+ */
+export async function adaptFunctions(owner: Queries): Promise<void> {
+  await owner.query(raw(await readFile(FUNCTIONS, 'utf8')));
+}
+
+/** Runs files in one transaction. */
+async function run(owner: Queries, ...files: readonly URL[]): Promise<void> {
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
   try {
     await owner.query(raw('begin'));
-    await owner.query(raw(text));
+    for (const text of texts) await owner.query(raw(text));
     await owner.query(raw('commit'));
   } catch (error) {
     await owner.query(raw('rollback')).catch(() => {});

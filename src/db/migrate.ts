@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDistributed } from './distribute.ts';
+import { adaptFunctions, isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { requireOwnSession, requireSessions } from './pooler.ts';
@@ -32,12 +32,12 @@ const LOCK_PAUSE_MS = 1_000;
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
-/** Reads the numbered files of sql/, in order. */
-async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(FOLDER)).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort();
+/** Reads the numbered files of a folder, in order. */
+async function readMigrations(folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(new URL(name, FOLDER), 'utf8');
+      const text = await readFile(new URL(name, folder), 'utf8');
       return {
         version: Number(name.slice(0, 3)),
         name,
@@ -54,8 +54,9 @@ async function readMigrations(): Promise<Migration[]> {
  * pending, an account without the owner's rights is enough.
  * @param url of the schema's owner
  * @param before runs on the owner's connection before pending migrations are applied
- * @returns the names of the migrations applied
  * @param wanted the migrations of a dump, if the schema is made for it; by default all migrations
+ * @param folder the migrations, which end with `/`
+ * @returns the names of the migrations applied
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
  *   alter it; behind a pooler that cannot serve it
  */
@@ -63,8 +64,9 @@ export async function migrate(
   url: string,
   before?: (owner: Queries) => Promise<void>,
   wanted?: readonly Pick<Migration, 'version' | 'name' | 'digest'>[],
+  folder = FOLDER,
 ): Promise<string[]> {
-  const migrations = select(await readMigrations(), wanted);
+  const migrations = select(await readMigrations(folder), wanted);
   const owner = await openOwner(url);
   try {
     if (pending(await readApplied(owner), migrations).length === 0) {
@@ -153,6 +155,7 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           values (${version}, ${name}, ${digest}, ${worksFrom})`,
       );
     }
+    if (isSharded && todo.length > 0) await adaptFunctions(owner);
     await owner.query(raw(`grant select on scrip.migrations to ${SERVICE_ROLE}`));
     await owner.query(raw('commit'));
     return todo.map((migration) => migration.name);

@@ -1,0 +1,89 @@
+-- Adapts the functions to a distributed database. It runs after distribute.sql, after the migrations of each
+-- later release, and by `scrip migrate --distribute` after a worker was added: a migration that replaces a
+-- function brings back the form for one server. It changes nothing that is adapted already. Functions in use
+-- are not locked.
+--
+-- Names include their schema (distribute.sql).
+set local search_path = pg_catalog;
+set local client_min_messages = warning;
+
+-- Functions of one bucket run on its worker: a plan made without the bucket would ask all workers. The rules
+-- that they share are on every worker. All other functions work on tables of the coordinator, including those
+-- that move money between a voucher of a bucket and a float. Citus cannot use generic plans.
+do $$
+declare
+  f record;
+begin
+  for f in
+    select p.oid::regprocedure::text as signature, r.is_rule,
+      exists (select from unnest(p.proconfig) s where s like 'plan_cache_mode=%') as is_generic,
+      o.objid is not null and (r.is_rule or o.distribution_argument_index is not null) as is_distributed
+    from pg_proc p
+    cross join lateral (
+      select p.provolatile = 'i' or p.proname in ('database_time', 'check_stamp', 'expect_rows') as is_rule
+    ) r
+    left join pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
+    where p.pronamespace = 'scrip'::regnamespace and (r.is_rule or 'p_bucket' = any (p.proargnames))
+      and p.proname not in ('book_voucher', 'sweep_vouchers', 'take_price', 'release_price',
+        'cancel_inactive', 'reserve_again')
+    order by r.is_rule desc, p.oid
+  loop
+    if f.is_generic then execute format('alter function %s reset plan_cache_mode', f.signature); end if;
+    if f.is_distributed then continue; end if;
+    if f.is_rule then
+      perform create_distributed_function(f.signature::regprocedure);
+    else
+      perform create_distributed_function(
+        f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
+      -- The workers have received the grants, but not the revokes.
+      execute format('revoke execute on function %s from public', f.signature);
+    end if;
+  end loop;
+end $$;
+
+-- Citus does not see the parameters of an SQL function. Functions that read the shards become PL/pgSQL.
+do $$
+declare
+  f record;
+begin
+  for f in
+    select pg_get_functiondef(p.oid) as definition, p.prosrc as body, p.proretset as is_set
+    from pg_proc p
+    where p.pronamespace = 'scrip'::regnamespace
+      and p.prolang = (select l.oid from pg_language l where l.lanname = 'sql')
+      and p.prosrc ~ '\m(journal|vouchers|book_rows|slice_movements|movements|earlier_reversals)\M'
+  loop
+    execute replace(replace(f.definition, 'LANGUAGE sql', 'LANGUAGE plpgsql'), f.body,
+      format(E'\n#variable_conflict use_column\nbegin return %s; end ',
+        case when f.is_set then 'query ' || f.body else '(' || f.body || ')' end));
+  end loop;
+end $$;
+
+-- The transactions of every server. Each server is asked on a separate connection: the answer is not part of
+-- this transaction, and the connection's own transaction ends with the answer.
+create or replace function scrip.node_transactions() returns table (
+  node integer, newest xid8, oldest xid8, asked_at timestamptz
+)
+language plpgsql security definer set search_path = scrip, pg_catalog, pg_temp as $$
+declare
+  answer record;
+begin
+  for answer in
+    select r.nodeid, r.success, r.result from run_command_on_all_nodes($ask$
+      select concat_ws(' ', extract(epoch from scrip.database_time()), pg_current_xact_id(),
+        pg_snapshot_xmin(pg_current_snapshot()))
+    $ask$) r
+  loop
+    if not answer.success then
+      raise exception 'node % does not answer: %', answer.nodeid, answer.result using errcode = '57P03';
+    end if;
+    node := answer.nodeid;
+    asked_at := to_timestamp(split_part(answer.result, ' ', 1)::numeric);
+    newest := split_part(answer.result, ' ', 2)::xid8;
+    oldest := split_part(answer.result, ' ', 3)::xid8;
+    return next;
+  end loop;
+end $$;
+
+-- The grants on the schema have not reached the workers.
+grant usage on schema scrip to scrip_service;
