@@ -13,8 +13,8 @@ import { LARGE, LISTS } from './lists.ts';
 import { Till } from './till.ts';
 
 /**
- * The lists over shards: each shard returns its part of a page by an index. None scans a large table, and none
- * takes many rows to the coordinator, from where they would be sent to the shards again.
+ * The lists over shards: each shard returns its part of a page by an index. None scans a large table, and
+ * none takes many rows to the coordinator, from where they would be sent to the shards again.
  */
 
 const [A] = DIALECTS as [Dialect];

@@ -132,8 +132,8 @@ async function listFunctions(url: string): Promise<string[]> {
 }
 
 /**
- * Replaces every function of a distributed database by its original text, as the migrations of a later release
- * would. All tests on Citus then run on what is left.
+ * Replaces every function of a distributed database by its original text, as the migrations of a later
+ * release would. All tests on Citus then run on what is left.
  */
 async function replaceFunctions(url: string, functions: readonly string[]): Promise<void> {
   const folder = await temporaryFolder('scrip-later-');
