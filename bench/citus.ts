@@ -1,5 +1,5 @@
 /**
- * `node bench/citus.ts [SECONDS]`: processor time of the database for a redemption with a reference, on one
+ * `node bench/citus.ts [SECONDS] [BUCKETS]`: processor time of the database for a redemption with a reference, on one
  * server and on a Citus cluster, with few callers and with many. Both run the same calls on this machine,
  * in turns.
  */
@@ -15,7 +15,7 @@ import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
 import { table } from './table.ts';
 
 const CALLERS = [1, 16, 64, 256, 1_024];
-const BUCKETS = 2;
+const BUCKETS_DEFAULT = 2;
 const CARDS = 500;
 const WARM_MS = 2_000;
 /** The tick of the kernel's clock that counts processor time. */
@@ -79,7 +79,7 @@ await leavingNothing(async () => {
   await createOnAll(cluster, 'many');
   const many = coordinator.url(undefined, 'many');
   await migrate(many);
-  await distribute(many, BUCKETS);
+  await distribute(many, Number(process.argv[3] ?? BUCKETS_DEFAULT));
   const one = await measure(coordinator.url(undefined, 'one'), [coordinator], seconds);
   const over = await measure(many, [coordinator, ...workers], seconds);
   const rows = one.map(([callers = '', rate = '', micros = ''], at) => {

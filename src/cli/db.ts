@@ -106,7 +106,10 @@ export function registerMigrate(program: Command): void {
       '--distribute',
       'spread the tables over the workers of a Citus cluster, once (docs/how-to/citus.md)',
     )
-    .option('--buckets <n>', 'with --distribute: into how many parts, from 2 to 64 (default: 64)')
+    .option(
+      '--buckets <n>',
+      'with --distribute: into how many parts, from 2 to 64 (default: 4 for each worker, at most 8)',
+    )
     .option('--json', 'print JSON')
     .action(run);
 }
