@@ -1,7 +1,6 @@
 /**
- * `node bench/citus.ts [SECONDS] [BUCKETS]`: processor time of the database for a redemption with a reference,
- * on one server and on a Citus cluster, with few callers and with many. Both run the same calls on this
- * machine, in turns.
+ * `node bench/citus.ts [SECONDS] [BUCKETS]`: processor time of the database for a redemption, on one server
+ * and on a Citus cluster, with few callers and with many. Both run the same calls on this machine, in turns.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { any, openService, prepare } from '../soak/citus.load.ts';
