@@ -36,6 +36,18 @@ function namesAccounts(error: Refusal): boolean {
   return true;
 }
 
+async function refuseBreakdowns(service: Service, merchantId: number): Promise<void> {
+  for (const [name, breakdown] of [
+    ['R1', 'product'],
+    ['R4', 'merchant'],
+    ['R6', 'merchant'],
+  ] as const)
+    await assert.rejects(
+      make(service, name, { ...WHOLE, breakdown, ...(name === 'R6' && { merchantId }) }),
+      names('breakdown', 'no-breakdown', {}),
+    );
+}
+
 test('the days and merchants of a report', async (t) => {
   const { ledger, shop } = await playDays(t);
   const { service } = ledger.started;
@@ -60,6 +72,7 @@ test('the days and merchants of a report', async (t) => {
       make(service, 'R2', { ...WHOLE, section: 'totals' }),
       names('section', 'no-section', {}),
     );
+    await refuseBreakdowns(service, shop);
     await assert.rejects(make(service, 'R12', WHOLE), namesAccounts);
   });
 

@@ -148,7 +148,8 @@ export class ByLaw {
     return uses.findLast(({ at }) => at < this.#hand.to)?.at ?? activated;
   }
 
-  aging(): Figures {
+  /** @param isByProduct whether each figure is of one product, of which its name then tells */
+  aging(isByProduct = false): Figures {
     const sums = new Sums();
     const held = this.#hand.held();
     const bounds = [
@@ -163,14 +164,15 @@ export class ByLaw {
     const dayOf = (time: Date) => Date.parse(`${this.#clock(time).slice(0, 10)}T00:00:00Z`) / DAY_MS;
     const today = dayOf(new Date(this.#hand.to.getTime() - 1));
     for (const card of this.#cards) {
-      const { serial, currency, expires } = card;
+      const { serial, currency, product, expires } = card;
       const minor = held.get(serial);
       if (!minor) continue;
       const ages = { expires: dayOf(expires) - today, idle: today - dayOf(this.#lastUse(card)) };
       for (const [basis, age] of Object.entries(ages)) {
         const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
-        sums.add(`${currency} ${basis} ${bucket} outstanding`, minor);
-        sums.add(`${currency} ${basis} ${bucket} vouchers`, 1n);
+        const name = `${currency} ${isByProduct ? `${product} ` : ''}${basis} ${bucket}`;
+        sums.add(`${name} outstanding`, minor);
+        sums.add(`${name} vouchers`, 1n);
       }
     }
     return sums.figures();

@@ -25,6 +25,7 @@ export type Entry = {
 export type Card = {
   readonly serial: bigint;
   readonly currency: string;
+  readonly product: string;
   readonly activated: Date;
   readonly expires: Date;
   readonly replacedBy: bigint | null;
@@ -58,9 +59,11 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
 
 export function readCards({ sql }: Ledger): Promise<Card[]> {
   return sql<Card>(`
-    select v.serial_number as serial, b.currency, v.activated_at as activated, v.expires_at as expires,
+    select v.serial_number as serial, b.currency, p.code as product, v.activated_at as activated,
+      v.expires_at as expires,
       v.replaced_by as "replacedBy", b.expiry_policy::text as policy
-    from scrip.vouchers v join scrip.batches b on b.id = v.batch_id`);
+    from scrip.vouchers v join scrip.batches b on b.id = v.batch_id
+    join scrip.products p on p.id = b.product_id`);
 }
 
 /** A list of transactions, and an interval. */
@@ -177,6 +180,30 @@ export class ByHand {
       if (at >= this.to) continue;
       if (credit === 'UNCLAIMED') sums.add(currency, amount);
       if (debit === 'UNCLAIMED') sums.add(currency, -amount);
+    }
+    return sums.figures();
+  }
+
+  /** What is owed to each merchant at the end. A reserve belongs to the merchant that ordered the batch. */
+  merchants(): Figures {
+    const sums = new Sums();
+    const columns: Readonly<Record<string, string>> = {
+      FLOAT: 'floats',
+      RESERVE: 'reserves',
+      SETTLEMENT: 'settlements',
+    };
+    for (const { at, currency, debit, credit, amount, merchant, issuer } of this.all) {
+      if (at >= this.to) continue;
+      for (const [kind, minor] of [
+        [debit, -amount],
+        [credit, amount],
+      ] as const) {
+        const column = columns[kind];
+        if (!column) continue;
+        const name = `${currency} ${kind === 'RESERVE' ? issuer : merchant}`;
+        sums.add(`${name} ${column}`, minor);
+        sums.add(`${name} owed`, minor);
+      }
     }
     return sums.figures();
   }

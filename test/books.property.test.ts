@@ -21,7 +21,7 @@ import {
   ZONE,
 } from './books.random.ts';
 import { spend } from './books.ts';
-import { cents, type Figures, make, rowsOf, Sums } from './reports.ts';
+import { cents, type Figures, type Interval, make, rowsOf, Sums } from './reports.ts';
 
 /**
  * The reports of a random history of days (test/books.random.ts) equal those computed by hand from its
@@ -34,7 +34,7 @@ const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 4);
 async function figuresOf(
   { ledger }: World,
   name: string,
-  interval: { from: string; to: string; section?: string },
+  interval: Interval,
   [keys, columns]: readonly [readonly string[], readonly string[]],
 ): Promise<Figures> {
   const { section, ...wanted } = interval;
@@ -43,7 +43,7 @@ async function figuresOf(
   const figures: [string, bigint][] = [];
   for (const table of tables)
     for (const row of rowsOf({ ...report, tables: [table] })) {
-      if (row[keys[0] as string] === 'total') continue;
+      if ([row['merchant'], row[keys[0] as string]].includes('total')) continue;
       const label = [table.currency, ...keys.map((key) => row[key])].join(' ');
       const own = columns.length > 0 ? columns : Object.keys(row).filter((key) => !keys.includes(key));
       for (const column of own)
@@ -59,6 +59,7 @@ const SETTLED = [
   ...['cashedOut', 'commission', 'vat', 'paidOut', 'opening', 'net', 'closing'],
 ];
 
+const OF_MERCHANTS = ['floats', 'reserves', 'settlements', 'owed'];
 const COHORT = ['issued', 'voided', 'redeemed', 'expired', 'other', 'outstanding'];
 const COHORTS = [...COHORT, 'redeemedPercent'];
 const ESTIMATES = [...COHORT, ...['estimated', 'recognized', 'before', 'inInterval', 'deferred', 'toBook']];
@@ -77,6 +78,8 @@ async function compare(
     figuresOf(world, name, { ...at, ...(section && { section }) }, [keys, columns]);
   const label = `${from} to ${to}`;
   assert.deepEqual(await of('R1', ['account']), hand.trialBalance(), `R1 ${label}`);
+  const owed = await figuresOf(world, 'R1', { ...at, breakdown: 'merchant' }, [['merchantId'], OF_MERCHANTS]);
+  assert.deepEqual(owed, hand.merchants(), `R1 by merchant ${label}`);
   const liability = await of('R2', ['product', 'issuerId']);
   const names = Object.keys(liability).filter((name) => !/ (vouchers|issuer|scope)$/.test(name));
   assert.deepEqual(
@@ -180,6 +183,14 @@ test('the reports of random days equal those computed by hand from the transacti
     ]),
     law.aging(),
     'R4',
+  );
+  assert.deepEqual(
+    await figuresOf(world, 'R4', { ...whole, breakdown: 'product' }, [
+      ['product', 'basis', 'days'],
+      ['vouchers', 'outstanding'],
+    ]),
+    law.aging(true),
+    'R4 by product',
   );
   assert.deepEqual(
     await figuresOf(world, 'R4', { ...whole, section: 'expiryMonths' }, [

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { exportBooks } from '../src/books/export.ts';
 import { reportCsv, streamTransactions } from '../src/books/reports/transactions.ts';
 import { verifyBooks } from '../src/books/verify.ts';
+import type { Service } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { toText } from '../src/money.ts';
@@ -14,7 +15,7 @@ import { cents, make, type Row, rowsOf } from './reports.ts';
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
 
 /** The trial balance, the money owed, and breakage. */
-async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> {
+async function proveBalances(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
   const { service } = ledger.started;
 
   await t.test(
@@ -55,6 +56,19 @@ async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> 
       assert.equal(cents(owed) + cents(own), cents(minusFunding));
   });
 
+  await t.test('broken down by merchant, it confirms to each what is owed to it', async () => {
+    const rows = rowsOf(await make(service, 'R1', { ...WHOLE, breakdown: 'merchant' }));
+    const shown = ['merchantId', 'floats', 'reserves', 'settlements', 'owed'];
+    assert.deepEqual(
+      rows.map((row) => shown.map((column) => row[column])),
+      [
+        [String(shop), '9157.00', '0.00', '30.00', '9187.00'],
+        [String(cafe), '0.00', '0.00', '95.00', '95.00'],
+        ['', '9157.00', '0.00', '125.00', '9282.00'],
+      ],
+    );
+  });
+
   await t.test(
     'breakage is the expired amount less the reinstated one, by the policy of each product',
     async () => {
@@ -65,6 +79,21 @@ async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> 
         { product: 'UNCLAIMED', account: 'UNCLAIMED', expired: '100.00', reinstated: '50.00', net: '50.00' },
       ]);
     },
+  );
+}
+
+async function proveByProduct(service: Service): Promise<void> {
+  const soon = rowsOf(await make(service, 'R4', { ...WHOLE, breakdown: 'product' })).filter(
+    ({ basis, days }) => basis === 'expires' && days === '91-180',
+  );
+  assert.deepEqual(
+    soon.map(({ product, vouchers, outstanding }) => [product, vouchers, outstanding]),
+    [
+      ['DEFAULT', '0', '0.00'],
+      ['OPERATOR', '1', '50.00'],
+      ['ISSUER', '1', '50.00'],
+      ['UNCLAIMED', '1', '50.00'],
+    ],
   );
 }
 
@@ -122,6 +151,7 @@ async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise
             .reduce((sum, row) => sum + cents(row['outstanding']), 0n),
           closing,
         );
+      await proveByProduct(service);
       const ahead = rowsOf(await make(service, 'R4', WHOLE), 'expiryMonths');
       assert.deepEqual(
         [ahead.length, ahead[0]?.['month'], ahead[12]?.['month'], ahead[13]?.['month']],

@@ -8,6 +8,7 @@ import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
 import type { Principal } from '../src/principal.ts';
 import { COMMAND_LINE, type OperatorApi, startOperator } from './operator.api.ts';
+import { Operator } from './operator.ts';
 import { openScene, settledDay } from './settlements.ts';
 import { until } from './until.ts';
 
@@ -162,7 +163,7 @@ test('a settlement goes from terms and a draft to documents, the payout file and
   await settledDay(scene);
   const merchantId = String(scene.shop.merchant.id);
   const [terms] = (await ask('settlement.list-terms', { merchantId })).items;
-  assert.deepEqual([terms.commission, terms.vat, terms.last4], [2.5, 20, '3000']);
+  assert.deepEqual([terms.commission, terms.vat, terms.leastPayout, terms.last4], [2.5, 20, 0, '3000']);
   const later = { merchantId, from: '2026-04-01', commission: 1.25, product: 'DEFAULT' };
   assert.equal((await ask('settlement.terms', later)).commission, 1.25);
   await assert.rejects(
@@ -173,6 +174,11 @@ test('a settlement goes from terms and a draft to documents, the payout file and
     ask('settlement.terms', { ...later, commission: 1.23456 }),
     /commission has up to four/,
   );
+  await assert.rejects(
+    ask('settlement.terms', { ...later, product: null, leastPayout: 1e-5 }),
+    /leastPayout has up to four/,
+  );
+  await refuseCountries(ask);
   const [draft] = (await ask('settlement.draft', {})).items;
   await assert.rejects(ask('settlement.document', { id: draft.id, format: 'pdf' }), /is a draft/);
   const { id: shop } = scene.shop.merchant;
@@ -209,10 +215,29 @@ test('a settlement goes from terms and a draft to documents, the payout file and
   await ask('settlement.answer', { id: made.id, comment: 'it is in the next one' });
   assert.deepEqual((await ask('settlement.disputes', { open: true })).items, []);
   await readFiles(ask, merchantId, shop);
+  await compareFormats(ask, Operator.at(scene.ledger.started, {}), merchantId);
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: as above.
 type Ask = (name: string, input: object, merchant?: number) => Promise<any>;
+
+/** The API and the command line answer a report alike. */
+async function compareFormats(ask: Ask, cli: Operator, merchantId: string): Promise<void> {
+  const day = ['--from', '2026-03-01', '--to', '2026-03-02'] as const;
+  const wanted = { report: 'R1', breakdown: 'merchant', from: day[1], to: day[3] };
+  const answered = JSON.parse(JSON.stringify(await ask('books.report', wanted)));
+  assert.deepEqual(await cli.json('books', 'report', 'R1', '--breakdown', 'merchant', ...day), answered);
+  const own = answered.tables[0].rows.find((row: { merchantId: string }) => row.merchantId === merchantId);
+  assert.equal(own.settlements, '97.10');
+  await cli.fails(/belongs to --csv/, 'books', 'report', 'R1', ...day, '--european');
+}
+
+async function refuseCountries(ask: Ask): Promise<void> {
+  const vat = { product: 'DEFAULT', from: '2026-04-01', treatment: 'multi' };
+  for (const country of ['EU', 'UK', 'XX'])
+    await assert.rejects(ask('books.vat', { ...vat, country }), /country is not the code of a country/);
+  assert.equal((await ask('books.vat', { ...vat, country: 'GB' })).country, 'GB');
+}
 
 async function readFiles(ask: Ask, merchantId: string, shop: number): Promise<void> {
   const day = { from: '2026-03-01', to: '2026-03-02' };
@@ -220,7 +245,16 @@ async function readFiles(ask: Ask, merchantId: string, shop: number): Promise<vo
   await assert.rejects(ask('books.report-csv', { report: 'R8', ...day }), /merchantId is required/);
   const lines = await textOf((await ask('books.report-csv', { report: 'R8', merchantId, ...day })).content);
   assert.match(lines, /,REDEMPTION,.*,40\.10,USD,sale 2,/);
+  await assert.rejects(
+    ask('books.report-csv', { report: 'R8', merchantId, breakdown: 'product', ...day }),
+    /breakdown is not/,
+  );
   assert.match(await textOf((await ask('books.export', { format: 'csv', ...day })).content), /REDEMPTION/);
+  for (const [format, option] of [
+    ['csv', 'rows'],
+    ['beancount', 'european'],
+  ] as const)
+    await assert.rejects(ask('books.export', { format, [option]: true, ...day }), /belongs to/);
   const own = await ask('books.report', { report: 'R7', ...day }, shop);
   assert.deepEqual([own.report, own.tables.length], ['R7', 1]);
   await assert.rejects(ask('books.report', { report: 'R1', ...day }, shop), /report must be one of R6/);

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
-import type { Report } from '../src/books/reports/report.ts';
+import type { Breakdown, Report } from '../src/books/reports/report.ts';
 import type { Service } from '../src/context.ts';
 
 /** Makes and reads reports. */
 
-export type Interval = { from: string; to: string; merchantId?: number; section?: string };
+export type Interval = {
+  from: string;
+  to: string;
+  merchantId?: number;
+  section?: string;
+  breakdown?: Breakdown;
+};
 
 /** A report by its number or name. */
 export async function make(service: Service, name: string, interval: Interval): Promise<Report> {

@@ -2,10 +2,10 @@ import { get, type Page, type Query } from './api.ts';
 
 /** The reports of the books, in their order. */
 export const REPORTS = [
-  { number: 'R1', name: 'trial-balance' },
+  { number: 'R1', name: 'trial-balance', breakdown: 'merchant' },
   { number: 'R2', name: 'liability' },
   { number: 'R3', name: 'outstanding' },
-  { number: 'R4', name: 'aging' },
+  { number: 'R4', name: 'aging', breakdown: 'product' },
   { number: 'R5', name: 'breakage' },
   { number: 'R6', name: 'float-statement' },
   { number: 'R7', name: 'settlement-statement' },
@@ -22,7 +22,8 @@ export type Table = {
   readonly number?: string;
   readonly currency: string;
   readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
+  /** The rows by the names of their columns. */
+  readonly rows: readonly Row[];
 };
 export type Report = {
   readonly report: string;
@@ -53,13 +54,29 @@ export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answe
   };
 }
 
-export const readReport = (name: string, query: Query) => get<Report>(`/books/reports/${name}`, query);
-export const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
+/** A table as the service sends it: amounts are text in the columns that `amounts` names. */
+type Sent = Omit<Table, 'rows'> & {
+  readonly amounts: readonly string[];
+  readonly rows: readonly Readonly<Record<string, string | number | null>>[];
+};
 
-/** The rows of a table by the names of their columns. */
-export function rowsOf({ columns, rows }: Table): Row[] {
-  return rows.map((cells) => Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null])));
+export async function readReport(name: string, query: Query): Promise<Report> {
+  const report = await get<Report & { tables: readonly Sent[] }>(`/books/reports/${name}`, query);
+  return { ...report, tables: report.tables.map(withAmounts) };
 }
+
+function withAmounts({ amounts, rows, ...table }: Sent): Table {
+  const cellOf = (name: string, cell: string | number | null) =>
+    typeof cell === 'string' && cell !== '' && amounts.includes(name) ? { amount: cell } : cell;
+  return {
+    ...table,
+    rows: rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cellOf(name, cell)])),
+    ),
+  };
+}
+
+export const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
 
 /** The number in a cell, for a chart. A floating-point number is exact enough for drawing. */
 export function numberOf(cell: Cell | undefined): number {

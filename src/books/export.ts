@@ -27,15 +27,23 @@ import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson'] as const;
+type Format = (typeof EXPORT_FORMATS)[number];
+
+/** The formats that only some options concern: those of CSV, of one merchant, and of sums or rows. */
+export const FORMATS_WITH = {
+  european: ['gl', 'csv'],
+  merchantId: ['camt053'],
+  rows: ['beancount', 'hledger', 'gl'],
+} as const satisfies Record<string, readonly Format[]>;
 
 export type ExportWanted = {
-  readonly format: (typeof EXPORT_FORMATS)[number];
+  readonly format: Format;
   /** The first day, and the day after the last one, such as `2026-01-31`. */
   readonly from: string;
   readonly to: string;
-  /** For camt053: only the accounts of this merchant. */
+  /** Only the accounts of this merchant. */
   readonly merchantId?: number | undefined;
-  /** For beancount, hledger and gl: every row separately instead of the sums of each day. */
+  /** Every row separately instead of the sums of each day. */
   readonly rowByRow?: boolean;
   readonly style?: CsvStyle;
 };

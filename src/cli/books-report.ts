@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
-import type { Cell, Report, Wanted } from '../books/reports/report.ts';
+import { BREAKDOWNS, plain, type Report, toReportJson, type Wanted } from '../books/reports/report.ts';
 import {
   reportCsv,
   streamTransactions,
@@ -10,7 +10,7 @@ import {
 } from '../books/reports/transactions.ts';
 import { withService } from './open.ts';
 import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
-import { parseDay, parseId } from './parse.ts';
+import { oneOf, parseDay, parseId } from './parse.ts';
 import { requireMerchant } from './perform.ts';
 
 type Options = {
@@ -21,6 +21,7 @@ type Options = {
   to: string;
   merchant?: string;
   section?: string;
+  breakdown?: string;
 };
 
 /** The names of R8, which is written row by row. */
@@ -38,6 +39,7 @@ export function addBooksReport(books: Command): void {
     .requiredOption('--to <day>', 'the day after the last one')
     .option('--merchant <id>', 'the merchant (R6, R8; R7: default all)')
     .option('--section <name>', 'only this section, of a report with several')
+    .option('--breakdown <what>', 'R1 by merchant, R4 by product')
     .option('--csv', 'print CSV')
     .option('--european', 'CSV with semicolons and a decimal comma')
     .option('--json', 'print JSON')
@@ -49,10 +51,17 @@ async function report(name: string, options: Options): Promise<void> {
   const to = parseDay(options.to, '--to');
   if (to <= from) wrongUsage('--to must be later than --from: it is the day after the last one');
   if (options.csv && options.json) wrongUsage('--csv and --json: choose one');
+  const breakdown =
+    options.breakdown === undefined ? undefined : oneOf(options.breakdown, '--breakdown', BREAKDOWNS);
   const merchantId = options.merchant === undefined ? undefined : parseId(options.merchant);
   const isStreamed = STREAMED.includes(name) || name === 'r8';
   const kind = findReport(name);
   if (!kind && !isStreamed) wrongUsage(`there is no such report: the reports are ${NAMES.join(', ')}`);
+  // R8 is written as CSV unless --json is given.
+  const isCsv = options.csv || (isStreamed && !options.json);
+  if (options.european && !isCsv) wrongUsage('--european belongs to --csv');
+  if (isStreamed && (options.section ?? options.breakdown) !== undefined)
+    wrongUsage('R8 has no sections, and is not broken down');
   await withService(async (service) => {
     if (merchantId !== undefined) await requireMerchant(service.db, merchantId);
     const wanted = { from, to, merchantId };
@@ -64,26 +73,11 @@ async function report(name: string, options: Options): Promise<void> {
       await pipeline(pieces, process.stdout, { end: false });
       return;
     }
-    const made = await makeReport(service, kind, { ...wanted, section: options.section });
-    if (options.json) printJson(toJson(made));
+    const made = await makeReport(service, kind, { ...wanted, section: options.section, breakdown });
+    if (options.json) printJson(toReportJson(made));
     else if (options.csv) process.stdout.write(reportCsv(made, style));
     else print(made);
   });
-}
-
-const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
-
-/** Turns rows into objects. Amounts are text, so that none is rounded. */
-function toJson({ tables, ...head }: Report) {
-  return {
-    ...head,
-    tables: tables.map(({ columns, rows, ...table }) => ({
-      ...table,
-      rows: rows.map((row) =>
-        Object.fromEntries(columns.map((column, at) => [column, plain(row[at] ?? null)])),
-      ),
-    })),
-  };
 }
 
 function print(made: Report): void {

@@ -270,8 +270,8 @@ async function exportBooks(options: ExportOptions): Promise<void> {
     format,
     from,
     to,
-    rows: options.rows ?? false,
-    european: options.european ?? false,
+    ...(options.rows && { rows: true }),
+    ...(options.european && { european: true }),
     ...(options.merchant !== undefined && { merchantId: String(parseId(options.merchant)) }),
   };
   await performFile(booksFiles.export, input, options);

@@ -72,7 +72,7 @@ function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: Se
     wrongUsage('--last-four takes four letters or digits');
   return {
     period: oneOf(period ?? 'month', '--period', ['day', 'week', 'month'] as const),
-    leastPayout,
+    leastPayout: Number(leastPayout),
     delayDays: delay === undefined ? 0 : parseCount(delay, '--delay', 0, DELAY_MAX_DAYS),
     ...(payee !== undefined && { payee: parseText(payee, '--payee', PAYEE_MAX) }),
     ...(lastFour !== undefined && { last4: lastFour }),
@@ -100,7 +100,7 @@ async function list(options: Json & { merchant: string }): Promise<void> {
         String(each.commission),
         String(each.vat),
         each.period ?? '',
-        each.leastPayout ?? '',
+        each.leastPayout === null ? '' : String(each.leastPayout),
         each.delayDays === null ? '' : String(each.delayDays),
         [each.payee, each.last4].filter(Boolean).join(' … '),
       ]),

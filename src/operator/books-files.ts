@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import Type from 'typebox';
 import { DayNotClosed } from '../books/export.rows.ts';
-import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../books/export.ts';
+import { EXPORT_FORMATS, type ExportWanted, exportBooks, FORMATS_WITH } from '../books/export.ts';
 import { Unmapped } from '../books/gl.ts';
 import { findReport, makeReport } from '../books/reports/index.ts';
 import { reportCsv, streamTransactions, transactionsCsv } from '../books/reports/transactions.ts';
@@ -10,7 +10,7 @@ import { type Caller, reading, tableOf } from '../operation.ts';
 import { EXPORT, SEE } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { Day, FileSchema, Input, MerchantId, Word } from '../schema.ts';
-import { checkInterval, REPORT_NAMES, Section } from './books.ts';
+import { BreakdownField, checkInterval, REPORT_NAMES, Section } from './books.ts';
 import { requireMerchant } from './merchants.ts';
 
 /** Files of the books: reports as CSV, and exports of closed days. */
@@ -40,13 +40,14 @@ const report = reading({
     to: Day,
     merchantId: Type.Optional(MerchantId),
     section: Section,
+    breakdown: BreakdownField,
     european: European,
   }),
   output: FileSchema,
   files: ['text/csv'],
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: named, from, to, merchantId: merchant, section, european }) {
+  async run(caller, { report: named, from, to, merchantId: merchant, section, breakdown, european }) {
     checkInterval({ from, to });
     const merchantId = await merchantOf(caller, merchant);
     const kind = findReport(named);
@@ -55,10 +56,16 @@ const report = reading({
     if (kind)
       return {
         ...file,
-        content: reportCsv(await makeReport(caller.service, kind, { from, to, merchantId, section }), style),
+        content: reportCsv(
+          await makeReport(caller.service, kind, { from, to, merchantId, section, breakdown }),
+          style,
+        ),
       };
     if (merchantId === undefined)
       throw invalid('merchantId', 'required', 'is required: R8 is of one merchant');
+    if (section !== undefined) throw invalid('section', 'dependent', 'is not for R8, which has no sections');
+    if (breakdown !== undefined)
+      throw invalid('breakdown', 'no-breakdown', 'is not for R8, whose lines are transactions');
     const lines = streamTransactions(caller.service, { from, to, merchantId });
     return { ...file, content: transactionsCsv(lines, style) };
   },
@@ -94,10 +101,12 @@ const exportDays = reading({
   output: FileSchema,
   files: ['text/plain', 'application/xml', 'text/csv', 'application/x-ndjson'],
   roles: EXPORT,
-  async run(caller, { format, from, to, merchantId, rows = false, european }) {
+  async run(caller, { format, from, to, ...given }) {
     checkInterval({ from, to });
-    if (merchantId !== undefined && format !== 'camt053')
-      throw invalid('merchantId', 'dependent', 'belongs to the format camt053');
+    for (const [option, formats] of Object.entries(FORMATS_WITH))
+      if (given[option as keyof typeof FORMATS_WITH] && !formats.some((each) => each === format))
+        throw invalid(option, 'dependent', `belongs to ${formats.join(' and ')}`);
+    const { merchantId, rows = false, european } = given;
     const [extension, mediaType] = TYPES[format];
     const wanted: ExportWanted = {
       format,

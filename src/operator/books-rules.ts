@@ -7,6 +7,7 @@ import { today } from '../ledger/zone.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import {
   checkDay,
   Day,
@@ -106,6 +107,17 @@ const Country = Type.String({
   examples: ['DE'],
 });
 
+/** What Unicode has beside the countries: unions, the unknown, and what is for tests. */
+const NO_COUNTRIES = ['EU', 'EZ', 'UN', 'ZZ', 'QO', 'XA', 'XB'];
+const regions = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
+
+/** @throws Problem for what is no country, and for former codes such as UK and DD */
+function requireCountry(code: string): void {
+  const isCurrent = new Intl.Locale(`und-${code}`).region === code;
+  if (regions.of(code) === undefined || !isCurrent || NO_COUNTRIES.includes(code))
+    throw invalid('country', 'country', 'is not the code of a country in ISO 3166, such as DE, GB or GR');
+}
+
 const DormancySchema = Type.Object({
   name: Text,
   months: Months,
@@ -186,6 +198,7 @@ const vat = changing({
   approval: alone('It moves no money: it is dated, and decides what a report shows.'),
   async run(caller, { product: code, from, treatment, country, rate = 0 }) {
     checkDay(from, 'from');
+    requireCountry(country);
     const ratePpm = toPpm(rate, 'rate');
     const { id: productId } = await requireProduct(caller, code);
     await setVatTreatment(caller, code, { productId, from, treatment, country, ratePpm });

@@ -4,6 +4,7 @@ import { getBooks, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, VOUCHERS_MAX } from '../books/escheat.ts';
 import { INCOME, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
+import { BREAKDOWNS, type ReportJson, toReportJson } from '../books/reports/report.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
 import { toStart } from '../ledger/zone.ts';
@@ -192,12 +193,17 @@ const set = changing({
 export const Section = Type.Optional(
   Line(40, 'Of a report with several kinds of tables, this one alone.', 'total'),
 );
+export const BreakdownField = Type.Optional(
+  Word(BREAKDOWNS, { description: 'Broken down: R1 by merchant, R4 by product.', examples: ['merchant'] }),
+);
 export const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
 
 const report = reading({
   name: 'books.report',
   summary: 'Make a report of an interval of days; a report of closed days never changes',
-  description: 'Money is decimal text in the rows. R8 (`transactions`) is `books.report-csv`.',
+  description:
+    'A row has a field for each of the `columns`. Money is decimal text, in the columns that `amounts` names. ' +
+    'R8 (`transactions`) is `books.report-csv`.',
   method: 'GET',
   path: '/books/reports/:report',
   command: 'books report',
@@ -207,17 +213,20 @@ const report = reading({
     to: Day,
     merchantId: Type.Optional(MerchantId),
     section: Section,
+    breakdown: BreakdownField,
   }),
-  output: Type.Unsafe<object>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
+  output: Type.Unsafe<ReportJson>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: name, from, to, merchantId, section }) {
+  async run(caller, { report: name, from, to, merchantId, section, breakdown }) {
     checkInterval({ from, to });
     const kind = findReport(name);
     if (!kind) throw notFound(`report ${name}`);
     const id =
       merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
-    return makeReport(caller.service, kind, { from, to, merchantId: id, section });
+    return toReportJson(
+      await makeReport(caller.service, kind, { from, to, merchantId: id, section, breakdown }),
+    );
   },
 });
 

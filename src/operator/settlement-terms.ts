@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { DECIMALS_MAX, parseDecimal } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
@@ -32,7 +33,7 @@ const TermsSchema = Type.Object({
   commission: Percent('In percent of what is redeemed.'),
   vat: Percent('In percent of the commission.'),
   period: Nullable(Word(PERIODS)),
-  leastPayout: NullableText,
+  leastPayout: Nullable(Type.Number()),
   delayDays: Nullable(Type.Integer({ minimum: 0, maximum: 366 })),
   payee: NullableText,
   last4: NullableText,
@@ -49,7 +50,7 @@ function toJson({ merchantId, product, validFrom, commissionPpm, vatPpm, ...term
     commission: commissionPpm / PERCENT_PPM,
     vat: vatPpm / PERCENT_PPM,
     period,
-    leastPayout,
+    leastPayout: leastPayout === null ? null : Number(leastPayout),
     delayDays,
     payee,
     last4,
@@ -73,6 +74,14 @@ const list = reading({
 
 const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'last4'] as const;
 
+/** Returns the least payout as text. It has as many decimals as the currency with the most. */
+function leastPayoutOf(amount: number): string {
+  const decimal = parseDecimal(String(amount));
+  if (!decimal || decimal.scale > DECIMALS_MAX)
+    throw invalid('leastPayout', 'decimals', 'has up to four decimals');
+  return String(amount);
+}
+
 const set = changing({
   name: 'settlement.terms',
   summary: 'Set the terms of a merchant, or of one of its products, from a day on',
@@ -89,10 +98,11 @@ const set = changing({
     vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
     period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
     leastPayout: Type.Optional(
-      Type.String({
-        pattern: '^\\d{1,12}(\\.\\d{1,4})?$',
+      Type.Number({
+        minimum: 0,
+        maximum: 999_999_999_999,
         description: 'Smaller amounts are carried over. In major units; left out: 0.',
-        examples: ['25.00'],
+        examples: [25],
       }),
     ),
     delayDays: Type.Optional(
@@ -118,7 +128,8 @@ const set = changing({
       throw invalid(misplaced, 'dependent', 'belongs to the terms of the merchant, not of a product');
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const found = product ? await requireProduct(caller, product) : null;
-    const { period = 'month', leastPayout = '0', delayDays = 0, payee = null, last4 = null } = given;
+    const { period = 'month', delayDays = 0, payee = null, last4 = null } = given;
+    const leastPayout = leastPayoutOf(given.leastPayout ?? 0);
     const ofMerchant = found
       ? { period: null, leastPayout: null, delayDays: null, payee: null, payeeLast4: null }
       : { period, leastPayout, delayDays, payee, payeeLast4: last4 };

@@ -1,5 +1,5 @@
 import { get, type Page } from '../api.ts';
-import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, rowsOf, shared } from '../reports.ts';
+import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, shared } from '../reports.ts';
 
 /** The data of the charts, by currency. Each point is a row of the chart's table. */
 
@@ -18,7 +18,7 @@ export const readOutstanding = shared(async (): Promise<Points> => {
   return Object.fromEntries(
     tables.map((table) => [
       table.currency,
-      rowsOf(table).map((row) => ({
+      table.rows.map((row) => ({
         day: String(row['day']),
         outstanding: numberOf(row['outstanding']),
         owed: numberOf(row['owed']),
@@ -34,7 +34,7 @@ export async function readMovements(from: string, to: string): Promise<Readonly<
     rows.reduce((total, row) => total + numberOf(row[name]), 0);
   return Object.fromEntries(
     tables.map((table) => {
-      const rows = rowsOf(table);
+      const rows = table.rows;
       const issued = sum(rows, 'issued') + sum(rows, 'imported');
       const redeemed = sum(rows, 'redeemed') - sum(rows, 'reversed');
       return [table.currency, { issued, redeemed, expired: sum(rows, 'expired') - sum(rows, 'reinstated') }];
@@ -62,7 +62,7 @@ export async function readExpiring(): Promise<Points> {
       .filter(({ section }) => section === 'expiryMonths')
       .map((table) => [
         table.currency,
-        rowsOf(table)
+        table.rows
           .filter(({ month }) => month !== 'later')
           .map((row) => ({
             month: String(row['month']),
@@ -81,7 +81,7 @@ export async function readCohorts(): Promise<Points> {
   if (!first || !last) return {};
   const { tables } = await readReport('breakage', { from: first.day, to: dayAfter(last.day) });
   const cohorts = tables.filter(({ section }) => section === 'cohorts');
-  return Object.fromEntries(cohorts.map((table) => [table.currency, curveOf(rowsOf(table))]));
+  return Object.fromEntries(cohorts.map((table) => [table.currency, curveOf(table.rows)]));
 }
 
 function curveOf(rows: readonly Row[]): Point[] {

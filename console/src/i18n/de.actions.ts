@@ -135,7 +135,7 @@ export const hints: Catalogue['hints'] = {
   'settlement.terms.commission': 'In Prozent des eingelösten Betrags, zum Beispiel 2.5.',
   'settlement.terms.vat': 'In Prozent der Provision. Leer: 0.',
   'settlement.terms.period': 'Leer: ein Monat. Nicht für ein einzelnes Produkt.',
-  'settlement.terms.leastPayout': 'Weniger wird vorgetragen. Mit Punkt, zum Beispiel 25.00.',
+  'settlement.terms.leastPayout': 'Weniger wird vorgetragen.',
   'settlement.terms.delayDays': 'Vom Ende des Zeitraums bis zur Auszahlung.',
   'settlement.terms.payee': 'Wie Sie das Bankkonto des Händlers nennen.',
   'settlement.terms.last4': 'Die letzten vier Zeichen der Kontonummer.',

@@ -57,6 +57,9 @@ export const faults: Faults = {
   'all-merchants': 'gehört nicht dazu: Diesen Bericht gibt es nur über alle Händler',
   'too-many-dormant': ({ most }) =>
     `nennt höchstens ${most} ruhende Gutscheine: Legen Sie die Regeln je Produkt fest`,
+  'too-many-unclaimed': ({ most }) =>
+    `nennt höchstens ${most} Gutscheine, deren Geld niemand abgeholt hat: Zahlen Sie die ältesten an den Staat`,
+  'no-breakdown': 'gibt es in diesem Bericht nicht',
   'no-section': 'gibt es in diesem Bericht nicht',
   required: 'fehlt',
   type: 'hat eine falsche Form',
@@ -76,6 +79,7 @@ export const faults: Faults = {
   code: 'ist nicht, was die App jetzt zeigt: warten Sie auf den nächsten Code',
   wrong: 'ist falsch',
   network: 'ist kein Netz wie 10.0.0.0/8',
+  country: 'ist kein Land nach ISO 3166, zum Beispiel DE',
   iban: 'ist keine IBAN',
   order: 'liegt vor dem Beginn',
   unique: 'wurde schon benutzt',

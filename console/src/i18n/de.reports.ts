@@ -46,6 +46,8 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
     after: 'Nächster Monat',
     toExclusive: 'Bis (nicht enthalten)',
     everyMerchant: 'Jeder Händler',
+    breakdown: 'Gegliedert nach',
+    noBreakdown: 'Nichts',
     waits: {
       'not-due': (day, due) => `Der ${day} kann ab ${due} abgeschlossen werden.`,
       'open-transaction': (day) => `Eine Transaktion, die zum ${day} gehören kann, ist noch nicht beendet.`,

@@ -108,7 +108,7 @@ export const hints = {
   'settlement.terms.commission': 'In percent of what is redeemed, such as 2.5.',
   'settlement.terms.vat': 'In percent of the commission. Leave empty for 0.',
   'settlement.terms.period': 'Leave empty for a month. Not for a single product.',
-  'settlement.terms.leastPayout': 'What is less is carried over. For example 25.00.',
+  'settlement.terms.leastPayout': 'What is less is carried over.',
   'settlement.terms.delayDays': 'From the end of the period to the payout.',
   'settlement.terms.payee': 'What you call the bank account of the merchant.',
   'settlement.terms.last4': 'The last four characters of the account number.',

@@ -35,6 +35,8 @@ export const reports = {
     after: 'Next month',
     toExclusive: 'To (not included)',
     everyMerchant: 'Every merchant',
+    breakdown: 'Broken down by',
+    noBreakdown: 'Nothing',
     waits: {
       'not-due': (day: string, due: string) => `${day} can be closed from ${due} on.`,
       'open-transaction': (day: string) => `A transaction that may belong to ${day} has not ended.`,

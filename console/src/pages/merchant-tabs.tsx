@@ -117,8 +117,8 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       cell: (name, item) => {
         if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
         // The limit applies in every currency.
-        if (name === 'leastPayout' && typeof item['leastPayout'] === 'string')
-          return currencies.map((each) => format.money(Number(item['leastPayout']), each)).join(', ');
+        if (name === 'leastPayout' && typeof item['leastPayout'] === 'number')
+          return currencies.map((each) => format.money(item['leastPayout'] as number, each)).join(', ');
         return /^(commission|vat)$/.test(name) ? format.percent(String(item[name])) : undefined;
       },
       empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,

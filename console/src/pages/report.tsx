@@ -4,16 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react';
 import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import {
-  type Cell,
-  dayAfter,
-  REPORTS,
-  type Report,
-  readDays,
-  readReport,
-  rowsOf,
-  type Table,
-} from '../reports.ts';
+import { type Cell, dayAfter, REPORTS, type Report, readDays, readReport, type Table } from '../reports.ts';
 import { saveCsv } from '../ui/csv.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
@@ -32,7 +23,13 @@ export function Screen() {
   const days = useQuery({ queryKey: ['days'], queryFn: readDays });
   const isOfMerchant = OF_MERCHANT.includes(report);
   const chosen = chosenOf(search, days.data ?? []);
-  const query = isOfMerchant ? chosen : { ...chosen, merchantId: undefined };
+  const about = REPORTS.find(({ name, number }) => name === report || number === report);
+  const breakdown = about && 'breakdown' in about ? about.breakdown : undefined;
+  const query = {
+    ...chosen,
+    merchantId: isOfMerchant ? chosen.merchantId : undefined,
+    breakdown: chosen.breakdown === breakdown ? breakdown : undefined,
+  };
   const needsMerchant = isOfMerchant && !query.merchantId;
   const { data, error, isFetching } = useQuery({
     queryKey: ['report', report, query],
@@ -41,7 +38,6 @@ export function Screen() {
     retry: false,
   });
   const unnumbered = unnumberedOf(error);
-  const about = REPORTS.find(({ name, number }) => name === report || number === report);
   const title = about ? texts.reports[about.name].title : report;
   return (
     <>
@@ -54,7 +50,7 @@ export function Screen() {
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
-        {days.data && <Interval key={JSON.stringify(query)} query={query} isOfMerchant={isOfMerchant} />}
+        {days.data && <Interval key={JSON.stringify(query)} {...{ query, isOfMerchant, breakdown }} />}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {unnumbered && <Unnumbered accounts={unnumbered} />}
         {error && !unnumbered && <Problem error={error} />}
@@ -65,7 +61,8 @@ export function Screen() {
   );
 }
 
-type Chosen = { from: string; to: string; merchantId: string | undefined };
+type Chosen = { from: string; to: string; merchantId: string | undefined; breakdown: string | undefined };
+type IntervalProps = { query: Chosen; isOfMerchant: boolean; breakdown: string | undefined };
 
 /** The interval in the address, or the part of the newest day's month that the books cover. */
 function chosenOf(search: Filters, days: readonly { day: string; state: string }[]): Chosen {
@@ -76,10 +73,11 @@ function chosenOf(search: Filters, days: readonly { day: string; state: string }
     from: search['from'] ?? first?.day ?? '',
     to: search['to'] ?? (last ? dayAfter(last.day) : ''),
     merchantId: search['merchantId'],
+    breakdown: search['breakdown'],
   };
 }
 
-function Interval({ query, isOfMerchant }: { query: Chosen; isOfMerchant: boolean }) {
+function Interval({ query, isOfMerchant, breakdown }: IntervalProps) {
   const texts = useTexts().books;
   const { label } = useWords();
   const navigate = useNavigate();
@@ -116,6 +114,18 @@ function Interval({ query, isOfMerchant }: { query: Chosen; isOfMerchant: boolea
             data={merchants.map(({ id, name }) => ({ value: id, label: name }))}
             value={typed.merchantId ?? null}
             onChange={(chosen) => setTyped({ ...typed, merchantId: chosen ?? undefined })}
+          />
+        )}
+        {breakdown && (
+          <Select
+            size="xs"
+            w={160}
+            label={texts.breakdown}
+            clearable
+            placeholder={texts.noBreakdown}
+            data={[{ value: breakdown, label: label(breakdown) }]}
+            value={typed.breakdown ?? null}
+            onChange={(chosen) => setTyped({ ...typed, breakdown: chosen ?? undefined })}
           />
         )}
         <Button type="submit">{texts.show}</Button>
@@ -215,7 +225,7 @@ function columnsOf({ columns, rows }: Table): string[] {
   const named = namedOf({ columns });
   if (named.length <= COLUMNS_MAX) return named;
   return named.filter((name) => {
-    const cells = rows.map((row) => row[columns.indexOf(name)]);
+    const cells = rows.map((row) => row[name]);
     if (name === 'merchant') return new Set(cells).size > 1;
     return /^(opening|closing|net)$/.test(name) || !cells.every(isZero);
   });
@@ -223,7 +233,7 @@ function columnsOf({ columns, rows }: Table): string[] {
 
 /** Each row gets its own key, since the rows of a report have none. Counts line up like amounts. */
 const itemsOf = (table: Table): Item[] =>
-  rowsOf(table).map((row, index) => ({
+  table.rows.map((row, index) => ({
     ...Object.fromEntries(
       Object.entries(row).map(([name, cell]) =>
         COUNTS.test(name) && typeof cell === 'string' && cell !== ''
@@ -238,7 +248,7 @@ function Csv({ of }: { of: Report }) {
   const texts = useTexts().list;
   const columns = [...new Set(of.tables.flatMap((table) => ['section', 'currency', ...table.columns]))];
   const items = of.tables.flatMap((table) =>
-    rowsOf(table).map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
+    table.rows.map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
   );
   const download = () => saveCsv(`${of.report}-${of.from}-${of.to}.csv`, columns, items);
   return (

@@ -2,7 +2,7 @@ import { Group, SegmentedControl, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { dayAfter, readReport, rowsOf } from '../reports.ts';
+import { dayAfter, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
@@ -69,7 +69,7 @@ export function Statement() {
               {table.currency}
             </Text>
             <Rows
-              items={rowsOf(table).map((row, index) => ({ ...row, id: String(index) }))}
+              items={table.rows.map((row, index) => ({ ...row, id: String(index) }))}
               columns={['time', 'kind', 'reference', 'amount', 'balance']}
               wide={['reference']}
             />

@@ -2,7 +2,7 @@ import { type EntryRow, listEntriesBetween, summarizeBank } from '../../bank/que
 import { addDays } from '../../time.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
-import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
+import { countVouchers, listBalancesAt, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
 import { amount, byCurrency, type Maker, merchantOf, productOf, wrong } from './report.ts';
 
 /**
@@ -50,6 +50,44 @@ export const trialBalance: Maker = async ({ tx, startsAt, endsAt }) => {
       rows: [...ordered.map((each) => line(each.account_kind, each)), line('total', sums)],
     };
   });
+};
+
+/** The money of merchants, in the order of its columns. */
+const OF_MERCHANTS = { FLOAT: 'floats', RESERVE: 'reserves', SETTLEMENT: 'settlements' } as const;
+
+/**
+ * R1 by merchant: what the operator owes each merchant at the end of the interval, for the confirmation of
+ * balances. The reserve of a batch belongs to the merchant that ordered it.
+ */
+export const merchantBalances: Maker = async ({ tx, endsAt, names }) => {
+  type Row = { currency: string; account_kind: string; merchant_id: number; issuer_id: number };
+  const rows = await tx.query<Row & { balance_minor: bigint }>(listBalancesAt(endsAt));
+  const kinds = Object.keys(OF_MERCHANTS);
+  return byCurrency(rows.filter(({ account_kind }) => kinds.includes(account_kind))).map(
+    ([currency, own]) => {
+      const ownerOf = ({ merchant_id, issuer_id }: Row) => merchant_id || issuer_id;
+      const line = (head: readonly string[], some: typeof own) => {
+        const minors = kinds.map((kind) =>
+          total(some.filter((row) => row.account_kind === kind).map((row) => row.balance_minor)),
+        );
+        return [...head, ...[...minors, total(minors)].map((minor) => amount(minor, currency))];
+      };
+      const merchants = [...new Set(own.map(ownerOf))].sort((one, other) => one - other);
+      return {
+        currency,
+        columns: ['merchantId', 'merchant', ...Object.values(OF_MERCHANTS), 'owed'],
+        rows: [
+          ...merchants.map((id) =>
+            line(
+              [String(id), merchantOf(names, id)],
+              own.filter((row) => ownerOf(row) === id),
+            ),
+          ),
+          line(['', 'total'], own),
+        ],
+      };
+    },
+  );
 };
 
 type DayRow = { day: string; currency: string; account_kind: string; balance_minor: bigint };

@@ -1,11 +1,35 @@
 import type { Service } from '../../context.ts';
 import type { Refusal } from '../../refusal.ts';
 import type { ListedDay } from '../days.ts';
-import { bankEntries, bankReconciliation, generalLedger, outstanding, trialBalance } from './balances.ts';
+import {
+  bankEntries,
+  bankReconciliation,
+  generalLedger,
+  merchantBalances,
+  outstanding,
+  trialBalance,
+} from './balances.ts';
 import { breakage } from './breakage.ts';
-import { aging, expiryMonths, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
+import {
+  aging,
+  agingByProduct,
+  expiryMonths,
+  expiryMonthsByProduct,
+  issuerAcceptor,
+  liability,
+  liabilityByMonth,
+} from './liability.ts';
 import { allowLongReport } from './queries.ts';
-import { daysOf, type Maker, openScope, type Report, type Table, type Wanted, wrong } from './report.ts';
+import {
+  type Breakdown,
+  daysOf,
+  type Maker,
+  openScope,
+  type Report,
+  type Table,
+  type Wanted,
+  wrong,
+} from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, unclaimed, vat } from './tax.ts';
 
@@ -18,6 +42,8 @@ type Kind = {
   readonly closedOnly?: true;
   /** The report can be restricted to one merchant. */
   readonly byMerchant?: true;
+  /** Other makers of the report, which break its figures down. */
+  readonly breakdowns?: Partial<Record<Breakdown, Maker>>;
 };
 
 const both =
@@ -31,10 +57,16 @@ const both =
 const liabilityOf: Maker = (scope) => (scope.isClosed ? both(liability, liabilityByMonth) : liability)(scope);
 
 export const REPORTS: readonly Kind[] = [
-  { report: 'R1', name: 'trial-balance', make: trialBalance },
+  { report: 'R1', name: 'trial-balance', make: trialBalance, breakdowns: { merchant: merchantBalances } },
   { report: 'R2', name: 'liability', make: liabilityOf },
   { report: 'R3', name: 'outstanding', make: outstanding },
-  { report: 'R4', name: 'aging', make: both(aging, expiryMonths), closedOnly: true },
+  {
+    report: 'R4',
+    name: 'aging',
+    make: both(aging, expiryMonths),
+    breakdowns: { product: both(agingByProduct, expiryMonthsByProduct) },
+    closedOnly: true,
+  },
   { report: 'R5', name: 'breakage', make: breakage },
   { report: 'R6', name: 'float-statement', make: floatStatement, byMerchant: true },
   { report: 'R7', name: 'settlement-statement', make: settlementStatement, byMerchant: true },
@@ -44,6 +76,11 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
   { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
 ];
+
+/** The reports that can be broken down, for the message of a refusal. */
+const BROKEN_DOWN = REPORTS.flatMap(({ report, breakdowns = {} }) =>
+  Object.keys(breakdowns).map((each) => `${report} by ${each}`),
+).join(' and ');
 
 /** Returns the report of a number or name, or undefined if there is none. */
 export function findReport(name: string): Kind | undefined {
@@ -73,7 +110,8 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
 /**
  * Makes a report of an interval of days from aggregates. A report of closed days never changes.
  * @throws Refusal `30` for days that are not in the books, for days that are not closed if the report is of
- *   closed days only, and for a merchant if the report cannot be restricted to one
+ *   closed days only, for a merchant if the report cannot be restricted to one, and for a breakdown that it
+ *   does not have
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
   if (wanted.merchantId !== undefined && !kind.byMerchant)
@@ -82,12 +120,19 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
       'all-merchants',
       `${kind.report} is of all merchants; R6, R7 and R8 are of one`,
     );
+  const make = wanted.breakdown === undefined ? kind.make : kind.breakdowns?.[wanted.breakdown];
+  if (!make)
+    throw wrong(
+      'breakdown',
+      'no-breakdown',
+      `${kind.report} is not broken down by ${wanted.breakdown}: ${BROKEN_DOWN} are`,
+    );
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     for (const statement of allowLongReport) await tx.query(statement);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
     if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
-    const tables = selectSection(await kind.make(scope), wanted.section);
+    const tables = selectSection(await make(scope), wanted.section);
     return {
       report: kind.report,
       name: kind.name,

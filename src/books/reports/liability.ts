@@ -154,6 +154,7 @@ const BUCKETS: Readonly<Record<number, string>> = {
 
 type AgingRow = {
   readonly currency: string;
+  readonly product_id: number;
   readonly basis: string;
   readonly lower_bound: number;
   readonly vouchers: bigint;
@@ -177,43 +178,71 @@ function partsOf(rows: readonly AgingRow[], basis: string, bounds: readonly numb
 
 const FIGURES = ['vouchers', 'outstanding', 'sharePercent'];
 
+/** Makes the lines of a table of R4 from the rows of a currency, or of one of its products. */
+type Lines = (rows: readonly AgingRow[], currency: string, day: string) => readonly (readonly Cell[])[];
+
+/** Makes R4 in lines of all products together, or product by product. */
+function agesOf(
+  lines: Lines,
+  { section, columns, isByProduct }: { section?: string; columns: string[]; isByProduct: boolean },
+): Maker {
+  return async ({ tx, to, names }) => {
+    const day = addDays(to, -1);
+    const rows = await tx.query<AgingRow>(listAging(day));
+    return byCurrency(rows).map(([currency, own]) => {
+      const products = [...new Set(own.map(({ product_id }) => product_id))].sort(
+        (one, other) => one - other,
+      );
+      return {
+        ...(section && { section }),
+        currency,
+        columns: [...(isByProduct ? ['product'] : []), ...columns, ...FIGURES],
+        rows: isByProduct
+          ? products.flatMap((id) =>
+              lines(
+                own.filter(({ product_id }) => product_id === id),
+                currency,
+                day,
+              ).map((line) => [productOf(names, id), ...line]),
+            )
+          : lines(own, currency, day),
+      };
+    });
+  };
+}
+
+const dayLines: Lines = (rows, currency) =>
+  ['expires', 'idle'].flatMap((basis) =>
+    partsOf(rows, basis, Object.keys(BUCKETS).map(Number), currency).map((figures, place) => [
+      basis,
+      Object.values(BUCKETS)[place] ?? '',
+      ...figures,
+    ]),
+  );
+
 /**
  * R4: vouchers with a balance at the end of the interval, by the days until they expire and by the days since
  * their last use.
  */
-export const aging: Maker = async ({ tx, to }) => {
-  const rows = await tx.query<AgingRow>(listAging(addDays(to, -1)));
-  return byCurrency(rows).map(([currency, own]) => ({
-    currency,
-    columns: ['basis', 'days', ...FIGURES],
-    rows: ['expires', 'idle'].flatMap((basis) =>
-      partsOf(own, basis, Object.keys(BUCKETS).map(Number), currency).map((figures, place) => [
-        basis,
-        Object.values(BUCKETS)[place] ?? '',
-        ...figures,
-      ]),
-    ),
-  }));
-};
+const DAYS = { columns: ['basis', 'days'] };
+export const aging = agesOf(dayLines, { ...DAYS, isByProduct: false });
+export const agingByProduct = agesOf(dayLines, { ...DAYS, isByProduct: true });
 
 /** The next twelve months, and one column for all later months. */
 const LAST_MONTH = 13;
 
-/** R4: the same vouchers by the month in which they expire, in the zone of the books. */
-export const expiryMonths: Maker = async ({ tx, to }) => {
-  const day = addDays(to, -1);
+const monthLines: Lines = (rows, currency, day) => {
   const months = Array.from({ length: LAST_MONTH + 1 }, (_, ahead) => ahead);
-  const rows = await tx.query<AgingRow>(listAging(day));
-  return byCurrency(rows).map(([currency, own]) => ({
-    section: 'expiryMonths',
-    currency,
-    columns: ['month', ...FIGURES],
-    rows: partsOf(own, 'month', months, currency).map((figures, ahead) => [
-      ahead === LAST_MONTH ? 'later' : monthAfter(day, ahead),
-      ...figures,
-    ]),
-  }));
+  return partsOf(rows, 'month', months, currency).map((figures, ahead) => [
+    ahead === LAST_MONTH ? 'later' : monthAfter(day, ahead),
+    ...figures,
+  ]);
 };
+
+/** R4: the same vouchers by the month in which they expire, in the zone of the books. */
+const MONTHS = { section: 'expiryMonths', columns: ['month'] };
+export const expiryMonths = agesOf(monthLines, { ...MONTHS, isByProduct: false });
+export const expiryMonthsByProduct = agesOf(monthLines, { ...MONTHS, isByProduct: true });
 
 function monthAfter(day: string, ahead: number): string {
   const month = Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7)) - 1 + ahead;

@@ -40,7 +40,12 @@ export type Wanted = {
   readonly merchantId?: number | undefined;
   /** Only this section of a report that has several. */
   readonly section?: string | undefined;
+  /** Broken down by this, if the report can be. */
+  readonly breakdown?: Breakdown | undefined;
 };
+
+export const BREAKDOWNS = ['merchant', 'product'] as const;
+export type Breakdown = (typeof BREAKDOWNS)[number];
 
 /** An amount as exact decimal text, or another cell. */
 export type Cell = string | number | null | { readonly amount: string };
@@ -85,6 +90,35 @@ export type Report = {
   readonly sign: 'credit minus debit';
   readonly tables: readonly Table[];
 };
+
+/** A report as both the API and the command line answer it: rows by their columns, amounts as text. */
+export type ReportJson = Omit<Report, 'tables'> & {
+  readonly tables: readonly (Omit<Table, 'rows'> & {
+    /** The columns that are amounts of the currency. */
+    readonly amounts: readonly string[];
+    readonly rows: readonly Readonly<Record<string, string | number | null>>[];
+  })[];
+};
+
+/** Returns the text of an amount, or another cell as it is. */
+export const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
+
+/** Turns rows into objects. Amounts are text, so that none is rounded. */
+export function toReportJson({ tables, ...head }: Report): ReportJson {
+  return {
+    ...head,
+    tables: tables.map(({ columns, rows, ...table }) => ({
+      ...table,
+      columns,
+      amounts: columns.filter((_, at) => rows.some((row) => isAmount(row[at]))),
+      rows: rows.map((row) =>
+        Object.fromEntries(columns.map((column, at) => [column, plain(row[at] ?? null)])),
+      ),
+    })),
+  };
+}
+
+const isAmount = (cell: Cell | undefined) => typeof cell === 'object' && cell !== null;
 
 /** Makes the tables of a report. */
 export type Maker = (scope: Scope) => Promise<readonly Table[]>;
