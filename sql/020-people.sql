@@ -24,13 +24,16 @@ create table users (
   disabled_at timestamptz,
   signed_in_at timestamptz, -- the last sign-in
   created_at timestamptz not null,
-  -- The user that received the last link to enroll. Until another person confirms the account, it may belong
-  -- to that user. Null: the command line received it.
+  -- The user that made or proposed the last link to enroll, and the user that received it: the one who
+  -- approved it, or else the maker. The account may belong to them until somebody else confirms it. Null: the
+  -- command line.
+  invited_by integer constraint users_invited_by references users (id),
   handed_to integer constraint users_handed_to references users (id),
-  confirmed_at timestamptz,
+  confirmed_at timestamptz, -- null: the account approves nothing
   confirmed_by integer constraint users_confirmed_by references users (id), -- null: the command line
-  constraint users_confirmed_by_another check (
-    confirmed_by is null or confirmed_by <> id and confirmed_by is distinct from handed_to),
+  constraint users_confirmed check (confirmed_by is null or confirmed_at is not null),
+  -- Whether the user could approve at any time. The trigger below sets it, and nothing sets it back.
+  was_approver boolean not null default false,
   constraint users_oidc_once unique (oidc_issuer, oidc_subject),
   -- The open link to enroll: SHA-256 of a signed token. A new link replaces it.
   invitation_hash bytea constraint users_invitation_once unique,
@@ -44,6 +47,55 @@ create table users (
     enrolled_at is not null or password_hash is null and totp_secret is null and oidc_subject is null)
 );
 create index users_by_merchant on users (merchant_id, id);
+create index users_approvers on users (id) where was_approver;
+
+-- Returns the users that accounts may belong to: their own, and those that made or received the link of an
+-- account that nobody has confirmed, and so on.
+create function people_behind(p_users integer[]) returns integer[]
+language sql stable set search_path = scrip, pg_temp as $$
+  with recursive behind (id) as (
+    select b.id from unnest(p_users) b (id) where b.id is not null
+    union
+    select by.id
+    from behind b
+    join users u on u.id = b.id and u.confirmed_at is null
+    cross join lateral unnest(array[u.invited_by, u.handed_to]) by (id)
+    where by.id is not null
+  )
+  select coalesce(array_agg(id), '{}') from behind
+$$;
+
+-- Returns whether a user of the operator is a person of their own: active, and confirmed by somebody else.
+create function is_person(p_user integer) returns boolean
+language sql stable set search_path = scrip, pg_temp as $$
+  select exists (
+    select from users u
+    where u.id = p_user and u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
+      and u.confirmed_at is not null
+  )
+$$;
+
+-- Keeps two rules whatever the service does. Nobody confirms an account that may be their own. And once two
+-- people could approve, two remain necessary, even if one of them is disabled or loses the role: an owner and
+-- a finance user may approve everything that needs two people.
+create function keep_people() returns trigger
+language plpgsql set search_path = scrip, pg_temp as $$
+begin
+  new.was_approver := new.was_approver or tg_op = 'UPDATE' and old.was_approver
+    or new.merchant_id is null and new.enrolled_at is not null and new.disabled_at is null
+      and new.confirmed_at is not null and new.roles && array['owner', 'finance'];
+  if tg_op = 'UPDATE' and new.confirmed_by is not null
+    and new.confirmed_by is distinct from old.confirmed_by
+    and (not is_person(new.confirmed_by) or new.confirmed_by = any (people_behind(array[new.id])))
+  then
+    raise 'somebody else, whose own account is confirmed, has to confirm an account'
+      using errcode = 'check_violation', constraint = 'users_confirmed_by_another', table = 'users';
+  end if;
+  return new;
+end $$;
+create trigger users_people before insert or update on users for each row execute function keep_people();
+revoke execute on function people_behind, is_person, keep_people from public;
+grant execute on function people_behind, is_person to scrip_service;
 
 create table recovery_codes (
   user_id integer not null constraint recovery_codes_user references users (id),

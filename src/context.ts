@@ -88,9 +88,10 @@ export type Context = {
 
 /**
  * The kind of an actor. `break-glass`: the command line, without the approval that an operation needs;
- * `service`: the service itself, in the background.
+ * `alone`: a user without that approval, before there were two people; `service`: the service itself, in the
+ * background.
  */
-export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
+export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'alone' | 'service';
 
 /** The operator, the machine and the reason: the author of a change in the audit. */
 export type Actor = {

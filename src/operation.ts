@@ -59,8 +59,6 @@ export type Approval =
       readonly people: 1;
       /** Why one person is enough: a sentence. */
       readonly why: string;
-      /** Whether the command line nevertheless has to break the glass, once two people could approve. */
-      readonly breaksGlass: boolean;
     }
   | {
       readonly people: 2;
@@ -73,8 +71,8 @@ export type Approval =
     };
 
 /** One person is enough. */
-export function alone(why: string, { breaksGlass = false } = {}): Approval {
-  return { people: 1, why, breaksGlass };
+export function alone(why: string): Approval {
+  return { people: 1, why };
 }
 
 type TwoPeople = Extract<Approval, { people: 2 }>;
@@ -117,6 +115,10 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   /** The fields of an item that a table for people shows, in their order; all of them by default. */
   readonly columns?: readonly string[];
   readonly roles: readonly (Role | PortalRole)[];
+  /**
+   * Whether no token may call it: it decides who is a person, or what a person or a token may do.
+   */
+  readonly isForPeople?: boolean;
   /** Null for an operation that changes nothing. */
   readonly approval: Approval | null;
   /** The least risk, whatever the input. It follows from `approval` where two people are needed. */

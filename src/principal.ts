@@ -15,10 +15,10 @@ export type PortalRole = (typeof PORTAL_ROLES)[number];
  * line. The command line may break the glass, and then performs alone what two people would have to agree on.
  */
 export type Principal = {
-  readonly kind: Exclude<ActorKind, 'service'>;
+  readonly kind: Exclude<ActorKind, 'service' | 'alone'>;
   /** The id of the token or the user; null for the command line. */
   readonly id: string | null;
-  /** The user, or the creator of the token; null for the command line and for tokens that it created. */
+  /** The user, or the one whose token it is; null for the command line, and for a token of nobody. */
   readonly userId: number | null;
   /** The name in the audit. */
   readonly name: string;

@@ -76,7 +76,7 @@ test('a person counts with all of their tokens, and a subject counts whoever mov
   const token = newToken(listening.service);
   const terms = { name: 'export', roles: ['finance'], merchantId: null, networks: null, stepUp: true };
   const [now, expiresAt] = [listening.clock.now(), new Date(listening.clock.now().getTime() + 3_600_000)];
-  const of = { createdBy: 'fiona', userId: financier.id, expiresAt, now };
+  const of = { createdBy: 'fiona', userId: financier.id, madeBy: null, shownTo: null, expiresAt, now };
   await listening.service.db.query(insertToken({ ...terms, ...of, hash: hashToken(token) }));
   const asToken = { authorization: `Bearer ${token}`, cookie: undefined };
   assert.equal((await topUp(fiona, 'CHF', 6_000, {}, asToken)).status, 200);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { begun } from '../src/http/operator/routes.ts';
+import { enrolled } from './browser.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 
 let api: OperatorApi;
@@ -132,10 +133,12 @@ describe('the operator API', () => {
 
 describe('a token', () => {
   test('is shown once, and refused from its revocation on', async () => {
-    const made = await api.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    const { browser } = await enrolled(api.testService);
+    const make = () => browser.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    const made = await make();
     assert.equal(made.status, 201);
     assert.match(made.body.token, /^scrop_[0-9A-Za-z]{49}$/);
-    const again = await api.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    const again = await make();
     assert.deepEqual([again.body.id, again.body.token], [made.body.id, null]);
     const as = { authorization: `Bearer ${made.body.token}` };
     assert.equal((await api.get('/merchants', as)).status, 200);
@@ -145,8 +148,9 @@ describe('a token', () => {
   });
 
   test('is refused alike when it is unknown, malformed or from another network', async () => {
-    const elsewhere = await api.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
-    const expiring = await api.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
+    const { browser } = await enrolled(api.testService, { email: 'bob@example.com' });
+    const elsewhere = await browser.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
+    const expiring = await browser.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
     assert.equal(expiring.body.errors[0].field, 'expiresAt');
     for (const authorization of [
       '',

@@ -1,7 +1,7 @@
 import { perform } from '../src/operator/perform.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import type { Principal, Role } from '../src/principal.ts';
-import { startListening, type TestService } from './harness.ts';
+import { type ListeningService, startListening, type TestService } from './harness.ts';
 
 /** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */
 
@@ -15,7 +15,7 @@ type Answer = {
 type Headers_ = Readonly<Record<string, string>>;
 
 export type OperatorApi = {
-  readonly testService: TestService;
+  readonly testService: ListeningService;
   readonly baseUrl: string;
   /** Creates a token with roles and the right to step up, for the operator or for a merchant. */
   token(roles: readonly string[], merchantId?: number): Promise<string>;

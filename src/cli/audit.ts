@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { verifyAudit } from '../audit/verify.ts';
-import { type AuditEntry, audits, type BrokenGlass } from '../operator/audit.ts';
+import { type AuditEntry, audits, type BrokenGlass, KINDS } from '../operator/audit.ts';
 import { withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
 import { checkDate, oneOf, parseCount } from './parse.ts';
@@ -46,8 +46,6 @@ export function registerAudit(program: Command): void {
     .option('--json', 'print JSON')
     .action(verify);
 }
-
-const KINDS = ['command-line', 'break-glass', 'token', 'user', 'service'] as const;
 
 type ListOptions = Json & {
   subject?: string;

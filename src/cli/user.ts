@@ -163,6 +163,10 @@ export function registerToken(program: Command): void {
     .description('create a token, which is shown once')
     .requiredOption('--role <role>', 'a role of the token (repeatable)', repeat)
     .option('--name <name>', 'what the token is for (default: its roles)')
+    .option(
+      '--for <email>',
+      "the person whose token it is; it is suspended with that person (default: nobody's; then two people approve what it proposes)",
+    )
     .option('--merchant <id>', 'the merchant whose token it is: it may call /portal/v1 only')
     .option(
       '--network <cidr>',
@@ -191,6 +195,7 @@ export function registerToken(program: Command): void {
 type CreateOptions = Json & {
   role: string[];
   name?: string;
+  for?: string;
   merchant?: string;
   network?: string[];
   stepUp?: boolean;
@@ -202,6 +207,7 @@ async function create(options: CreateOptions): Promise<void> {
   const input = {
     roles: role as Static<typeof createToken.input>['roles'],
     ...(name !== undefined && { name }),
+    ...(options.for !== undefined && { for: parseText(options.for, '--for', EMAIL_MAX) }),
     ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
     ...(network !== undefined && { networks: network }),
     ...(stepUp !== undefined && { stepUp }),
@@ -217,11 +223,12 @@ async function showTokens(options: Json & { limit: string }): Promise<void> {
   const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
   await listCommand<typeof listTokens.input, Token>(listTokens as never, {}, limit, options, (tokens) =>
     printTable(
-      ['id', 'name', 'roles', 'merchant', 'expires', 'last used', 'state'],
+      ['id', 'name', 'roles', 'for', 'merchant', 'expires', 'last used', 'state'],
       tokens.map((each) => [
         each.id,
         each.name,
         each.roles,
+        each.for ?? 'nobody',
         each.merchantId ?? '',
         each.expiresAt.toISOString(),
         each.lastUsedAt?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
@@ -232,7 +239,8 @@ async function showTokens(options: Json & { limit: string }): Promise<void> {
   );
 }
 
-function stateOf({ revokedAt, expiresAt }: Token): string {
+function stateOf({ revokedAt, expiresAt, suspended }: Token): string {
   if (revokedAt) return 'revoked';
+  if (suspended) return 'suspended';
   return expiresAt <= new Date() ? 'expired' : 'works';
 }

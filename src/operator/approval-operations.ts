@@ -50,7 +50,16 @@ const ApprovalSchema = Type.Object({
     description: 'The time from which its author can approve it, if one person alone may.',
   }),
   expiresAt: Time,
+  approvers: Type.Integer({
+    minimum: 1,
+    maximum: 2,
+    description: "How many people have to approve it: two, if a token that is nobody's proposed it.",
+  }),
+  firstChecker: Nullable(Text, { description: 'The first of two approvers. It waits for the second one.' }),
   checker: NullableText,
+  alone: Type.Boolean({
+    description: 'Whether one person approved it alone, since nobody else could have approved anything yet.',
+  }),
   breakGlass: Type.Boolean({ description: 'Whether one person approved it with --break-glass.' }),
   comment: NullableText,
   decidedAt: NullableTime,
@@ -71,7 +80,10 @@ function toJson(row: ApprovalRow, now: Date) {
     createdAt: row.created_at,
     notBefore: row.mode === 'delay' ? row.not_before : null,
     expiresAt: row.expires_at,
+    approvers: row.mode === 'two-people' && row.maker_id === null ? 2 : 1,
+    firstChecker: row.first_checker,
     checker: row.checker,
+    alone: row.is_alone,
     breakGlass: row.is_break_glass,
     comment: row.comment,
     decidedAt: row.decided_at,
@@ -139,7 +151,8 @@ export const approveApproval = changing({
   summary: 'Approve what another person proposed, and perform it',
   description:
     'It is performed in one transaction, with everything as it is now. Where the effect is no longer the ' +
-    'one that was proposed, the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`.',
+    'one that was proposed, the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`. ' +
+    'What a token of nobody proposed waits for a second approval: the state then stays `PENDING`.',
   method: 'POST',
   path: '/approvals/:id/approve',
   command: 'approval approve',
@@ -162,6 +175,7 @@ export const approveApproval = changing({
         'The answer of the operation with its secrets, shown once; null if the request is repeated under its Idempotency-Key.',
     }),
   }),
+  isForPeople: true,
   roles: ROLES,
   approval: alone('The caller is the second person.'),
   risk: 'step-up',
@@ -169,7 +183,7 @@ export const approveApproval = changing({
   async run(caller, { id, comment = null, effect }) {
     const find = await findOperation();
     const output = await approve(caller, toId(id), { comment, effect }, find);
-    return { ...(await show(caller, id)), output };
+    return { ...(await show(caller, id)), output: output ?? null };
   },
 });
 

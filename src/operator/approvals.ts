@@ -3,16 +3,16 @@ import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
-import { samePerson } from '../people/queries.ts';
-import { findUser } from '../people/users.ts';
-import { actorOf, type Principal, type Role } from '../principal.ts';
+import { actorOf, type Principal } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { HOUR_MS } from '../time.ts';
+import { type Turn, turnOf } from './checkers.ts';
 import {
   canonical,
   type Effect,
   inside,
-  mayPropose,
+  isSameEffect,
+  markedAlone,
   parsed,
   readEffect,
   requireSameEffect,
@@ -23,8 +23,8 @@ import {
   findApproval,
   insertApproval,
   lockApproval,
-  lockToken,
   setApprovalOutput,
+  setFirstChecker,
 } from './queries.ts';
 import { readSettings } from './settings.ts';
 
@@ -73,6 +73,7 @@ export async function propose(
         input: canonical(input),
         effect: effect && canonical(effect),
         makerId: principal.userId,
+        tokenId: principal.kind === 'token' ? Number(principal.id) : null,
         maker: JSON.stringify(principal),
         reason: actor.reason,
         mode,
@@ -111,63 +112,10 @@ async function lockPending(tx: Queries, id: number, now: Date): Promise<Approval
 }
 
 /**
- * Checks that the caller may approve.
- * @throws Problem `forbidden` for the same person as the maker, a token, or a user without the role;
- *   `conflict` before the delay has passed
- */
-async function checkChecker(
-  db: Queries,
-  row: ApprovalRow,
-  operation: AnyOperation,
-  { principal, actor, service }: Caller,
-): Promise<void> {
-  if (principal.kind === 'token') throw new Problem('forbidden', 'a token can propose, but never approve');
-  if (principal.kind === 'command-line')
-    throw new Problem('approval-required', 'the command line approves only with --break-glass and --reason');
-  if (principal.kind === 'break-glass') {
-    if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
-    return;
-  }
-  if (!principal.roles.some((role) => operation.roles.includes(role)))
-    throw new Problem(
-      'forbidden',
-      `${operation.name} is approved by one of the roles ${operation.roles.join(', ')}`,
-    );
-  const [found] = await db.query<{ same: boolean }>(samePerson(row.maker_id, principal.userId));
-  if (!found?.same) return;
-  if (row.mode !== 'delay')
-    throw new Problem(
-      'forbidden',
-      row.maker_id === principal.userId
-        ? 'this was proposed by you: another person has to approve it'
-        : 'you and the person who proposed this count as one, since an account of you two was not confirmed ' +
-            'by anybody else: a third person confirms it under Users, or approves this',
-    );
-  if (service.clock() < row.not_before)
-    throw new Problem('conflict', `you can approve this yourself from ${row.not_before.toISOString()}`);
-}
-
-/** Checks that the maker may still propose the operation. @throws Problem `conflict` otherwise */
-async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
-  const { kind, id } = makerOf(row);
-  if (kind === 'token') {
-    const [token] = await db.query<{ revoked_at: Date | null }>(lockToken(Number(id)));
-    if (token?.revoked_at)
-      throw new Problem('conflict', 'the token that proposed this was revoked: reject it');
-  }
-  if (row.maker_id === null) return;
-  const user = await findUser(db, row.maker_id);
-  const roles = user?.roles ?? [];
-  const may =
-    roles.some((role) => operation.roles.some((each) => each === role)) ||
-    mayPropose(operation, { roles: roles as Role[], merchantId: null });
-  if (user?.state !== 'active' || !may)
-    throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
-}
-
-/**
- * Approves an operation and performs it, once and in one transaction, on the state at that moment.
+ * Approves an operation and performs it, once and in one transaction, on the state at that moment. The first
+ * approval of a proposal that is nobody's is only recorded.
  * @param find returns the operation with a name, or undefined
+ * @returns its output; undefined after a first approval
  * @throws Problem `conflict` with the new effect if it differs from the confirmed one; any error of the
  *   operation. The approval then stays pending.
  */
@@ -183,41 +131,114 @@ export async function approve(
   const operation = find(found.operation);
   if (!operation)
     throw new Problem('conflict', 'this version of the service does not know the operation: reject it');
-  const input = JSON.parse(found.input) as Fields;
-  const maker = makerOf(found);
-  const decide = async (tx: Queries): Promise<ApprovalRow> => {
-    const row = await lockPending(tx, id, service.clock());
-    await checkChecker(tx, row, operation, caller);
-    await checkMaker(tx, row, operation);
-    await tx.query(decideApproval(decisionOf(caller, id, 'APPROVED', decision.comment)));
-    return row;
-  };
-  const asMaker = (on: Service): Caller => ({
-    service: on,
-    principal: maker,
-    actor: actorOf(maker, found.reason),
-    checkerId: caller.principal.userId,
-  });
-  if (operation.effect !== 'change') {
-    await service.db.transaction(async (tx) => {
-      await decide(tx);
-      await audit(tx, caller, changeOf(found, caller, 'approve', decision.comment));
-    });
-    const output = await operation.run(asMaker(service), input);
-    await service.db.query(setApprovalOutput(id, withoutSecrets(operation, output)));
-    return output;
+  const deciding = { caller, operation, row: found, decision };
+  return operation.effect === 'change' ? approveChange(deciding) : approveOutside(deciding);
+}
+
+type Deciding = {
+  readonly caller: Caller;
+  readonly operation: AnyOperation;
+  readonly row: ApprovalRow;
+  readonly decision: Decision;
+};
+
+/** Ends the transaction of a first approval: it performs the operation only to see the effect. */
+class First {
+  readonly effect: readonly Effect[];
+  constructor(effect: readonly Effect[]) {
+    this.effect = effect;
   }
-  return retrying(() =>
+}
+
+async function approveChange(deciding: Deciding): Promise<unknown> {
+  const { caller, operation, decision } = deciding;
+  const { service } = caller;
+  const run = () =>
     service.db.transaction(async (tx) => {
-      const row = await decide(tx);
-      const output = await operation.run(asMaker(inside(service, tx)), input);
-      const confirmed = decision.effect ?? (parsed(row.effect) as Effect[] | null);
-      requireSameEffect(confirmed, await readEffect(tx));
-      await tx.query(setApprovalOutput(id, withoutSecrets(operation, output)));
-      await audit(tx, caller, changeOf(row, caller, 'approve', decision.comment));
+      const { row, turn } = await decide(tx, deciding);
+      const output = await runAsMaker(deciding, inside(service, tx));
+      const effect = await readEffect(tx);
+      requireSameEffect(decision.effect ?? storedEffect(row), effect);
+      if (turn === 'first') throw new First(effect);
+      await tx.query(setApprovalOutput(row.id, withoutSecrets(operation, output)));
+      await auditApproval(tx, deciding, turn);
       return output;
-    }),
-  );
+    });
+  return retrying(async () => {
+    for (;;) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof First)) throw error;
+        // If another first approval has come in between, this one is the second.
+        if (await approveFirst(deciding, error.effect)) return undefined;
+      }
+    }
+  });
+}
+
+async function approveOutside(deciding: Deciding): Promise<unknown> {
+  const { caller, operation, row } = deciding;
+  const { db } = caller.service;
+  const turn = await db.transaction(async (tx) => {
+    const decided = await decide(tx, deciding);
+    if (decided.turn !== 'first') await auditApproval(tx, deciding, decided.turn);
+    return decided.turn;
+  });
+  if (turn === 'first' && (await approveFirst(deciding, null))) return undefined;
+  if (turn === 'first') return approveOutside(deciding);
+  const output = await runAsMaker(deciding, caller.service);
+  await db.query(setApprovalOutput(row.id, withoutSecrets(operation, output)));
+  return output;
+}
+
+const storedEffect = ({ effect }: ApprovalRow) => parsed(effect) as Effect[] | null;
+
+/** Decides what an approval leads to, and marks the proposal as approved unless it waits for a second one. */
+async function decide(
+  tx: Queries,
+  { caller, operation, row: { id }, decision }: Deciding,
+): Promise<{ row: ApprovalRow; turn: Turn }> {
+  const row = await lockPending(tx, id, caller.service.clock());
+  const isOtherEffect = decision.effect !== undefined && !isSameEffect(decision.effect, storedEffect(row));
+  const turn = await turnOf(tx, row, operation, caller, isOtherEffect);
+  if (turn !== 'first')
+    await tx.query(decideApproval(decisionOf(caller, id, 'APPROVED', decision.comment, turn === 'alone')));
+  return { row, turn };
+}
+
+function runAsMaker({ caller, operation, row }: Deciding, service: Service): Promise<unknown> {
+  const maker = makerOf(row);
+  const actor = actorOf(maker, row.reason);
+  const checkerId = caller.principal.userId;
+  return operation.run({ service, principal: maker, actor, checkerId }, JSON.parse(row.input) as Fields);
+}
+
+/**
+ * Records the first of two approvals.
+ * @param effect the effect that it approves
+ * @returns false if another one has been recorded meanwhile, so that this one would be the second
+ */
+async function approveFirst(deciding: Deciding, effect: readonly Effect[] | null): Promise<boolean> {
+  const { caller, operation, row: seen } = deciding;
+  const { service, principal } = caller;
+  return service.db.transaction(async (tx) => {
+    const row = await lockPending(tx, seen.id, service.clock());
+    const isOtherEffect = !isSameEffect(effect, storedEffect(row));
+    if ((await turnOf(tx, row, operation, caller, isOtherEffect)) !== 'first') return false;
+    const now = service.clock();
+    const checker = { id: principal.userId as number, name: principal.name, now };
+    await tx.query(setFirstChecker(row.id, { ...checker, effect: effect && canonical(effect) }));
+    await auditApproval(tx, deciding, 'first');
+    return true;
+  });
+}
+
+function auditApproval(tx: Queries, { caller, row, decision }: Deciding, turn: Turn): Promise<void> {
+  const change = changeOf(row, caller, 'approve', decision.comment);
+  const after = { ...change.after, ...(turn === 'first' && { needsAnotherApproval: true }) };
+  const by = turn === 'alone' ? markedAlone(caller) : caller;
+  return audit(tx, by, { ...change, after });
 }
 
 function decisionOf(
@@ -225,10 +246,12 @@ function decisionOf(
   id: number,
   state: 'APPROVED' | 'REJECTED' | 'WITHDRAWN',
   comment: string | null,
+  isAlone = false,
 ) {
   const checkerId = principal.kind === 'user' ? principal.userId : null;
   const isBreakGlass = principal.kind === 'break-glass';
-  return { id, state, checkerId, checker: principal.name, isBreakGlass, comment, now: service.clock() };
+  const now = service.clock();
+  return { id, state, checkerId, checker: principal.name, isBreakGlass, isAlone, comment, now };
 }
 
 function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {

@@ -14,7 +14,7 @@ const Sequence = Type.String({
 });
 const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['object', 'null'] });
 
-const KINDS = ['command-line', 'break-glass', 'token', 'user', 'service'] as const;
+export const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
 
 const EntrySchema = Type.Object({
   sequence: Sequence,

@@ -3,10 +3,11 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import type { countMoved } from './limits.ts';
-import { countPeople, listOwnEntries } from './queries.ts';
+import { listOwnEntries } from './queries.ts';
 import { readSettings } from './settings.ts';
 
 /** The rule of four eyes: what one person proposes, another one approves (docs/how-to/people.md). */
@@ -47,9 +48,25 @@ export async function needsApproval(
  * Returns whether an account of the machine has to break the glass: once two people could approve, or once
  * the operator has chosen the delay. Until then, the operator sets the service up with the command line.
  */
-async function isGlassClosed({ db }: Service): Promise<boolean> {
-  const [row] = await db.query<{ people: number }>(countPeople());
-  return Number(row?.people ?? 0) >= 2 || (await readSettings(db)).approvalMode === 'delay';
+export async function isGlassClosed({ db }: Service): Promise<boolean> {
+  return (await areTwoPeople(db)) || (await readSettings(db)).approvalMode === 'delay';
+}
+
+/**
+ * Returns whether a user performs alone what two people have to agree on: the user is the only person who
+ * could ever approve anything, and has not chosen the delay instead.
+ */
+export async function isAlone(
+  { db }: Service,
+  { kind, userId, merchantId }: Pick<Principal, 'kind' | 'userId' | 'merchantId'>,
+): Promise<boolean> {
+  if (kind !== 'user' || userId === null || merchantId !== null) return false;
+  return (await isOnlyPerson(db, userId)) && (await readSettings(db)).approvalMode === 'two-people';
+}
+
+/** Returns a caller whose changes are marked in the audit: one person performed them instead of two. */
+export function markedAlone(caller: Caller): Caller {
+  return { ...caller, actor: { ...caller.actor, kind: 'alone' } };
 }
 
 /**
@@ -67,13 +84,10 @@ export async function requireGlass(
     if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
     return true;
   }
-  if (operation.approval === null || !(await isGlassClosed(service))) return true;
-  const principal = { merchantId: null } as Principal;
   const { approval } = operation;
-  const isGuarded =
-    (approval?.people === 1 && approval.breaksGlass) ||
-    (await needsApproval(operation, { service, principal }, input));
-  if (isGuarded) throw approvalRequired(operation);
+  if (approval === null || !(await isGlassClosed(service))) return true;
+  const principal = { kind: actor.kind, merchantId: null } as Principal;
+  if (await needsApproval({ approval }, { service, principal }, input)) throw approvalRequired(operation);
   return false;
 }
 
@@ -179,12 +193,17 @@ function foundIn(effect: readonly Effect[] | null): string {
   );
 }
 
+/** Returns whether two effects do not differ in what an approver has to see. */
+export function isSameEffect(one: readonly Effect[] | null, other: readonly Effect[] | null): boolean {
+  return foundIn(one) === foundIn(other);
+}
+
 /**
  * Checks that an effect is the confirmed one.
  * @throws Problem `effect-changed` with the new effect if it is not
  */
 export function requireSameEffect(confirmed: readonly Effect[] | null, effect: readonly Effect[]): void {
-  if (foundIn(confirmed) === foundIn(effect)) return;
+  if (isSameEffect(confirmed, effect)) return;
   const message = 'the effect is not what was proposed: look at the new one, and confirm it';
   throw new Problem('effect-changed', message, undefined, { effect });
 }

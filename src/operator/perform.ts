@@ -10,6 +10,8 @@ import { propose, withoutSecrets } from './approvals.ts';
 import {
   approvalRequired,
   inside,
+  isAlone,
+  markedAlone,
   mayPropose,
   needsApproval,
   previewEffect,
@@ -51,6 +53,8 @@ export type Performed<Output = unknown> = {
   readonly replayed: boolean;
   /** Whether the operation was proposed to another person instead of performed. */
   readonly proposed?: boolean;
+  /** Whether one person performed what two people have to agree on, since there is no second one yet. */
+  readonly alone?: boolean;
 };
 
 /**
@@ -71,13 +75,16 @@ export async function perform(operation: AnyOperation, request: Request): Promis
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
   if (terms === 'propose') return performProposal(operation, caller, input, claim);
+  if (terms === 'alone') return performAlone(operation, caller, input, claim);
   if (operation.effect === 'outside') return performOutside(operation, caller, input, claim);
   try {
     return await performChange(operation, caller, input, { claimed: claim, isCounted: terms === 'counted' });
   } catch (error) {
     if (!(error instanceof NeedsApproval)) throw error;
     if (isMachine(principal)) throw approvalRequired(operation);
-    return performProposal(operation, caller, input, claim);
+    return (await isAlone(request.service, principal))
+      ? performAlone(operation, caller, input, claim)
+      : performProposal(operation, caller, input, claim);
   }
 }
 
@@ -100,6 +107,8 @@ function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
 }
 
 function checkRole(operation: AnyOperation, principal: Principal): void {
+  if (operation.isForPeople && principal.kind === 'token')
+    throw new Problem('forbidden', `${operation.name} is for people: a token may not call it`);
   if (isPermitted(operation, principal) || mayPropose(operation, principal)) return;
   const { name, roles } = operation;
   const text = `${name} needs one of the roles ${roles.join(', ')}`;
@@ -109,32 +118,57 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
 const isMachine = ({ kind }: Principal) => kind === 'command-line' || kind === 'break-glass';
 
 /**
- * How an operation is performed: at once; at once, if what it moves is below the limits; or when another
- * person approves it.
+ * How an operation is performed: at once; at once, if what it moves is below the limits; when another person
+ * approves it; or alone, since there is no other person.
  */
-type Terms = 'alone' | 'counted' | 'propose';
+type Terms = 'uncounted' | 'counted' | 'propose' | 'alone';
 
 /**
  * Checks the requirements of an operation besides the role. An account of the machine already has every right
  * on it, and its operations are in the audit.
  */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<Terms> {
-  const { principal } = caller;
+  const { service, principal } = caller;
   if (isMachine(principal))
-    return (await requireGlass(operation, caller.service, caller.actor, input)) ? 'alone' : 'counted';
-  const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
-  if (needed) return 'propose';
-  const terms = principal.merchantId === null ? 'counted' : 'alone';
-  if (operation.risk !== 'plain' && !principal.steppedUp) {
-    if (await isAboveLimits(operation, caller, input)) return 'propose';
-    throw new Problem(
-      'step-up-required',
-      principal.kind === 'token'
-        ? `${operation.name} needs a token that was created with --step-up`
-        : `${operation.name} needs your second factor again: it is asked for every five minutes`,
-    );
+    return (await requireGlass(operation, service, caller.actor, input)) ? 'uncounted' : 'counted';
+  if (!isPermitted(operation, principal)) return 'propose';
+  if (await needsApproval(operation, caller, input)) {
+    if (!(await isAlone(service, principal))) return 'propose';
+    requireFactor(operation, principal);
+    return 'alone';
   }
-  return terms;
+  if (operation.risk !== 'plain' && !principal.steppedUp) {
+    const isProposed =
+      (await isAboveLimits(operation, caller, input)) && !(await isAlone(service, principal));
+    if (isProposed) return 'propose';
+    requireFactor(operation, principal);
+  }
+  return principal.merchantId === null ? 'counted' : 'uncounted';
+}
+
+function requireFactor({ name }: AnyOperation, { kind, steppedUp }: Principal): void {
+  if (steppedUp) return;
+  throw new Problem(
+    'step-up-required',
+    kind === 'token'
+      ? `${name} needs a token that was created with --step-up`
+      : `${name} needs your second factor again: it is asked for every five minutes`,
+  );
+}
+
+/** Performs what two people have to agree on for the only person who could approve anything so far. */
+async function performAlone(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+  claimed: Claim | undefined,
+): Promise<Performed> {
+  requireFactor(operation, caller.principal);
+  const marked = markedAlone(caller);
+  const performed = await (operation.effect === 'outside'
+    ? performOutside(operation, marked, input, claimed)
+    : performChange(operation, marked, input, { claimed, isCounted: false }));
+  return { ...performed, alone: true };
 }
 
 /** Returns whether what an operation would move has to be approved. A proposal needs no second factor. */

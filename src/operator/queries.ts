@@ -73,8 +73,24 @@ export function forgetRequest(actor: string, key: string): Sql {
     delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
 }
 
+/**
+ * Tokens, each with the people that it depends on: the user whose token it is, and the user that made it.
+ */
+const TOKEN = `
+select t.*, u.email as user_email,
+  coalesce((
+    select jsonb_agg(jsonb_build_object(
+      'roles', p.roles, 'merchantId', p.merchant_id,
+      'isActive', p.enrolled_at is not null and p.disabled_at is null))
+    from users p where p.id in (t.user_id, t.made_by)), '[]') as people
+from operator_tokens t left join users u on u.id = t.user_id`;
+
 export function findTokenRow(hash: Buffer): Sql {
-  return sql`select * from operator_tokens where token_hash = ${hash}`;
+  return { text: `${TOKEN} where t.token_hash = $1`, values: [hash] };
+}
+
+export function findTokenById(id: number): Sql {
+  return { text: `${TOKEN} where t.id = $1`, values: [id] };
 }
 
 export function touchToken(id: number, now: Date): Sql {
@@ -89,7 +105,12 @@ export type NewToken = {
   readonly networks: readonly string[] | null;
   readonly stepUp: boolean;
   readonly createdBy: string;
+  /** The user whose token it is; null: nobody's. */
   readonly userId: number | null;
+  /** The user that made it; null for the command line. */
+  readonly madeBy: number | null;
+  /** The user that approved it, and so has seen it. */
+  readonly shownTo: number | null;
   readonly expiresAt: Date;
   readonly now: Date;
 };
@@ -97,41 +118,26 @@ export type NewToken = {
 export function insertToken(token: NewToken): Sql {
   return sql`
 insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
-  expires_at, created_at)
+  made_by, shown_to, expires_at, created_at)
 values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks}, ${token.stepUp},
-  ${token.createdBy}, ${token.userId}, ${token.expiresAt}, ${token.now})
+  ${token.createdBy}, ${token.userId}, ${token.madeBy}, ${token.shownTo}, ${token.expiresAt}, ${token.now})
 returning id`;
 }
 
 /** Lists tokens before an id, newest first. */
 export function listTokenRows(before: number | null, limit: number): Sql {
-  return sql`
-select id, name, roles, merchant_id, networks, step_up, created_by, created_at, expires_at, last_used_at,
-  revoked_at
-from operator_tokens where ${before}::int is null or id < ${before} order by id desc limit ${limit}`;
+  return {
+    text: `${TOKEN} where $1::integer is null or t.id < $1 order by t.id desc limit $2`,
+    values: [before, limit],
+  };
 }
 
 export function lockToken(id: number): Sql {
-  return sql`select * from operator_tokens where id = ${id} for update`;
+  return sql`select id, user_id, made_by from operator_tokens where id = ${id} for update`;
 }
 
 export function revokeTokenRow(id: number, now: Date): Sql {
-  return sql`
-    update operator_tokens set revoked_at = coalesce(revoked_at, ${now}) where id = ${id} returning *`;
-}
-
-/**
- * Counts the people of the operator who sign in with a second factor, here or at the identity provider, and
- * so could approve. An unconfirmed account is not counted, since it may be a second account of the same
- * person.
- */
-export function countPeople(): Sql {
-  return sql`
-select count(*)::integer as people from users u
-where u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
-  and (u.handed_to is null or u.confirmed_at is not null)
-  and (u.totp_secret is not null or u.oidc_subject is not null
-    or exists (select from passkeys p where p.user_id = u.id))`;
+  return sql`update operator_tokens set revoked_at = coalesce(revoked_at, ${now}) where id = ${id}`;
 }
 
 export type ApprovalRow = {
@@ -140,6 +146,7 @@ export type ApprovalRow = {
   readonly input: string;
   readonly effect: string | null;
   readonly maker_id: number | null;
+  readonly token_id: number | null;
   readonly maker: string;
   readonly reason: string | null;
   readonly mode: 'two-people' | 'delay';
@@ -148,20 +155,26 @@ export type ApprovalRow = {
   readonly not_before: Date;
   readonly expires_at: Date;
   readonly checker: string | null;
+  readonly first_checker_id: number | null;
+  readonly first_checker: string | null;
+  readonly first_checked_at: Date | null;
+  readonly is_alone: boolean;
   readonly is_break_glass: boolean;
   readonly comment: string | null;
   readonly decided_at: Date | null;
   readonly output: string | null;
 };
 
-const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
-  expires_at, checker, is_break_glass, comment, decided_at, output`;
+const COLUMNS = `id, operation, input, effect, maker_id, token_id, maker, reason, mode, state, created_at,
+  not_before, expires_at, checker, first_checker_id, first_checker, first_checked_at, is_alone,
+  is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
   readonly input: string;
   readonly effect: string | null;
   readonly makerId: number | null;
+  readonly tokenId: number | null;
   readonly maker: string;
   readonly reason: string | null;
   readonly mode: string;
@@ -169,12 +182,13 @@ export function insertApproval(approval: {
   readonly notBefore: Date;
   readonly expiresAt: Date;
 }): Sql {
-  const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
+  const { operation, input, effect, makerId, tokenId, maker, reason, mode, now, notBefore, expiresAt } =
+    approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before,
-  expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
-  ${expiresAt})
+insert into approvals (operation, input, effect, maker_id, token_id, maker, reason, mode, created_at,
+  not_before, expires_at)
+values (${operation}, ${input}, ${effect}, ${makerId}, ${tokenId}, ${maker}, ${reason}, ${mode}, ${now},
+  ${notBefore}, ${expiresAt})
 returning id`;
 }
 
@@ -204,15 +218,31 @@ export function decideApproval(decision: {
   readonly checkerId: number | null;
   readonly checker: string;
   readonly isBreakGlass: boolean;
+  readonly isAlone: boolean;
   readonly comment: string | null;
   readonly now: Date;
 }): Sql {
-  const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
+  const { id, state, checkerId, checker, isBreakGlass, isAlone, comment, now } = decision;
   return sql`
 update approvals set
   state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
-  is_same_person = same_person(maker_id, ${checkerId}), comment = ${comment}, decided_at = ${now}
+  is_alone = ${isAlone}, comment = ${comment}, decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
+}
+
+/**
+ * Records the first of two approvals, with the effect that was approved. The second one has to approve the
+ * same.
+ */
+export function setFirstChecker(
+  id: number,
+  checker: { readonly id: number; readonly name: string; readonly effect: string | null; readonly now: Date },
+): Sql {
+  return sql`
+update approvals set
+  first_checker_id = ${checker.id}, first_checker = ${checker.name}, first_checked_at = ${checker.now},
+  effect = ${checker.effect}
+where id = ${id} and state = 'PENDING'`;
 }
 
 export function setApprovalOutput(id: number, output: string): Sql {

@@ -4,6 +4,7 @@ import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { findUser, type UserInfo } from '../people/users.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
@@ -22,8 +23,8 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
-import { hashToken, newToken } from './tokens.ts';
+import { findTokenById, insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
+import { hashToken, hasRole, newToken, rolesNow, type TokenRow } from './tokens.ts';
 
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
@@ -40,6 +41,14 @@ const TokenSchema = Type.Object({
   merchantId: Nullable(MerchantId),
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
   stepUp: Type.Boolean({ description: 'Whether it may run operations of the risk `step-up`.' }),
+  for: Nullable(Text, {
+    description:
+      "The person whose token it is. Null: it is nobody's, and two people approve what it proposes.",
+  }),
+  suspended: Type.Boolean({
+    description:
+      'Whether it has no role at present, since its people are disabled or have none of its roles.',
+  }),
   createdBy: Text,
   createdAt: Time,
   expiresAt: Time,
@@ -49,20 +58,6 @@ const TokenSchema = Type.Object({
 
 export type Token = Static<typeof TokenSchema>;
 
-type TokenRow = {
-  id: number;
-  name: string;
-  roles: (Role | PortalRole)[];
-  merchant_id: number | null;
-  networks: string[] | null;
-  step_up: boolean;
-  created_by: string;
-  created_at: Date;
-  expires_at: Date;
-  last_used_at: Date | null;
-  revoked_at: Date | null;
-};
-
 function toJson(row: TokenRow) {
   return {
     id: String(row.id),
@@ -71,6 +66,8 @@ function toJson(row: TokenRow) {
     merchantId: row.merchant_id === null ? null : String(row.merchant_id),
     networks: row.networks,
     stepUp: row.step_up,
+    for: row.user_email,
+    suspended: rolesNow(row).length === 0,
     createdBy: row.created_by,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
@@ -84,8 +81,17 @@ const CreateToken = Input({
   roles: Type.Array(Word(ALL_ROLES), {
     minItems: 1,
     uniqueItems: true,
-    description: 'At most those of its creator.',
+    description: 'At most those of its creator. It loses a role that its person loses.',
   }),
+  for: Type.Optional(
+    Nullable(
+      Line(
+        254,
+        'The email address of the person whose token it is: your own, unless set.',
+        'ada@example.com',
+      ),
+    ),
+  ),
   merchantId: Type.Optional(
     Nullable(MerchantId, { description: 'For a token of a merchant: it may call only /portal/v1.' }),
   ),
@@ -131,6 +137,26 @@ function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: b
   if (exceeds) throw new Problem('forbidden', 'a token has at most the roles of its creator');
 }
 
+/**
+ * Returns the person whose token it is: the creator, unless another one is named. A token that the command
+ * line creates for no one is nobody's.
+ * @throws Problem if the named user is unknown or inactive, or has not all of the roles
+ */
+async function personOf(
+  { service: { db }, principal }: Caller,
+  { for: email, roles }: { readonly for?: string | null; readonly roles: readonly string[] },
+  merchantId: number | null,
+): Promise<UserInfo | undefined> {
+  const named = email ?? principal.userId;
+  if (named === null) return undefined;
+  const user = await findUser(db, named);
+  if (user?.state !== 'active') throw invalid('for', 'user', 'must be the email address of an active user');
+  const person = { ...user, isActive: true };
+  if (!roles.every((role) => hasRole(person, role, merchantId)))
+    throw invalid('for', 'roles', 'must be a user with all roles of the token');
+  return user;
+}
+
 export const createToken = changing({
   name: 'token.create',
   summary: 'Create a token, which is shown once',
@@ -143,6 +169,7 @@ export const createToken = changing({
     token: Secret,
     expiresAt: Time,
   }),
+  isForPeople: true,
   roles: GOVERN,
   approval: alone('It has at most the roles of its creator, and can propose but not approve.'),
   risk: 'step-up',
@@ -153,6 +180,7 @@ export const createToken = changing({
     const expiresAt = await expiryOf(caller, input.expiresAt);
     const merchantId = input.merchantId ? toId(input.merchantId, 'merchantId') : null;
     checkRoles(caller, input.roles, merchantId !== null);
+    const user = await personOf(caller, input, merchantId);
     const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
     if (networks?.includes(null)) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
     const token = newToken(caller.service);
@@ -160,6 +188,7 @@ export const createToken = changing({
       name: input.name ?? input.roles.join(', '),
       roles: input.roles,
       merchantId,
+      for: user?.email ?? null,
       networks: networks as string[] | null,
       stepUp: input.stepUp ?? false,
       expiresAt,
@@ -171,7 +200,9 @@ export const createToken = changing({
             ...terms,
             hash: hashToken(token),
             createdBy: caller.principal.name,
-            userId: caller.principal.userId,
+            userId: user?.id ?? null,
+            madeBy: caller.principal.userId,
+            shownTo: caller.checkerId ?? null,
             now,
           }),
         )
@@ -218,9 +249,11 @@ export const revokeToken = changing({
     const { db, clock } = caller.service;
     const id = toId(input.id);
     return db.transaction(async (tx) => {
-      const [before] = await tx.query<TokenRow>(lockToken(id));
-      const [row] = await tx.query<TokenRow>(revokeTokenRow(id, clock()));
-      if (!before || !row) throw notFound(`token ${id}`);
+      await tx.query(lockToken(id));
+      const [before] = await tx.query<TokenRow>(findTokenById(id));
+      if (!before) throw notFound(`token ${id}`);
+      await tx.query(revokeTokenRow(id, clock()));
+      const row = { ...before, revoked_at: before.revoked_at ?? clock() };
       await audit(tx, caller, {
         action: 'token.revoke',
         subject: `token ${id}`,

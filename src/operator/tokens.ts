@@ -24,25 +24,57 @@ const TOUCH_MS = 60_000;
 export type Token = {
   readonly id: number;
   readonly name: string;
+  /** The roles that it has now. */
   readonly roles: readonly (Role | PortalRole)[];
   readonly merchantId: number | null;
   readonly stepUp: boolean;
-  /** The user who created the token; null if no person did. */
+  /** The user whose token it is; null if it is nobody's. */
   readonly userId: number | null;
 };
 
-type Row = {
-  id: number;
-  name: string;
-  roles: (Role | PortalRole)[];
-  merchant_id: number | null;
-  step_up: boolean;
-  user_id: number | null;
-  networks: string[] | null;
-  expires_at: Date;
-  revoked_at: Date | null;
-  last_used_at: Date | null;
+/** A person that a token depends on, as the person is now. */
+type Person = {
+  readonly roles: readonly string[];
+  readonly merchantId: number | null;
+  readonly isActive: boolean;
 };
+
+export type TokenRow = {
+  readonly id: number;
+  readonly name: string;
+  readonly roles: (Role | PortalRole)[];
+  readonly merchant_id: number | null;
+  readonly step_up: boolean;
+  readonly user_id: number | null;
+  readonly user_email: string | null;
+  readonly people: readonly Person[];
+  readonly networks: string[] | null;
+  readonly created_by: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly revoked_at: Date | null;
+  readonly last_used_at: Date | null;
+};
+
+/**
+ * Returns the roles that a token has now: those that its people have, too. An owner has all roles. Without
+ * any, the token is suspended: its people are disabled, have lost their roles, or have to enroll again.
+ */
+export function rolesNow({
+  roles,
+  merchant_id,
+  people,
+}: Pick<TokenRow, 'roles' | 'merchant_id' | 'people'>): (Role | PortalRole)[] {
+  return roles.filter((role) => people.every((person) => hasRole(person, role, merchant_id)));
+}
+
+/** Returns whether a person may give a token a role: of the operator, or of a merchant's portal. */
+export function hasRole({ roles, merchantId, isActive }: Person, role: string, of: number | null): boolean {
+  if (!isActive) return false;
+  const isOwnDoor = merchantId === of;
+  const isOwner = roles.includes('owner') && (isOwnDoor || merchantId === null);
+  return isOwner || (isOwnDoor && roles.includes(role));
+}
 
 function base62(number: bigint, length: number): string {
   let text = '';
@@ -80,21 +112,23 @@ export function hashToken(token: string): Buffer {
 /**
  * Finds the token of a text.
  * @param ip the address that sent it
- * @returns undefined for a token that is unknown, expired, revoked, or not valid from that address
+ * @returns undefined for a token that is unknown, expired, revoked, suspended, or not valid from that address
  */
 export async function findToken(service: Service, text: string, ip: string): Promise<Token | undefined> {
   if (!isToken(service, text)) return undefined;
   const { db, clock } = service;
   const now = clock();
-  const [row] = await db.query<Row>(findTokenRow(hashToken(text)));
+  const [row] = await db.query<TokenRow>(findTokenRow(hashToken(text)));
   if (!row || row.revoked_at || row.expires_at <= now) return undefined;
+  const roles = rolesNow(row);
+  if (roles.length === 0) return undefined;
   if (row.networks && !containing(row.networks)(ip)) return undefined;
   if (!row.last_used_at || now.getTime() - row.last_used_at.getTime() > TOUCH_MS)
     await db.query(touchToken(row.id, now));
   return {
     id: row.id,
     name: row.name,
-    roles: row.roles,
+    roles,
     merchantId: row.merchant_id,
     stepUp: row.step_up,
     userId: row.user_id,

@@ -1,10 +1,11 @@
 import Type from 'typebox';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
-import { confirmUser } from '../people/enroll.ts';
+import { confirmUser } from '../people/persons.ts';
 import {
   endUserSessions,
   findUser,
+  type Handing,
   type Invitation,
   inviteUser,
   listUsers,
@@ -29,6 +30,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { isGlassClosed } from './four-eyes.ts';
 
 /** The operations on people who sign in. */
 
@@ -52,7 +54,8 @@ const UserSchema = Type.Object({
   state: Word(['invited', 'active', 'disabled']),
   confirmed: Type.Boolean({
     description:
-      'False: it counts as the same person as the user that was handed its link, until another one confirms it.',
+      'False: nobody else has confirmed whose account it is. Until then it approves nothing, and may belong to ' +
+      'those who made, approved or received its link.',
   }),
   factors: Type.Array(Word(['totp', 'passkey'])),
   recoveryCodes: Type.Integer({ minimum: 0, description: 'How many are left.' }),
@@ -72,9 +75,9 @@ const InvitationSchema = Type.Object({
 
 /** Returns a user as every door shows it. */
 export function toUserJson(user: UserInfo) {
-  const { id, merchantId, roles, factors } = user;
+  const { id, merchantId, roles, factors, hasPrintedLink: _hasPrintedLink, ...rest } = user;
   return {
-    ...user,
+    ...rest,
     id: String(id),
     merchantId: merchantId === null ? null : String(merchantId),
     roles: roles as (Role | PortalRole)[],
@@ -94,8 +97,17 @@ function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: 
   };
 }
 
-/** Returns the user who receives a link: the one who approved the proposal, or else the caller. */
-const handedTo = ({ principal, checkerId = principal.userId }: Caller) => checkerId;
+/**
+ * Returns who receives a link: the user who approved the proposal, or else the caller. A link that the
+ * command line prints is trusted as long as one person sets the service up, and after that if it broke the
+ * glass.
+ */
+async function handingOf({ service, principal, checkerId }: Caller): Promise<Handing> {
+  const { kind, userId } = principal;
+  const handedTo = checkerId === undefined ? userId : checkerId;
+  const isConfirmed = userId === null && (kind === 'break-glass' || !(await isGlassClosed(service)));
+  return { invitedBy: userId, handedTo, isConfirmed };
+}
 
 export const listAllUsers = reading({
   name: 'user.list',
@@ -138,6 +150,7 @@ export const invite = changing({
     reason: Reason,
   }),
   output: InvitationSchema,
+  isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({
     why: 'An owner or a finance user can approve movements of money.',
@@ -147,7 +160,7 @@ export const invite = changing({
   status: 201,
   async run(caller, { email, name, roles, merchantId }) {
     const of = merchantId ? toId(merchantId, 'merchantId') : null;
-    const wanted = { email, name, roles, merchantId: of, handedTo: handedTo(caller) };
+    const wanted = { email, name, roles, merchantId: of, handing: await handingOf(caller) };
     return toInvitationJson(await inviteUser(caller, wanted), of);
   },
 });
@@ -168,6 +181,7 @@ export const setRolesOf = changing({
   command: 'user set-roles',
   input: Input({ id: UserId, roles: Roles, reason: Reason }),
   output: UserSchema,
+  isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({
     why: 'An owner or a finance user can approve movements of money.',
@@ -189,6 +203,7 @@ function disabling(verb: 'disable' | 'enable') {
     command: `user ${verb}`,
     input: Input({ id: UserId, reason: Reason }),
     output: UserSchema,
+    isForPeople: verb === 'enable',
     roles: GOVERN,
     approval: alone('It can be undone, and the person has the same password, factors and roles as before.'),
     risk: 'step-up',
@@ -207,11 +222,12 @@ export const resetSecondFactor = changing({
   command: 'user reset-2fa',
   input: Input({ id: UserId, reason: Reason }),
   output: InvitationSchema,
+  isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({ why: 'A person who has the link becomes that user.' }),
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
-    return toInvitationJson(await resetUser(caller, toId(id), handedTo(caller)), merchantId);
+    return toInvitationJson(await resetUser(caller, toId(id), await handingOf(caller)), merchantId);
   },
 });
 
@@ -228,24 +244,39 @@ export const endAllSessions = changing({
   run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
 });
 
+const ON_MACHINE: Condition = {
+  text: 'the command line confirms it, and not a person',
+  applies: ({ principal }) => principal.kind === 'command-line',
+};
+
+const LINK_OF_MACHINE: Condition = {
+  text: 'the command line printed the link, so that nobody knows who has it',
+  async applies({ service: { db } }, { id }) {
+    const user = await findUser(db, Number(id));
+    return user?.hasPrintedLink === true && !user.confirmed;
+  },
+};
+
 export const confirmOne = changing({
   name: 'user.confirm',
-  summary: 'Confirm that an account belongs to the person it names, and not to the user who invited them',
+  summary: 'Confirm that an account belongs to the person it names, and not to those who invited them',
   description:
-    'Until then the two count as one person, and neither approves what the other one proposed. Somebody who was ' +
-    'not handed the link confirms it.',
+    'Until then it approves nothing, and those who made, approved or received its link do not approve what ' +
+    'it proposes. Somebody else confirms it.',
   method: 'POST',
   path: '/users/:id/confirm',
   command: 'user confirm',
   input: Input({ id: UserId, reason: Reason }),
   output: UserSchema,
+  isForPeople: true,
   roles: MONEY,
-  approval: alone(
-    'Nobody confirms an account whose link they were handed, so the caller is the second person.',
-    { breaksGlass: true },
-  ),
+  approval: twoPeople({
+    why: 'It decides who counts as another person.',
+    when: [ON_MACHINE, LINK_OF_MACHINE],
+  }),
   risk: 'step-up',
-  run: async (caller, { id }) => toUserJson(await confirmUser(caller, toId(id), caller.principal.userId)),
+  run: async (caller, { id }) =>
+    toUserJson(await confirmUser(caller, toId(id), [caller.principal.userId, caller.checkerId])),
 });
 
 async function requireUser({ service }: Caller, id: string): Promise<UserInfo> {

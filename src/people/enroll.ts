@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { audit } from '../audit/audit.ts';
-import type { Operator, Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import { hashOfBearer, hashSecret, ownerOfTotp } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
@@ -15,14 +15,11 @@ import {
   deleteRecoveryCodes,
   findInvited,
   insertRecoveryCodes,
-  samePerson,
-  setConfirmed,
   setSignedIn,
   takeRecoveryCode,
   type UserRow,
 } from './queries.ts';
 import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin } from './sessions.ts';
-import { changeUser, subjectOf, toUser, type UserInfo } from './users.ts';
 
 /**
  * Second factors: a code of an authenticator app, or a recovery code. Each code is accepted once, even with
@@ -218,35 +215,5 @@ export async function enroll(
     const after = { name: called, factor: 'totp' };
     await audit(tx, operator, { action: 'user.enroll', subject: `user ${user.id}`, after });
     return { token: session, recoveryCodes };
-  });
-}
-
-/**
- * Confirms that an account belongs to the person that it names, and not to the user who received its link.
- * Until then the two count as one person (docs/how-to/people.md, "Four eyes").
- * @param by null for the command line
- * @throws Problem `not-found`; `conflict` if the user has not enrolled or is disabled; `forbidden` for a user
- *   who may be the same person
- */
-export async function confirmUser(operator: Operator, id: number, by: number | null): Promise<UserInfo> {
-  return changeUser(operator, id, async (tx, user) => {
-    if (!user.enrolled_at || user.disabled_at)
-      throw new Problem('conflict', 'only somebody who has enrolled, and is not disabled, can be confirmed');
-    if (toUser(user).confirmed) return { result: toUser(user) };
-    const [found] = await tx.query<{ same: boolean }>(samePerson(id, by));
-    if (found?.same)
-      throw new Problem(
-        'forbidden',
-        'this account may be yours: somebody who was not handed its link confirms it',
-      );
-    const now = operator.service.clock();
-    await tx.query(setConfirmed(id, by, now));
-    const audited = {
-      action: 'user.confirm',
-      subject: subjectOf(id),
-      before: { handedTo: user.handed_to },
-      after: { confirmed: true },
-    };
-    return { result: toUser({ ...user, confirmed_at: now }), audited };
   });
 }

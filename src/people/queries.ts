@@ -4,7 +4,8 @@ import { type Sql, sql } from '../db/sql.ts';
 
 const USER = `
 select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at,
-  u.disabled_at, u.signed_in_at, u.created_at, u.handed_to, u.confirmed_at, u.invitation_expires_at,
+  u.disabled_at, u.signed_in_at, u.created_at, u.confirmed_at, u.handed_to,
+  u.invitation_expires_at,
   u.oidc_subject is not null as is_bound,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey,
   (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
@@ -23,8 +24,8 @@ export type UserRow = {
   readonly disabled_at: Date | null;
   readonly signed_in_at: Date | null;
   readonly created_at: Date;
-  readonly handed_to: number | null;
   readonly confirmed_at: Date | null;
+  readonly handed_to: number | null;
   readonly invitation_expires_at: Date | null;
   /** Whether an account at the identity provider belongs to the user. */
   readonly is_bound: boolean;
@@ -56,24 +57,6 @@ export function listUserRows(merchantId: number | null, after: number, count: nu
 where u.id > $2 and ($1::integer is null or coalesce(u.merchant_id, 0) = $1) order by u.id limit $3`,
     values: [merchantId, after, count],
   };
-}
-
-/**
- * Records the user who received the link to enroll. An earlier confirmation becomes void, since it was given
- * without knowledge of this link.
- */
-export function setHandedTo(id: number, handedTo: number | null): Sql {
-  return sql`
-update users set handed_to = ${handedTo}, confirmed_at = null, confirmed_by = null where id = ${id}`;
-}
-
-/** Returns whether two accounts may belong to one person (sql/022-approvals.sql). */
-export function samePerson(one: number | null, other: number | null): Sql {
-  return sql`select same_person(${one}, ${other}) as same`;
-}
-
-export function setConfirmed(id: number, by: number | null, now: Date): Sql {
-  return sql`update users set confirmed_at = ${now}, confirmed_by = ${by} where id = ${id}`;
 }
 
 export function insertUser(user: {

@@ -4,6 +4,7 @@ import { newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { type Holders, setHolders } from './persons.queries.ts';
 import {
   clearFactors,
   enrollDemoOwner,
@@ -15,7 +16,6 @@ import {
   lockUserByEmail,
   lockUserById,
   setDisabled,
-  setHandedTo,
   setInvitation,
   setRoles,
   type UserRow,
@@ -39,8 +39,10 @@ export type UserInfo = {
   readonly roles: readonly string[];
   /** `invited`: the invitation has not been accepted yet. */
   readonly state: 'invited' | 'active' | 'disabled';
-  /** Whether somebody other than the recipient of the link has confirmed whose account it is. */
+  /** Whether somebody who does not know the link has confirmed whose account it is. */
   readonly confirmed: boolean;
+  /** Whether the command line printed the link, so that nobody knows who has it. */
+  readonly hasPrintedLink: boolean;
   readonly factors: readonly ('totp' | 'passkey')[];
   /** The number of unused recovery codes. */
   readonly recoveryCodes: number;
@@ -57,7 +59,8 @@ export function toUser(row: UserRow): UserInfo {
     merchantId: row.merchant_id,
     roles: row.roles,
     state,
-    confirmed: row.handed_to === null || row.confirmed_at !== null,
+    confirmed: row.confirmed_at !== null,
+    hasPrintedLink: row.handed_to === null,
     factors: row.enrolled_at ? factorsOf(row.totp_secret !== null, row.has_passkey) : [],
     recoveryCodes: row.recovery_codes,
     signedInAt: row.signed_in_at,
@@ -94,9 +97,17 @@ export type Invite = {
   readonly roles: readonly string[];
   /** Null for a user of the operator. */
   readonly merchantId: number | null;
-  /** The user who receives the link. Without it, the command line receives it. */
-  readonly handedTo?: number | null;
+  readonly handing?: Handing;
 };
+
+/** Who receives a link. */
+export type Handing = Holders & {
+  /** Whether the account counts as that of the person it names, since the machine is trusted. */
+  readonly isConfirmed: boolean;
+};
+
+/** The machine receives the link, and is trusted with it. */
+const TO_MACHINE: Handing = { invitedBy: null, handedTo: null, isConfirmed: true };
 
 /** A link for enrolling. Its token is not stored. */
 export type Invitation = { readonly userId: number; readonly token: string; readonly expiresAt: Date };
@@ -130,7 +141,7 @@ export async function inviteUser(operator: Operator, invite: Invite): Promise<In
         'this person was invited elsewhere already: a user belongs to the operator or to one merchant',
       );
     await tx.query(setRoles(user.id, name, roles));
-    const invitation = await insertLink(operator, tx, user.id, invite.handedTo ?? null);
+    const invitation = await insertLink(operator, tx, user.id, invite.handing);
     const after = { email, name, roles, merchantId, expiresAt: invitation.expiresAt };
     await audit(tx, operator, { action: 'user.invite', subject: subjectOf(user.id), after });
     return invitation;
@@ -141,11 +152,12 @@ async function insertLink(
   { service }: Operator,
   tx: Queries,
   userId: number,
-  handedTo: number | null,
+  { isConfirmed, ...holders }: Handing = TO_MACHINE,
 ): Promise<Invitation> {
   const { token, tokenHash } = newBearer(service.keys, 'invitation');
-  const expiresAt = new Date(service.clock().getTime() + INVITATION_MS);
-  await tx.query(setHandedTo(userId, handedTo));
+  const now = service.clock();
+  const expiresAt = new Date(now.getTime() + INVITATION_MS);
+  await tx.query(setHolders(userId, holders, isConfirmed ? now : null));
   await tx.query(setInvitation(userId, tokenHash, expiresAt));
   return { userId, token, expiresAt };
 }
@@ -224,19 +236,14 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
 /**
  * Removes a user's password, second factors and recovery codes, ends the sessions, and makes a new link for
  * enrolling.
- * @param handedTo the user who receives the link; null for the command line
  * @throws Problem `not-found`; `conflict` for a disabled user
  */
-export async function resetUser(
-  operator: Operator,
-  id: number,
-  handedTo: number | null = null,
-): Promise<Invitation> {
+export async function resetUser(operator: Operator, id: number, handing?: Handing): Promise<Invitation> {
   return changeUser(operator, id, async (tx, user) => {
     if (user.disabled_at) throw new Problem('conflict', 'this user is disabled: enable it first');
     await tx.query(clearFactors(id));
     await endSessions(tx, id);
-    const result = await insertLink(operator, tx, id, handedTo);
+    const result = await insertLink(operator, tx, id, handing);
     const before = { factors: toUser(user).factors };
     const after = { factors: [], expiresAt: result.expiresAt };
     return { result, audited: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };

@@ -76,6 +76,10 @@ export const actions: Catalogue['actions'] = {
     'Erzeugt einen Link für eine Person. Ohne E-Mail-Versand geben Sie ihn weiter.',
   ],
   'user.set-roles': ['Rollen ändern', 'Die Person muss sich neu anmelden.'],
+  'user.confirm': [
+    'Konto bestätigen',
+    'Bestätigen Sie es, wenn Sie gesehen haben, dass diese Person es benutzt. Vorher gibt es nichts frei.',
+  ],
   'user.disable': ['Deaktivieren', 'Die Person wird abgemeldet und kann sich nicht mehr anmelden.'],
   'user.enable': ['Aktivieren', 'Die Person kann sich wieder anmelden.'],
   'user.reset-2fa': ['Zweiten Faktor zurücksetzen', 'Erzeugt einen Link, um einen neuen einzurichten.'],
@@ -174,6 +178,7 @@ export const hints: Catalogue['hints'] = {
   valueDate: 'Der Tag auf dem Kontoauszug.',
   head: 'Leer, oder ein Kopf, den Sie früher notiert haben.',
   serialNumbers: 'Eine je Zeile.',
+  for: 'Leer lassen für ein eigenes Token.',
   stepUp: 'Programme können keinen zweiten Faktor eingeben.',
   expiryPolicy:
     'Steht für jede Charge fest, sobald sie bestellt ist. Seinem Aussteller: dem Guthaben, das den Gutschein bezahlt hat.',

@@ -99,6 +99,8 @@ export const de: Catalogue = {
     reveal: 'Eingabe zeigen',
     done: 'erledigt',
     proposed: 'Vorgeschlagen',
+    doneAlone: 'von Ihnen allein erledigt, weil noch niemand sonst freigeben kann',
+    needsSecond: 'freigegeben; eine zweite Person muss es auch noch freigeben',
     needsApproval:
       'Eine andere Person muss das innerhalb von 72 Stunden freigeben. Noch hat sich nichts geändert.',
     secret: 'Das wird nur einmal angezeigt. Kopieren Sie es jetzt.',
@@ -125,6 +127,10 @@ export const de: Catalogue = {
   },
   banner: {
     away: 'Der Dienst antwortet nicht. Ihre Eingabe ist noch da. Diese Seite versucht es von selbst wieder.',
+    onlyPerson:
+      'Noch kann niemand sonst etwas freigeben. Darum tun Sie allein, wofür es später zwei Personen braucht; das ' +
+      'Protokoll vermerkt es. Das endet mit der zweiten Person als Inhaber oder Finanzen. Wen Sie einladen, ' +
+      'zählt, wenn jemand anderes das Konto bestätigt hat, hier oder mit „scrip user confirm“ auf dem Rechner.',
     alone: 'Hier entscheidet eine Person allein, nach 15 Minuten Wartezeit. Siehe Einstellungen.',
     glass: 'Ohne eine zweite Person getan:',
     glassMore: (count: number) => `und ${count} weitere`,
@@ -269,6 +275,7 @@ export const de: Catalogue = {
     lead: 'Jede Änderung einer Person oder eines Programms, in einer Kette, die niemand umschreiben kann.',
     reason: 'Grund:',
   },
+  users: { unconfirmed: 'Nicht bestätigt' },
   tokens: {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',
   },

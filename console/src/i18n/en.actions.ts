@@ -59,6 +59,10 @@ export const actions = {
   'token.revoke': ['Revoke', 'Programs with this token are refused at once.'],
   'user.invite': ['Invite', 'Makes a link for one person. Send it yourself if no mail is set up.'],
   'user.set-roles': ['Change roles', 'The person has to sign in again.'],
+  'user.confirm': [
+    'Confirm the account',
+    'Confirm it if you have seen that person use it. Until then it approves nothing.',
+  ],
   'user.disable': ['Disable', 'The person is signed out and cannot sign in.'],
   'user.enable': ['Enable', 'The person can sign in again.'],
   'user.reset-2fa': ['Reset the second factor', 'Makes a link to set up a new one.'],
@@ -147,6 +151,7 @@ export const hints = {
   valueDate: 'The day on the bank statement.',
   head: 'Leave empty, or give a head that you noted earlier.',
   serialNumbers: 'One per line.',
+  for: 'Leave empty for a token of your own.',
   stepUp: 'Programs cannot type a second factor.',
   expiryPolicy: 'Frozen on each batch when it is ordered. Its issuer: the float that paid for the voucher.',
 };

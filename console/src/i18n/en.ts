@@ -97,6 +97,8 @@ export const en = {
     reveal: 'Show what is typed',
     done: 'done',
     proposed: 'Proposed',
+    doneAlone: 'done by you alone, since nobody else could approve it yet',
+    needsSecond: 'approved; a second person has to approve it, too',
     needsApproval: 'Another person has to approve this within 72 hours. Nothing has changed yet.',
     secret: 'This is shown once. Copy it now.',
     copy: 'Copy',
@@ -121,6 +123,10 @@ export const en = {
   },
   banner: {
     away: 'The service does not answer. What you typed is kept. This page tries again by itself.',
+    onlyPerson:
+      'Nobody else can approve anything yet, so you do alone what later needs two people. The audit marks it. ' +
+      'It ends with the second owner or finance user. Somebody whom you invite counts when another person has ' +
+      'confirmed the account, on this page or by “scrip user confirm” on the machine.',
     alone: 'One person decides alone here, after a delay of 15 minutes. See Settings.',
     glass: 'Done without a second person:',
     glassMore: (count: number) => `and ${count} more`,
@@ -261,6 +267,7 @@ export const en = {
     lead: 'Every change by a person or a program, in a chain that nobody can rewrite.',
     reason: 'Reason:',
   },
+  users: { unconfirmed: 'Not confirmed' },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
   system: {
     title: 'System',

@@ -31,6 +31,8 @@ export function Screen() {
   if (!thing) return instead;
   const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
   const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
+  // Alone, after a delay, or as long as nobody else could approve anything.
+  const isAlone = thing['notBefore'] !== null || session?.alone === true;
   // The service requires a role that may perform the operation itself.
   const mayDecide = operations
     ?.get(thing.operation)
@@ -61,14 +63,13 @@ export function Screen() {
         }
       >
         <Actions
-          primary={!isMine || thing['notBefore'] !== null}
+          primary={!isMine || isAlone}
           acts={
             thing.state !== 'PENDING'
               ? []
               : [
-                  // If one person decides alone, a delay replaces the second person.
                   mayDecide &&
-                    (!isMine || thing['notBefore'] !== null) && {
+                    (!isMine || isAlone) && {
                       name: 'approval.approve',
                       given: { ...given, effect: undefined },
                       effect,
@@ -100,7 +101,7 @@ export function Screen() {
           <Fields
             of={shown}
             show={['maker', 'createdAt', 'reason', 'expiresAt']}
-            also={['notBefore', 'checker', 'decidedAt', 'comment', 'breakGlass']}
+            also={['notBefore', 'firstChecker', 'checker', 'decidedAt', 'comment', 'breakGlass', 'alone']}
           />
         </Panel>
       </div>

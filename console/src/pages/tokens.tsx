@@ -6,8 +6,11 @@ import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { State } from '../ui/value.tsx';
 
-const stateOf = ({ revokedAt, expiresAt }: Readonly<Record<string, unknown>>) =>
-  revokedAt ? 'CANCELED' : Date.parse(String(expiresAt)) < Date.now() ? 'EXPIRED' : 'active';
+function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, unknown>>): string {
+  if (revokedAt) return 'CANCELED';
+  if (Date.parse(String(expiresAt)) < Date.now()) return 'EXPIRED';
+  return suspended ? 'suspended' : 'active';
+}
 
 export function Screen() {
   const texts = useTexts();
@@ -22,7 +25,7 @@ export function Screen() {
       <List
         path="/tokens"
         search={search}
-        columns={['name', 'roles', 'state', 'createdBy', 'expiresAt', 'lastUsedAt', '']}
+        columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt', '']}
         wide={['createdBy', 'expiresAt', 'lastUsedAt']}
         cell={(name, item) =>
           name === 'state' ? (

@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -5,6 +6,7 @@ import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { State } from '../ui/value.tsx';
 
 export function Screen() {
   const texts = useTexts();
@@ -25,6 +27,17 @@ export function Screen() {
         columns={['email', 'name', 'roles', ...merchant, 'state', 'factors', 'signedInAt', '']}
         wide={['name', 'merchantId', 'factors', 'signedInAt']}
         cell={(name, item) => {
+          if (name === 'state')
+            return (
+              <>
+                <State name={String(item['state'])} />
+                {door === 'operator' && item['confirmed'] === false && (
+                  <Text size="xs" className="quiet">
+                    {texts.users.unconfirmed}
+                  </Text>
+                )}
+              </>
+            );
           if (name !== '') return undefined;
           const given = { id: String(item['id']) };
           const effect = String(item['email']);
@@ -33,6 +46,8 @@ export function Screen() {
               shown={0}
               of={effect}
               acts={[
+                item['state'] === 'active' &&
+                  item['confirmed'] === false && { name: 'user.confirm', given, effect },
                 { name: 'user.set-roles', given, current: { roles: item['roles'] } },
                 { name: 'user.end-sessions', given, effect },
                 { name: 'user.reset-2fa', given, effect, isDanger: true },

@@ -68,11 +68,15 @@ export function ActionForm({ act, operation, close }: Props) {
       await client.invalidateQueries();
       // An approval returns the answer of the operation, so the approver gets its secrets.
       const result = (done['output'] ?? done) as Answer;
-      if ('approval' in done || Object.entries(result).some(([field, value]) => SECRET.test(field) && value))
+      const approval = done['approval'] as Answer | undefined;
+      const isProposed = approval !== undefined && approval['alone'] !== true;
+      if (isProposed || Object.entries(result).some(([field, value]) => SECRET.test(field) && value))
         return setAnswer(result);
       const file = done['download'] as Download | undefined;
       if (file) save(file.name, file.content);
-      notifications.show({ message: `${label}: ${texts.done}` });
+      const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
+      const outcome = approval ? texts.doneAlone : isFirst ? texts.needsSecond : texts.done;
+      notifications.show({ message: `${label}: ${outcome}` });
       finish(done);
     } catch (caught) {
       setError(caught);
@@ -84,7 +88,8 @@ export function ActionForm({ act, operation, close }: Props) {
     event.preventDefault();
     void attempt();
   };
-  if (answer?.['approval']) return <Proposed approval={answer['approval'] as Answer} close={close} />;
+  const proposal = answer?.['approval'] as Answer | undefined;
+  if (proposal && proposal['alone'] !== true) return <Proposed approval={proposal} close={close} />;
   if (answer) return <Secrets secrets={answer} close={() => finish(answer)} />;
   const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
   // When a session has ended, a dialog asks for the sign-in.

@@ -20,6 +20,8 @@ export type Session = {
   readonly expiresAt: string;
   /** Null if the second factor has to be given again. */
   readonly steppedUpUntil: string | null;
+  /** Whether this person does alone what needs two people, since nobody else could ever approve. */
+  readonly alone: boolean;
   /** The time zone of the books, in which days begin and end. */
   readonly zone: string;
 };

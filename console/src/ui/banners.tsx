@@ -7,12 +7,12 @@ import type { Item } from './list.tsx';
 import { useWords } from './words.ts';
 
 /**
- * Notices for everybody: the service is unavailable, somebody used --break-glass, or one person approves
+ * Notices for everybody: the service is unavailable, somebody used --break-glass, or one person decides
  * alone.
  */
 export function Banners() {
   const texts = useTexts().banner;
-  const { door, isAway, offers } = useApp();
+  const { door, isAway, offers, session } = useApp();
   const isOperator = door === 'operator';
   return (
     <>
@@ -21,6 +21,7 @@ export function Banners() {
           {texts.away}
         </div>
       )}
+      {isOperator && session?.alone && <div className="banner">{texts.onlyPerson}</div>}
       {isOperator && offers('settings.show') && <Alone />}
       {isOperator && offers('audit.break-glass') && <BrokenGlass />}
     </>

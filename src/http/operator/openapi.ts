@@ -137,6 +137,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     'x-roles': operation.roles,
     ...(proposers.length > 0 && { 'x-proposers': proposers }),
     'x-risk': operation.risk,
+    ...(operation.isForPeople && { 'x-for-people': true }),
     ...(operation.bodyMaxBytes !== undefined && { 'x-body-max': operation.bodyMaxBytes }),
     ...(typeof operation.command === 'string'
       ? { 'x-command': operation.command }
@@ -167,7 +168,9 @@ function contentOf({ output, files }: AnyOperation): object {
 
 const proposal = () => ({
   202: {
-    description: 'Proposed to another person, who has to approve it.',
+    description:
+      'Proposed to another person, who has to approve it. As long as only one person could approve, it is ' +
+      'performed at once instead, and the answer has `"approval": {"alone": true}`.',
     content: { 'application/json': { schema: {} } },
   },
 });
@@ -199,6 +202,7 @@ function descriptionOf(operation: AnyOperation): string {
   return [
     ...(description ? [description] : []),
     `Roles: ${roles.join(', ')}.${factor}`,
+    ...(operation.isForPeople ? ['For people: tokens may not call it.'] : []),
     ...(proposers.length > 0 ? [`May be proposed by: ${proposers.join(', ')}.`] : []),
     typeof command === 'string' ? `Command: \`scrip ${command}\`.` : `No command: ${command.none}.`,
     ...(audit === null ? [] : [`In the audit as \`${audit}\`.`]),

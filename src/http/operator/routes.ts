@@ -156,15 +156,18 @@ function serveOperation(
 function send(
   reply: FastifyReply,
   { status = 200, files }: AnyOperation,
-  { output, replayed, proposed }: Performed,
+  { output, replayed, proposed, alone }: Performed,
 ): FastifyReply | Promise<FastifyReply> {
   if (files && !proposed) return sendFile(reply, output as File);
   if (replayed) reply.header('idempotent-replayed', 'true');
   return reply
     .code(proposed ? 202 : status)
     .type(JSON_TYPE)
-    .send(JSON.stringify(output));
+    .send(JSON.stringify(alone ? { ...(output as object), ...ALONE } : output));
 }
+
+/** What an answer adds if one person performed what two people have to agree on. */
+const ALONE = { approval: { alone: true } };
 
 /**
  * Answers with a file. Its first piece is produced first, so that an error until then is a problem document.

@@ -5,6 +5,7 @@ import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
 import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
+import { isAlone } from '../../operator/four-eyes.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
@@ -198,12 +199,14 @@ async function signedIn(service: Service, door: Door, reply: FastifyReply, token
   return viewOf(service, session);
 }
 
-async function viewOf({ db }: Service, session: Session) {
+async function viewOf(service: Service, session: Session) {
+  const { db } = service;
   const { id, user, createdAt, expiresAt, idleMs, steppedUpUntil } = session;
   const merchant = user.merchantId === null ? undefined : await findMerchant(db, user.merchantId);
   const merchantId = user.merchantId === null ? null : String(user.merchantId);
   const shown = { ...user, id: String(user.id), merchantId, merchantName: merchant?.name ?? null };
   const zone = await zoneOfBooks(db);
   const idleSeconds = idleMs / 1_000;
-  return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds, steppedUpUntil, zone };
+  const alone = await isAlone(service, { kind: 'user', userId: user.id, merchantId: user.merchantId });
+  return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds, steppedUpUntil, alone, zone };
 }

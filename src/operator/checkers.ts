@@ -1,0 +1,128 @@
+import type { Queries } from '../db/pool.ts';
+import type { AnyOperation, Caller } from '../operation.ts';
+import { holdPeople, isOnlyPerson, standingTo } from '../people/persons.ts';
+import { findUser } from '../people/users.ts';
+import type { PortalRole, Role } from '../principal.ts';
+import { Problem } from '../problem.ts';
+import { mayPropose } from './four-eyes.ts';
+import { type ApprovalRow, findTokenById, lockToken } from './queries.ts';
+import { rolesNow, type TokenRow } from './tokens.ts';
+
+/** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */
+
+/**
+ * What an approval leads to. `first`: the proposal is nobody's, and waits for a second approval. `alone`: it
+ * is performed although nobody else approved it, since there is no second person yet.
+ */
+export type Turn = 'perform' | 'first' | 'alone';
+
+/**
+ * Decides what the approval of a caller leads to. The users whom it depends on stay as they are until the
+ * transaction ends.
+ * @param isOtherEffect whether the caller confirms another effect than the one that is stored
+ * @throws Problem `forbidden` for a person who may be the maker, an account that nobody has confirmed, a
+ *   token, or a user without the role; `conflict` before the delay has passed, for the first approver again,
+ *   or if the maker may not propose it any more
+ */
+export async function turnOf(
+  tx: Queries,
+  row: ApprovalRow,
+  operation: AnyOperation,
+  caller: Caller,
+  isOtherEffect: boolean,
+): Promise<Turn> {
+  const { principal } = caller;
+  requirePerson(caller);
+  const [token] =
+    row.token_id === null
+      ? []
+      : await tx.query<{ user_id: number | null; made_by: number | null }>(lockToken(row.token_id));
+  await holdPeople(tx, [
+    principal.userId,
+    row.maker_id,
+    row.first_checker_id,
+    token?.user_id,
+    token?.made_by,
+  ]);
+  await checkMaker(tx, row, operation);
+  if (principal.kind === 'break-glass') return 'perform';
+  return turnOfUser(tx, row, operation, { caller, userId: principal.userId as number, isOtherEffect });
+}
+
+function requirePerson({ principal, actor }: Caller): void {
+  if (principal.kind === 'token') throw new Problem('forbidden', 'a token can propose, but never approve');
+  if (principal.kind === 'command-line')
+    throw new Problem('approval-required', 'the command line approves only with --break-glass and --reason');
+  if (principal.kind === 'break-glass' && actor.reason === null)
+    throw new Problem('invalid', '--break-glass needs --reason');
+}
+
+async function turnOfUser(
+  tx: Queries,
+  row: ApprovalRow,
+  operation: AnyOperation,
+  { caller, userId, isOtherEffect }: { caller: Caller; userId: number; isOtherEffect: boolean },
+): Promise<Turn> {
+  if (!(await mayApprove(tx, userId, operation)))
+    throw new Problem(
+      'forbidden',
+      `${operation.name} is approved by one of the roles ${operation.roles.join(', ')}`,
+    );
+  const { obstacle, isNobodys } = await standingTo(tx, row, userId);
+  if (obstacle === 'not-confirmed')
+    throw new Problem(
+      'forbidden',
+      'your account approves nothing until somebody who does not know its link has confirmed it, under Users',
+    );
+  if (obstacle === undefined && !isNobodys) return 'perform';
+  if (row.mode === 'delay' && caller.service.clock() >= row.not_before) return 'perform';
+  if (row.mode === 'two-people' && (await isOnlyPerson(tx, userId))) return 'alone';
+  if (obstacle !== undefined) throw ownProposal(row, obstacle);
+  const first = row.first_checker_id;
+  const isCounted =
+    first !== null &&
+    !isOtherEffect &&
+    (await standingTo(tx, row, first)).obstacle === undefined &&
+    (await mayApprove(tx, first, operation));
+  if (!isCounted) return 'first';
+  if (first !== userId) return 'perform';
+  throw new Problem('conflict', 'you have approved this: another person has to approve it, too');
+}
+
+/** Returns whether a user is active, and has a role that may perform an operation. */
+async function mayApprove(tx: Queries, userId: number, { roles }: AnyOperation): Promise<boolean> {
+  const user = await findUser(tx, userId);
+  return user?.state === 'active' && roles.some((role) => user.roles.includes(role));
+}
+
+function ownProposal({ mode, not_before }: ApprovalRow, obstacle: 'own' | 'may-be-own'): Problem {
+  if (mode === 'delay')
+    return new Problem('conflict', `you can approve this yourself from ${not_before.toISOString()}`);
+  return new Problem(
+    'forbidden',
+    obstacle === 'own'
+      ? 'this was proposed by you: another person has to approve it'
+      : 'this may be a proposal of your own: its maker is an account or a token that you made, approved or ' +
+          'received. Another person approves it',
+  );
+}
+
+/** Checks that the maker may still propose the operation. @throws Problem `conflict` otherwise */
+async function checkMaker(tx: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
+  const may = (roles: readonly string[]) =>
+    roles.some((role) => operation.roles.some((each) => each === role)) ||
+    mayPropose(operation, { roles: roles as (Role | PortalRole)[], merchantId: null });
+  // The machine may propose whatever it could perform.
+  if (row.maker_id === null && row.token_id === null) return;
+  if (row.token_id !== null) {
+    const [token] = await tx.query<TokenRow>(findTokenById(row.token_id));
+    if (!token || token.revoked_at)
+      throw new Problem('conflict', 'the token that proposed this was revoked: reject it');
+    if (!may(rolesNow(token)))
+      throw new Problem('conflict', 'the token that proposed this may not do so any more: reject it');
+    return;
+  }
+  const user = await findUser(tx, row.maker_id as number);
+  if (user?.state !== 'active' || !may(user.roles))
+    throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
+}
