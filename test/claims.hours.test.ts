@@ -5,6 +5,9 @@ import { keepBooks } from '../src/books/close.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
+import { claimReference } from '../src/ledger/claims.ts';
+import { holdFloat } from '../src/ledger/holds.ts';
+import { idAt, newId } from '../src/ledger/id.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
@@ -199,4 +202,52 @@ test('the journal takes no row whose id is far from its time', async (t) => {
   };
   for (const minutes of [-61, 61]) await assert.rejects(move(minutes), /journal_id_near_time/);
   await move(57);
+});
+
+test('claims and holds that a crash has left are booked hours later in the day of the repeat', async (t) => {
+  const ledger = await openShards(t, '2026-03-02T22:30:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant();
+  const [card] = (await sell(shop, 1, 25)) as [Sold];
+  await generate({ ...shop, now: service.clock() }, { quantity: 1, reference: 'blank' });
+  const [blank] = (await soldBy(shop, 'blank')) as [Sold];
+  const merchantId = shop.merchant.id;
+  const claim = async ({ serial }: Sold, operation: 'redeem' | 'activate', fingerprint: string) => {
+    const id = newId(service.clock());
+    const request = { merchantId, operation, reference: 'cut', serialNumber: serial, fingerprint, id };
+    assert.equal(await claimReference(service, request, new Set()), id);
+    return id;
+  };
+  await claim(card, 'redeem', '100000');
+  const id = await claim(blank, 'activate', '250000');
+  const hold = { id, lowId: newId(service.clock()), merchantId, currency: 'USD', amountMinor: 2_500n };
+  const bucket = service.buckets.ofSerial(blank.serial);
+  assert.ok(await holdFloat(service, { ...hold, bucket, serialNumber: blank.serial }));
+  // The process dies here. The repeats come after midnight.
+  await keepUntil(ledger, '2026-03-03T01:00:00Z');
+  await redeemTen(shop, card, card.pin, 'cut');
+  const wanted = { voucher: { code: blank.code, pin: blank.pin }, value: 25, reference: 'cut' };
+  for (const isReplay of [false, true]) {
+    const outcome = await activate({ ...shop, now: service.clock() }, wanted);
+    assert.ok(typeof outcome !== 'string' && outcome.replayed === isReplay);
+  }
+  const open = await ledger.sql(`select from scrip.float_holds where ended_at is null`);
+  assert.equal(open.length, 0);
+  await keepUntil(ledger, '2026-03-04T00:10:00Z');
+  await expectSound(ledger, '2026-03-04T00:30:00Z', { '2026-03-02': 1, '2026-03-03': 2 });
+});
+
+test('a row that is in no slice is found by reconcile, whatever brought it there', async (t) => {
+  const ledger = await openShards(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const [card] = (await sell(shop, 1, 25)) as [Sold];
+  await redeemTen(shop, card, card.pin, 'moved');
+  await keepUntil(ledger, '2026-03-02T12:00:00Z');
+  const [row] = await ledger.sql<{ id: string }>(`select id from scrip.journal where reference = 'moved'`);
+  const early = idAt(row?.id ?? '', new Date('2026-03-02T06:00:00Z'));
+  await ledger.sql('alter table scrip.journal drop constraint journal_id_near_time');
+  await ledger.sql(`update scrip.journal set id = '${early}' where reference = 'moved'`);
+  const { ok, checks } = await reconcile(ledger.started.service);
+  assert.equal(ok, false);
+  assert.deepEqual(checks.find(({ name }) => name === 'slices')?.ok, false);
 });
