@@ -1,5 +1,5 @@
 #!/bin/sh
-':' //; here=$(dirname "$(readlink -f "$0")"); for own in "$here/../node_modules/node/bin/node" "$here/../../../node/bin/node"; do [ -x "$own" ] && exec "$own" "$here/../src/main.ts" "$@"; done; exec node "$here/scrip.cjs" "$@"
+':' //; here=$(dirname "$(readlink -f "$0")"); for own in "$here"/../node_modules/node-linux-*/bin/node "$here"/../../../node-linux-*/bin/node; do [ -x "$own" ] && exec "$own" "$here/../src/main.ts" "$@"; done; exec node "$here/scrip.cjs" "$@"
 // The line above is for the shell, which ends there: run directly, this file becomes the project's own
 // Node in one step, so that signals and the exit status are the program's. What follows is for
 // `node bin/scrip.cjs`, whatever Node that is.
@@ -12,7 +12,7 @@ const OLDEST_MAJOR = 24;
 const main = join(__dirname, '..', 'src', 'main.ts');
 // In the project itself, or in one that has Scrip as a dependency.
 const own = ['../node_modules', '../../..']
-  .map((folder) => join(__dirname, folder, 'node', 'bin', 'node'))
+  .map((folder) => join(__dirname, folder, `node-linux-${process.arch}`, 'bin', 'node'))
   .find((path) => existsSync(path));
 
 if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
@@ -22,6 +22,6 @@ if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal ? 1 : code));
 } else {
-  process.stderr.write(`scrip: Node ${OLDEST_MAJOR} is needed, and this is ${process.version}: npm ci brings it, if the install script of the package node may run\n`);
+  process.stderr.write(`scrip: Node ${OLDEST_MAJOR} is needed, and this is ${process.version}: on Linux npm ci brings it, elsewhere install it first\n`);
   process.exitCode = 1;
 }

@@ -1,7 +1,8 @@
 /**
  * Lists how old the dependencies are: `npm run dependencies`. For each direct one: its version and when that
  * was published, the newest version and when that was. The exit status is 1 where a package has published
- * nothing for two years: look for a successor.
+ * nothing for two years: look for a successor. Only the version that the authors call the latest counts:
+ * registries show odd dates of old versions.
  */
 import { execFile } from 'node:child_process';
 import { glob, readFile } from 'node:fs/promises';
@@ -44,8 +45,7 @@ for (const [name, version] of await listDependencies()) {
     'dist-tags': { latest },
     time,
   } = await readPublished(name);
-  const published = Object.entries(time).filter(([key]) => key !== 'created' && key !== 'modified');
-  const silent = Math.min(...published.map(([, at]) => monthsSince(at)));
+  const silent = monthsSince(time[latest]);
   if (silent >= SILENT_MAX_MONTHS) process.exitCode = 1;
   ages[name] = { version, 'months old': monthsSince(time[version]), newest: latest, 'months silent': silent };
 }

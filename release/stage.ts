@@ -49,11 +49,11 @@ async function manifestOf(name: Published): Promise<Manifest> {
   const root = await read('.');
   const own = await read(SOURCES[name].folder);
   const { version, license, homepage, repository, bugs, engines } = root;
-  const { description, type, bin, dependencies } = own;
+  const { description, type, bin, dependencies, optionalDependencies } = own;
   const shared = { version, description, license, homepage, repository, bugs, type };
   const publishConfig = { access: 'public' };
   return name === 'service'
-    ? { name: '@scrip/service', ...shared, bin, engines, dependencies, publishConfig }
+    ? { name: '@scrip/service', ...shared, bin, engines, dependencies, optionalDependencies, publishConfig }
     : { name: `@scrip/${name}`, ...shared, exports: './index.js', engines, dependencies, publishConfig };
 }
 

