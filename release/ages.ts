@@ -1,5 +1,5 @@
 /**
- * Lists how old the dependencies are: `npm run dependencies`. For each direct one: its version and when that
+ * Lists how old the dependencies are: `npm run ages`. For each direct one: its version and when that
  * was published, the newest version and when that was. The exit status is 1 where a package has published
  * nothing for two years: look for a successor. Only the version that the authors call the latest counts:
  * registries show odd dates of old versions.

@@ -135,6 +135,18 @@ test('only the listed packages run an install script', async () => {
     assert.ok(scripts.includes(name), `${name} has no install script`);
 });
 
+test('npm runs no script of the project by itself but the one that builds', async () => {
+  const { scripts } = (await readJson('package.json')) as { scripts: Record<string, string> };
+  // A script of such a name also runs at `npm ci`, `npm pack` or `npm publish`.
+  const events = /^(preinstall|install|postinstall|prepublish|prepublishOnly|prepack|pack|postpack|publish)$/;
+  const others = /^(postpublish|preprepare|postprepare|dependencies|version|preversion|postversion)$/;
+  for (const name of Object.keys(scripts)) {
+    assert.doesNotMatch(name, events);
+    assert.doesNotMatch(name, others);
+    for (const before of ['pre', 'post']) assert.ok(!Object.hasOwn(scripts, before + name), before + name);
+  }
+});
+
 test('SECURITY.md links only to existing files', async () => {
   const files = new Set(await readdir(ROOT, { recursive: false }));
   const docs = new Set(
