@@ -46,7 +46,10 @@ export async function openStage(t: TestContext, { isClosed = true } = {}): Promi
     assert.ok(answer.status < 300, `${path}: ${answer.text}`);
     return answer.body;
   };
-  return { scene, sold, listening, owner: await join('owner'), join, ask };
+  const owner = await join('owner');
+  // With a second person, two have to agree.
+  await join('owner');
+  return { scene, sold, listening, owner, join, ask };
 }
 
 /** A page of the console in a profile with the session of a person. */
