@@ -115,6 +115,7 @@ declare
   v vouchers;
   b batches;
   a accounts;
+  is_escheated boolean := false;
   outcome text;
 begin
   perform check_stamp(p_now);
@@ -129,6 +130,10 @@ begin
     or a.currency <> b.currency
   then
     raise exception 'no % goes between a voucher in % and % in %', p_kind, b.currency, a.kind, a.currency;
+  end if;
+  -- Separate from the journal below: Citus plans no statement on shards and on tables of the coordinator.
+  if p_kind = 'REINSTATEMENT' then
+    is_escheated := exists (select from escheated_expiries e where e.expiry_id = p_original);
   end if;
   outcome := case
     when v.closed is not null then '44'
@@ -147,8 +152,7 @@ begin
         and j.kind = 'REINSTATEMENT' and j.original_id = p_original)
     ) then '94'
     -- It was paid to a state, under the lock of the voucher (src/books/escheat.ts).
-    when p_kind = 'REINSTATEMENT'
-      and exists (select from escheated_expiries e where e.expiry_id = p_original) then '51'
+    when is_escheated then '51'
   end;
   if outcome is not null then return outcome; end if;
   if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then

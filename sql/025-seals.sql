@@ -3,15 +3,18 @@
 
 -- Returns the earliest expiry that has not been swept; null if there is none.
 create function first_unswept() returns timestamptz
-language sql volatile set search_path = scrip, pg_temp as $$
-  select least(
-    (
-      select min(b.expires_at) from batches b
-      where b.status = 'COMPLETED' and b.swept_at is null and b.expires_at <= database_time()
-    ),
-    (select min(e.due_at) from voucher_expiries e where e.due_at <= database_time())
-  )
-$$;
+language plpgsql volatile set search_path = scrip, pg_temp as $$
+declare
+  -- A constant: a volatile function would be called for each row, and could not be compared by an index.
+  until constant timestamptz := database_time();
+  batch_at timestamptz;
+  voucher_at timestamptz;
+begin
+  select min(b.expires_at) into batch_at from batches b
+  where b.status = 'COMPLETED' and b.swept_at is null and b.expires_at <= until;
+  select min(e.due_at) into voucher_at from voucher_expiries e where e.due_at <= until;
+  return least(batch_at, voucher_at);
+end $$;
 
 -- Returns the time up to which slices may be sealed; null if there is none yet. Every transaction with an
 -- earlier time has ended, no new row gets an earlier time, and every voucher that expired before it has been

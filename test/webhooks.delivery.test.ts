@@ -149,7 +149,8 @@ test('an endpoint that has failed for five days is disabled', async (t) => {
   await hooked.stop();
   await endAbandoned(hooked.service);
   const states = (await listDeliveries(hooked.service.db, id, null, 10)).map(({ state }) => state);
-  assert.deepEqual(states, ['FAILED', 'FAILED', 'FAILED']);
+  // A retry of the first two may have disabled it before the third sale, which is then not announced.
+  assert.ok(states.length >= 2 && states.every((state) => state === 'FAILED'), `${states}`);
 });
 
 test('no answer, a closed connection and a closed port are failures; a huge answer is not', async (t) => {

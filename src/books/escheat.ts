@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Operator, Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
 import { toSum } from '../money.ts';
@@ -97,13 +97,13 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
 
 /** Locks the selected vouchers, and returns their unclaimed amounts. @throws Refusal `51` */
 async function lockUnclaimed(
-  { buckets }: Service,
+  { buckets, db }: Service,
   tx: Queries,
   { currency, of }: Wanted,
   account: bigint,
 ): Promise<ExpiryRow[]> {
   const serials =
-    'serialNumbers' in of ? of.serialNumbers : await findUnclaimed(tx, currency, of.expiredBefore);
+    'serialNumbers' in of ? of.serialNumbers : await findUnclaimed(db, currency, of.expiredBefore);
   const expiries: ExpiryRow[] = [];
   for (const bucket of buckets.all) {
     const own = serials.filter((serial) => buckets.ofSerial(serial) === bucket);
@@ -125,10 +125,16 @@ async function lockUnclaimed(
   return left;
 }
 
-async function findUnclaimed(tx: Queries, currency: string, expiredBefore: Date | null): Promise<bigint[]> {
-  await tx.query(allowLongEscheat);
+/**
+ * Finds the vouchers to lock, in a transaction of its own: their amounts are read again under the locks. On
+ * several shards, Citus does not let the service's role read where the booking has written as the owner.
+ */
+async function findUnclaimed(db: Database, currency: string, expiredBefore: Date | null): Promise<bigint[]> {
   const wanted = { currency, expiredBefore, at: null, zone: 'UTC', countMax: VOUCHERS_MAX + 1 };
-  const rows = await tx.query<UnclaimedRow>(listUnclaimed(wanted));
+  const rows = await db.transaction(async (tx) => {
+    await tx.query(allowLongEscheat);
+    return tx.query<UnclaimedRow>(listUnclaimed(wanted));
+  });
   if (rows.length > VOUCHERS_MAX)
     throw new Refusal('30', {
       message: `Invalid request: more than ${VOUCHERS_MAX} vouchers; pay them in parts, by serial number`,
