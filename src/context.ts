@@ -6,6 +6,7 @@ import { Readiness } from './db/readiness.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import { Tally } from './tally.ts';
 import type { Tracing } from './tracing.ts';
 
 /**
@@ -32,6 +33,7 @@ type Resources = {
   /** Emits `added` for background work that this process has added, so that it begins at once. */
   readonly jobs?: EventEmitter;
   readonly readiness?: Readiness;
+  readonly refusals?: Tally<RefusedEvent>;
 };
 
 /** The resources and the batcher of a process, which live as long as the process. */
@@ -41,6 +43,8 @@ export type Service = Resources & {
   readonly jobs: EventEmitter;
   /** Whether this process can serve tills. */
   readonly readiness: Readiness;
+  /** The refused requests that are to be in the audit. */
+  readonly refusals: Tally<RefusedEvent>;
 };
 
 export function createService(resources: Resources): Service {
@@ -48,6 +52,7 @@ export function createService(resources: Resources): Service {
     ...resources,
     jobs: resources.jobs ?? new EventEmitter(),
     readiness: resources.readiness ?? new Readiness(resources.log),
+    refusals: resources.refusals ?? new Tally(),
     batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
   };
 }
@@ -119,4 +124,22 @@ export type Operator = {
   readonly actor: Actor;
   /** Receives what is moved by hand, where it is counted against limits. */
   readonly onMoved?: (moved: Moved) => void;
+};
+
+/** A request that was refused, for the audit. */
+export type RefusedEvent = {
+  readonly action:
+    | 'session.refused'
+    | 'session.step-up-refused'
+    | 'account.locked'
+    | 'token.refused'
+    | 'operation.refused';
+  /** What was refused, such as `user 5` or `operation float.refund`. */
+  readonly subject: string;
+  /** Who was refused, if that is known; null for a stranger. */
+  readonly actor: Actor | null;
+  readonly address: string;
+  readonly requestId: string;
+  /** How it was tried, such as `password`. */
+  readonly by: string | null;
 };

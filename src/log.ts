@@ -71,8 +71,13 @@ export type AccessLine = {
   readonly route: string | undefined;
   readonly httpStatus: number;
   readonly statusCode: string | undefined;
+  /** The address of the client; behind a trusted proxy, the one that it reports. */
+  readonly address: string | undefined;
   readonly merchantId: number | undefined;
+  /** The API key of a till. */
   readonly keyId: string | undefined;
+  /** The caller of the operator API or the portal: `user 5`, `token 7`. */
+  readonly principal: string | undefined;
   /** Links the journal to the API key that made the call. */
   readonly transactionId: string | undefined;
   readonly durationMs: number;
@@ -99,8 +104,8 @@ export function accessLog(log: Logger): (line: AccessLine) => void {
   return (line) => {
     if (!log.isLevelEnabled('info')) return;
     // JSON.stringify is only needed where text may need escapes. Ids, routes and codes do not.
-    const who =
-      line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
+    const merchant = line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId}`;
+    const who = `,"address":${JSON.stringify(line.address ?? null)}${merchant}${optional('keyId', line.keyId)}${optional('principal', line.principal)}`;
     const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
     const end = `${optional('transactionId', line.transactionId)},"durationMs":${line.durationMs}${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`;
     if (lines === '') setImmediate(flush);

@@ -78,7 +78,7 @@ describe('the documentation site', () => {
     assert.equal(found.statusCode, 200);
     assert.equal(found.headers['content-encoding'], 'gzip');
     const policy = String(found.headers['content-security-policy']);
-    assert.match(policy, /^default-src 'none';script-src 'self';style-src 'self';/);
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/);
     assert.doesNotMatch(policy, /unsafe|https?:/);
     assert.equal((await app.inject({ url: '/docs/guides' })).headers.location, '/docs/guides/');
     for (const url of ['/docs/guides/gone.html', '/docs/guides/how-to', '/docs/guides/%2e%2e%2fpages.ts'])

@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
+import { enrolled } from './browser.ts';
 import { DIALECTS } from './dialects.ts';
+import { testService } from './harness.ts';
 import { Till, UNKNOWN } from './till.ts';
 
 test('the access log shows the API key and the transaction id of a call', async (t) => {
@@ -30,7 +32,8 @@ test('the access log shows the API key and the transaction id of a call', async 
     // A line is logged when the response has closed, and written a turn later.
     while (!lines.includes(`"requestId":"${answer.headers['x-request-id']}"`)) await turn();
     const line = JSON.parse(lines.trim().split('\n').at(-1) as string);
-    assert.deepEqual([line.keyId, line.merchantId], [till.merchant.keyId, till.merchant.id]);
+    const { keyId, id } = till.merchant;
+    assert.deepEqual([line.keyId, line.merchantId, line.address], [keyId, id, '127.0.0.1']);
     return { data: answer.json().data, logged: line.transactionId };
   };
   for (const [index, dialect] of DIALECTS.entries()) {
@@ -47,4 +50,52 @@ test('the access log shows the API key and the transaction id of a call', async 
     assert.equal((await ask(dialect.balance(UNKNOWN))).logged, undefined);
   }
   assert.ok(!lines.includes('sale-0') && !lines.includes('order-0'));
+});
+
+test('the access log names the person or the token of the operator API and the portal, and the address', async (t) => {
+  const listening = await testService(t);
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (text) => void lines.push(text) });
+  const app = buildServer({ ...listening.service, log }, { trustedProxies: ['127.0.0.1/32'] });
+  t.after(() => app.close());
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
+  const scene = { ...listening, baseUrl };
+  const { id: merchantId } = await listening.createMerchant();
+  const { person, browser } = await enrolled(scene);
+  const portal = await enrolled(scene, { email: 'bob@example.com', roles: ['owner'], merchantId });
+  browser.address = portal.browser.address = '192.0.2.7';
+  const lineOf = async (answer: Promise<{ headers: Headers }>) => {
+    const id = (await answer).headers.get('x-request-id') ?? '';
+    while (!lines.join('').includes(id)) await turn();
+    const [line = ''] = lines
+      .join('')
+      .split('\n')
+      .filter((each) => each.includes(id));
+    const { principal, merchantId: merchant, address, route } = JSON.parse(line);
+    return { principal, merchant, address, route };
+  };
+  const { body } = await browser.post('/tokens', { roles: ['support'], reason: 'x' });
+  const address = '192.0.2.7';
+  const own = { principal: `user ${person.id}`, merchant: undefined, address };
+  assert.deepEqual(await lineOf(browser.get('/session')), { ...own, route: '/operator/v1/session' });
+  assert.deepEqual(await lineOf(browser.get('/merchants')), { ...own, route: '/operator/v1/merchants' });
+  assert.deepEqual(await lineOf(portal.browser.get('/merchant')), {
+    principal: `user ${portal.person.id}`,
+    merchant: merchantId,
+    address,
+    route: '/portal/v1/merchant',
+  });
+  const headers = { authorization: `Bearer ${body.token}`, 'x-forwarded-for': '192.0.2.8' };
+  assert.deepEqual(await lineOf(fetch(`${baseUrl}/operator/v1/merchants`, { headers })), {
+    principal: `token ${body.id}`,
+    merchant: undefined,
+    address: '192.0.2.8',
+    route: '/operator/v1/merchants',
+  });
+  assert.deepEqual(await lineOf(fetch(`${baseUrl}/operator/v1/merchants`)), {
+    principal: undefined,
+    merchant: undefined,
+    address: '127.0.0.1',
+    route: '/operator/v1/merchants',
+  });
 });

@@ -57,7 +57,13 @@ test('lines that are written together are split, and text that is not JSON is un
     httpStatus: 200,
     statusCode: '00',
   };
-  const none = { merchantId: undefined, keyId: undefined, transactionId: undefined };
+  const none = {
+    address: '127.0.0.1',
+    merchantId: undefined,
+    keyId: undefined,
+    principal: undefined,
+    transactionId: undefined,
+  };
   for (const durationMs of [1.5, 2]) write({ ...call, ...none, durationMs, aborted: false });
   await new Promise(setImmediate);
   const text = stripVTControlCharacters(readableLines(lines.join('')));
@@ -68,7 +74,7 @@ test('lines that are written together are split, and text that is not JSON is un
       .map((line) => line.replace(TIME, '')),
     [1.5, 2].map(
       (ms) =>
-        `INFO  request requestId=r-1 method=POST route=/api/v2/redeem httpStatus=200 statusCode=00 durationMs=${ms}`,
+        `INFO  request requestId=r-1 method=POST route=/api/v2/redeem httpStatus=200 statusCode=00 address=127.0.0.1 durationMs=${ms}`,
     ),
   );
   assert.equal(readableLines('no JSON\n'), 'no JSON\n');

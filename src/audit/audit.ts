@@ -27,6 +27,8 @@ export type Change = {
   readonly moved?: readonly (Pick<Moved, 'currency' | 'minor'> & Partial<Moved>)[];
   /** Other subjects of which the change has set something. */
   readonly touches?: readonly string[];
+  /** Whether the entry is of a request that was refused, and records nothing of the state of its subject. */
+  readonly setsNothing?: boolean;
 };
 
 /** The action of the entry that is added if the chain does not end with the sealed entry. */
@@ -61,7 +63,9 @@ export async function audit(
   const occurredAt = service.clock().toISOString().replace('Z', '000Z');
   const append = async (by: Actor, change: Change) => {
     // Other changes of the subject are visible: they hold the lock until they are committed.
-    const states = await readStates(tx, service, [change.subject, ...(change.touches ?? [])]);
+    const states = change.setsNothing
+      ? null
+      : await readStates(tx, service, [change.subject, ...(change.touches ?? [])]);
     end = await insert(tx, end, occurredAt, by, change, states);
   };
   if (!isSealed(keys, await readSealed(tx), end)) {

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { flushCalls } from '../api-keys/guesses.ts';
+import { flushRefusals } from '../audit/refusals.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
@@ -213,6 +214,7 @@ async function closeService(service: Service | undefined): Promise<void> {
   try {
     await flushDeclines(service);
     await flushCalls(service);
+    await flushRefusals(service, true);
   } catch (error) {
     // Without the database nothing can be written, but the rest must still be closed.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');

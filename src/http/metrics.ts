@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartError } from '../db/errors.ts';
+import { headersFor } from './headers.ts';
 
 /** Serves the metrics on a separate port, which clients of the API do not need to reach. */
 
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+const HEADERS = Object.fromEntries(headersFor(undefined));
 /** A scrape reads a few small tables. */
 const TIMEOUT_MS = 10_000;
 
@@ -21,12 +23,15 @@ export async function serveMetrics(
 ): Promise<MetricsServer> {
   const server = createServer({ requestTimeout: TIMEOUT_MS }, (request, response) => {
     if (request.url?.split('?')[0] !== '/metrics' || request.method !== 'GET') {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('GET /metrics\n');
+      response.writeHead(404, { ...HEADERS, 'content-type': 'text/plain' }).end('GET /metrics\n');
       return;
     }
     read().then(
-      (text) => response.writeHead(200, { 'content-type': TYPE }).end(text),
-      () => response.writeHead(500, { 'content-type': 'text/plain' }).end('the metrics cannot be read\n'),
+      (text) => response.writeHead(200, { ...HEADERS, 'content-type': TYPE }).end(text),
+      () =>
+        response
+          .writeHead(500, { ...HEADERS, 'content-type': 'text/plain' })
+          .end('the metrics cannot be read\n'),
     );
   });
   await new Promise<void>((resolve, reject) => {

@@ -6,11 +6,14 @@ import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
 import type { OidcSettings } from '../people/oidc.ts';
+import type { Principal } from '../principal.ts';
 import type { RequestTrace } from '../tracing.ts';
 import { sendRefusal } from './answer.ts';
+import { limitConnections } from './connections.ts';
 import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
+import { type Header, headersFor } from './headers.ts';
 import { closeGracefully, serveHealth } from './health.ts';
 import { openDesk } from './operator/desk.ts';
 import { serveOidc } from './operator/identify.ts';
@@ -41,8 +44,6 @@ const REQUEST_CHECK_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** The time limit of a connection without traffic: its client has stopped reading a download. */
 const SOCKET_TIMEOUT_MS = 120_000;
-/** Far more than a process can serve at once; a bound on memory. */
-const CONNECTIONS_MAX = 10_000;
 /**
  * The maximum length of a reference in a path. Node itself refuses a longer request line, and the core
  * refuses text that is not a reference.
@@ -70,6 +71,8 @@ type Trace = {
   route: string | undefined;
   statusCode: string | undefined;
   context: Context | undefined;
+  /** The caller of the operator API or the portal, once it is known. */
+  principal: Pick<Principal, 'kind' | 'id' | 'merchantId'> | undefined;
   transactionId: string | undefined;
   /** Counts the call; undefined if the route is not an operation, or metrics are off. */
   observe: ObserveCall | undefined;
@@ -91,6 +94,7 @@ export function buildServer(
   { trustedProxies = [], graceMs = 0, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
+  const headers = headersFor(publicUrl);
   const app = Fastify({
     // Fastify's own log lines contain URLs, and therefore references.
     logger: false,
@@ -112,14 +116,14 @@ export function buildServer(
     },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     ...VALIDATION,
-    frameworkErrors: (error, request, reply) => answerUndecoded(service, error, request, reply),
-    clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
+    frameworkErrors: (error, request, reply) => answerUndecoded(service, headers, error, request, reply),
+    clientErrorHandler: (error, socket) => answerUnparsed(service, headers, nextId(), error, socket),
   });
-  app.server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(app.server, service.log, trustedProxies);
   // Expectations other than 100-continue are ignored. The method CONNECT is unknown.
   app.server.on('checkExpectation', (request, response) => app.routing(request, response));
   app.server.on('connect', (_request, socket: Socket) => {
-    writeRaw(socket, 405, nextId(), 'Allow: GET, HEAD, POST\r\n');
+    writeRaw(socket, 405, [['x-request-id', nextId()], ['allow', 'GET, HEAD, POST'], ...headers]);
   });
 
   app.removeAllContentTypeParsers();
@@ -127,7 +131,7 @@ export function buildServer(
   app.decorateRequest('trace');
   app.decorateRequest('countedFor');
   const isDraining = closeGracefully(app, graceMs);
-  followRequests(app, service);
+  followRequests(app, service, headers);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
   for (const dialect of DIALECTS)
@@ -154,14 +158,14 @@ function serveEntrance(app: FastifyInstance): void {
 }
 
 /** Gives every request a trace and a log line, and refuses requests that match no route. */
-function followRequests(app: FastifyInstance, service: Service): void {
+function followRequests(app: FastifyInstance, service: Service, headers: readonly Header[]): void {
   const routes: { method: string; url: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) routes.push({ method: each, url });
   });
   const log = accessLog(service.log);
   app.addHook('onRequest', (request, reply, done) => {
-    beginTrace(log, request, reply);
+    beginTrace(log, headers, request, reply);
     // Before the body is read: the server does not wait for the body of an unknown path.
     done(
       checkHost(request.raw) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined),
@@ -195,21 +199,29 @@ function requestIds(): () => string {
  * Starts the trace of a request: sets the headers of every answer, and writes the request's line to the
  * access log when it ends, whether it was answered or its client disconnected.
  */
-function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, reply: FastifyReply): void {
+function beginTrace(
+  log: ReturnType<typeof accessLog>,
+  headers: readonly Header[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  // Once the connection is closed, it has no address.
+  const address = request.ip;
   request.trace = {
     startedAt: performance.now(),
     route: undefined,
     statusCode: undefined,
     context: undefined,
+    principal: undefined,
     transactionId: undefined,
     observe: undefined,
     spans: undefined,
   };
   reply.header('x-request-id', request.id);
-  reply.header('cache-control', 'no-store');
+  for (const [name, value] of headers) reply.header(name, value);
   reply.raw.once('close', () => {
-    const { startedAt, route, statusCode, context, transactionId, observe, spans } = request.trace;
-    const merchantId = context?.merchant.id;
+    const { startedAt, route, statusCode, context, principal, transactionId, observe, spans } = request.trace;
+    const merchantId = context?.merchant.id ?? principal?.merchantId ?? undefined;
     const durationMs = performance.now() - startedAt;
     observe?.(statusCode ?? 'aborted', durationMs);
     spans?.end({ httpStatus: reply.raw.statusCode, statusCode, merchantId, transactionId });
@@ -220,8 +232,10 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
       route,
       httpStatus: reply.raw.statusCode,
       statusCode,
+      address,
       merchantId,
       keyId: context?.keyId,
+      principal: principal && `${principal.kind} ${principal.id}`,
       transactionId,
       durationMs: Math.round(durationMs * 1000) / 1000,
       aborted: !reply.raw.writableEnded,
@@ -232,17 +246,19 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
 /** Answers a path that cannot be decoded. Fastify runs no hooks for it. */
 function answerUndecoded(
   service: Service,
+  headers: readonly Header[],
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  beginTrace(accessLog(service.log), request, reply);
+  beginTrace(accessLog(service.log), headers, request, reply);
   sendRefusal(service, request, reply, error, {});
 }
 
 /** Answers bytes that are not HTTP, and requests that did not arrive in time. */
 function answerUnparsed(
   service: Service,
+  headers: readonly Header[],
   requestId: string,
   error: Error & { code?: string },
   socket: Socket,
@@ -253,8 +269,9 @@ function answerUnparsed(
   }
   const status =
     error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  service.log.info({ requestId, httpStatus: status, statusCode: '98' }, 'request');
-  writeRaw(socket, status, requestId);
+  const address = socket.remoteAddress;
+  service.log.info({ requestId, httpStatus: status, statusCode: '98', address }, 'request');
+  writeRaw(socket, status, [['x-request-id', requestId], ...headers]);
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -264,11 +281,20 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-function writeRaw(socket: Socket, status: number, requestId: string, headers = ''): void {
+/** How long a client may take to read an answer to what is not HTTP, and to close its side. */
+const LINGER_MS = 1_000;
+
+function writeRaw(socket: Socket, status: number, headers: readonly Header[]): void {
   const body = bodyText('98', 'Unsupported request');
-  socket.end(
-    `HTTP/1.1 ${status} ${REASONS[status]}\r\n${headers}Content-Type: application/json; ` +
-      `charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ` +
-      `${requestId}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const all: readonly Header[] = [
+    ['content-type', 'application/json; charset=utf-8'],
+    ['content-length', String(Buffer.byteLength(body))],
+    ...headers,
+    ['connection', 'close'],
+  ];
+  const head = all.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.end(`HTTP/1.1 ${status} ${REASONS[status]}\r\n${head}\r\n${body}`);
+  // A client that does not close its side would hold the connection for ever.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -134,3 +134,9 @@ export async function findToken(service: Service, text: string, ip: string): Pro
     userId: row.user_id,
   };
 }
+
+/** Returns the id of a token that is no longer accepted, for the audit. */
+export async function findTokenId({ db }: Service, text: string): Promise<number | undefined> {
+  const [row] = await db.query<TokenRow>(findTokenRow(hashToken(text)));
+  return row?.id;
+}

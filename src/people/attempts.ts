@@ -1,10 +1,12 @@
-import type { Service } from '../context.ts';
+import { recordRefusal, UNKNOWN_ACCOUNT } from '../audit/refusals.ts';
+import type { Actor, RefusedEvent, Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
 import { networkOf } from '../network.ts';
 import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
+import type { Origin } from './sessions.ts';
 
 /**
  * The limits on attempts to sign in and to step up. Each attempt is counted in the database before it is
@@ -81,6 +83,66 @@ export function sessionLimits(session: {
 /** The stored name of a subject: a hash, since an address may be that of nobody. */
 const hashOf = (subject: Limits[number][0]) =>
   hashSecret(`attempt ${subject.map(String).map(encodeURIComponent)}`);
+
+/** What is tried, for the audit. */
+export type Trial = {
+  readonly limits: Limits;
+  /** The user who is named; undefined if nobody has the address. */
+  readonly userId: number | undefined;
+  /** What is given, such as `password`. */
+  readonly by: string;
+  readonly origin: Origin;
+  /** The user, if it has a session. */
+  readonly actor?: Actor | null;
+};
+
+/**
+ * Counts an attempt, then checks it. A refused attempt is recorded for the audit.
+ * @param check whether what was given is right
+ * @param refusal the problem if it is not
+ * @throws Problem `too-many-requests` if the attempt may not be checked; `refusal`
+ */
+export async function attempt(
+  service: Service,
+  trial: Trial,
+  check: () => Promise<boolean>,
+  refusal: () => Problem,
+): Promise<void> {
+  try {
+    await countAttempt(service, trial.limits);
+  } catch (error) {
+    if (error instanceof Problem) record(service, trial, 'account.locked');
+    throw error;
+  }
+  if (await check()) return;
+  record(service, trial, trial.actor ? 'session.step-up-refused' : 'session.refused');
+  throw refusal();
+}
+
+function record(
+  service: Service,
+  { userId, by, origin, actor = null }: Omit<Trial, 'limits'>,
+  action: RefusedEvent['action'],
+): void {
+  const { address, requestId } = origin;
+  const subject = userId === undefined ? UNKNOWN_ACCOUNT : `user ${userId}`;
+  recordRefusal(service, { action, subject, actor, address, requestId, by });
+}
+
+/** Runs a sign-in that has no limit, since nothing can be guessed. Its refusal is recorded too. */
+export async function recordingRefusal<Result>(
+  service: Service,
+  trial: Omit<Trial, 'limits'>,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    const isRefused = error instanceof Problem && error.code === 'unauthorized';
+    if (isRefused) record(service, trial, trial.actor ? 'session.step-up-refused' : 'session.refused');
+    throw error;
+  }
+}
 
 /**
  * Counts an attempt.

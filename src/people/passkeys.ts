@@ -8,6 +8,7 @@ import type {
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { recordingRefusal } from './attempts.ts';
 import { begin, derived, readBegun, useOnce } from './begun.ts';
 import {
   deletePasskey,
@@ -198,11 +199,13 @@ export async function signInByPasskey(
   origin: Origin,
 ): Promise<string> {
   const asked = { token, use: 'sign-in', userId: null } as const;
-  const userId = await acceptPasskey(service, response, asked, place);
-  const [row] = await service.db.query<UserRow>(findUserById(userId));
-  const user = signable(row, door);
-  if (!user) throw refused();
-  return signIn(service, user, origin, { how: 'passkey', steppedUpAt: service.clock() });
+  return recordingRefusal(service, { userId: undefined, by: 'passkey', origin }, async () => {
+    const userId = await acceptPasskey(service, response, asked, place);
+    const [row] = await service.db.query<UserRow>(findUserById(userId));
+    const user = signable(row, door);
+    if (!user) throw refused();
+    return signIn(service, user, origin, { how: 'passkey', steppedUpAt: service.clock() });
+  });
 }
 
 /** Steps up with a passkey. @returns the session's new token */
@@ -215,12 +218,15 @@ export async function stepUpByPasskey(
   place: Place,
   origin: Origin,
 ): Promise<string> {
-  const asked = { token, use: 'step-up', userId: session.user.id } as const;
-  const userId = await acceptPasskey(service, response, asked, place);
-  const isOwn = userId === session.user.id;
-  const renewed = isOwn ? await renewStepped(service, session, oldToken, origin, 'passkey') : undefined;
-  if (!renewed) throw refused();
-  return renewed;
+  const { user } = session;
+  const asked = { token, use: 'step-up', userId: user.id } as const;
+  const trial = { userId: user.id, by: 'passkey', origin, actor: actorOfUser(user, origin) };
+  return recordingRefusal(service, trial, async () => {
+    const isOwn = (await acceptPasskey(service, response, asked, place)) === user.id;
+    const renewed = isOwn ? await renewStepped(service, session, oldToken, origin, 'passkey') : undefined;
+    if (!renewed) throw refused();
+    return renewed;
+  });
 }
 
 export type PasskeyInfo = {

@@ -4,11 +4,11 @@ import { hashOfBearer, newBearer } from '../credentials.ts';
 import { networkOf } from '../network.ts';
 import { invalid, Problem } from '../problem.ts';
 import {
-  type Attempt,
-  countAttempt,
+  attempt,
   factorLimits,
   forget,
   passwordLimits,
+  recordingRefusal,
   sessionLimits,
   takeBack,
 } from './attempts.ts';
@@ -55,6 +55,8 @@ export function signable(user: UserRow | undefined, door: Door): UserRow | undef
 }
 
 const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+const wrongCode = () =>
+  new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
 
 /**
  * Checks that a session is stepped up.
@@ -84,19 +86,20 @@ export async function beginSignIn(
   service: Service,
   door: Door,
   asked: { readonly email: string; readonly password: string },
-  { address, devices }: Origin,
+  origin: Origin,
 ): Promise<Begun> {
   const { db } = service;
+  const { address, devices } = origin;
   const email = asked.email.trim().toLowerCase();
   const [row] = await db.query<UserRow>(findUserByEmail(email));
   const user = signable(row, door);
   const device = deviceOf(devices, user);
   const limits = passwordLimits({ email, address, device });
-  await countAttempt(service, limits);
   const hash = user?.password_hash ?? null;
-  const by = device ? 'known' : { network: networkOf(address) };
-  const isRight = await isPassword(asked.password, hash, by);
-  if (!user || hash === null || !isRight) throw wrongPassword();
+  const hashing = device ? 'known' : { network: networkOf(address) };
+  const trial = { limits, userId: row?.id, by: 'password', origin };
+  await attempt(service, trial, () => isPassword(asked.password, hash, hashing), wrongPassword);
+  if (!user || hash === null) throw wrongPassword();
   await takeBack(service, limits);
   if (isOutdated(hash)) await db.query(setPasswordHash(user.id, await hashPassword(asked.password)));
   return {
@@ -143,15 +146,14 @@ export async function finishSignIn(
   const user = signable(row, door);
   if (!user) throw expired;
   const { email } = user;
-  const attempt: Attempt = { email, address: origin.address, device: deviceOf(origin.devices, user) };
-  const limits = factorLimits(attempt);
-  await countAttempt(service, limits);
-  if (!(await acceptFactor(service, user, factor)))
-    throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
+  const device = deviceOf(origin.devices, user);
+  const limits = factorLimits({ email, address: origin.address, device });
+  const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
+  const trial = { limits, userId: user.id, by: how, origin };
+  await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
   const [taken] = await db.query<SignInRow>(takeSignIn(tokenHash, 'second-factor', clock()));
   if (!taken) throw expired;
   await forget(service, limits);
-  const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
   const { oidc_issuer: issuer, oidc_subject: subject } = taken;
   const binding = issuer === null || subject === null ? undefined : { issuer, subject };
   return signIn(service, user, origin, { how, steppedUpAt: clock(), binding });
@@ -211,13 +213,15 @@ export async function signInByLink(
   const refused = new Problem('unauthorized', 'this link has been used, or has expired');
   if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
   const { db, keys, clock } = service;
-  const tokenHash = hashOfBearer(keys, 'sign-in', token);
-  if (!tokenHash) throw refused;
-  const [link] = await db.query<SignInRow>(takeSignIn(tokenHash, 'link', clock()));
-  const [row] = link ? await db.query<UserRow>(findUserById(link.user_id)) : [];
-  const user = signable(row, door);
-  if (!user) throw refused;
-  return signIn(service, user, origin, { how: 'link', steppedUpAt: clock() });
+  return recordingRefusal(service, { userId: undefined, by: 'link', origin }, async () => {
+    const tokenHash = hashOfBearer(keys, 'sign-in', token);
+    if (!tokenHash) throw refused;
+    const [link] = await db.query<SignInRow>(takeSignIn(tokenHash, 'link', clock()));
+    const [row] = link ? await db.query<UserRow>(findUserById(link.user_id)) : [];
+    const user = signable(row, door);
+    if (!user) throw refused;
+    return signIn(service, user, origin, { how: 'link', steppedUpAt: clock() });
+  });
 }
 
 /**
@@ -233,10 +237,10 @@ export async function stepUp(
   origin: Origin,
 ): Promise<string> {
   const limits = sessionLimits(session);
-  await countAttempt(service, limits);
   const [user] = await service.db.query<UserRow>(findUserById(session.user.id));
-  if (!user || !(await acceptFactor(service, user, factor)))
-    throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
+  if (!user) throw wrongCode();
+  const trial = { limits, userId: user.id, by: 'totp', origin, actor: actorOfUser(session.user, origin) };
+  await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
   await forget(service, limits);
   const token = await renewStepped(service, session, oldToken, origin, 'totp');
   if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
@@ -261,9 +265,9 @@ export async function changePassword(
   const [user] = await service.db.query<UserRow>(findUserById(id));
   if (!user) throw new Problem('unauthorized');
   await checkNewPassword(newPassword, await wordsOf(service, user), 'newPassword');
-  await countAttempt(service, limits);
-  if (!(await isPassword(password, user.password_hash, 'known')))
-    throw invalid('password', 'wrong', 'is not the present password');
+  const trial = { limits, userId: id, by: 'password', origin, actor: actorOfUser(session.user, origin) };
+  const isRight = () => isPassword(password, user.password_hash, 'known');
+  await attempt(service, trial, isRight, () => invalid('password', 'wrong', 'is not the present password'));
   await takeBack(service, limits);
   const hash = await hashPassword(newPassword);
   await service.db.transaction(async (tx) => {

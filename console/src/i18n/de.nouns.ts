@@ -72,6 +72,7 @@ export const rules: Catalogue['rules'] = {
 
 /** Änderungen, die das Protokoll nennt und kein Knopf auslöst. */
 export const changes: Catalogue['changes'] = {
+  'account.locked': 'Sperre nach falschen Versuchen',
   'approval.propose': 'Vorschlagen',
   'audit.broken': 'Kette unterbrochen',
   'batch.export': 'Codes exportieren',
@@ -79,10 +80,14 @@ export const changes: Catalogue['changes'] = {
   'keyring.drop': 'Schlüssel entfernen',
   'keyring.retire': 'Schlüssel ausmustern',
   'keyring.rotate': 'Erneuern',
+  'operation.refused': 'Mangels Rechten abgelehnt',
   'session.begin': 'Anmelden',
+  'session.refused': 'Anmeldung abgelehnt',
   'session.step-up': 'Mit zweitem Faktor bestätigen',
+  'session.step-up-refused': 'Zweiter Faktor abgelehnt',
   'session.end': 'Abmelden',
   'settlement.paid': 'Ausgezahlt',
+  'token.refused': 'Token abgelehnt',
   'user.add-passkey': 'Passkey hinzufügen',
   'user.bind-oidc': 'Single Sign-on verbinden',
   'user.change-password': 'Passwort ändern',

@@ -70,6 +70,7 @@ export const rules = {
 
 /** Changes that appear in the audit but have no button. */
 export const changes = {
+  'account.locked': 'Lock after wrong attempts',
   'approval.propose': 'Propose',
   'audit.broken': 'Chain broken',
   'batch.export': 'Export the codes',
@@ -77,10 +78,14 @@ export const changes = {
   'keyring.drop': 'Drop a key',
   'keyring.retire': 'Retire a key',
   'keyring.rotate': 'Rotate',
+  'operation.refused': 'Refused for lack of rights',
   'session.begin': 'Sign in',
+  'session.refused': 'Sign-in refused',
   'session.step-up': 'Confirm by second factor',
+  'session.step-up-refused': 'Second factor refused',
   'session.end': 'Sign out',
   'settlement.paid': 'Paid',
+  'token.refused': 'Token refused',
   'user.add-passkey': 'Add a passkey',
   'user.bind-oidc': 'Connect single sign-on',
   'user.change-password': 'Change the password',

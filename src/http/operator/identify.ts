@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { recordRefusal, UNKNOWN_ACCOUNT } from '../../audit/refusals.ts';
 import type { Service } from '../../context.ts';
-import { findToken, isToken } from '../../operator/tokens.ts';
+import { findToken, findTokenId, isToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession, type Session } from '../../people/sessions.ts';
 import type { PortalRole, Principal, Role } from '../../principal.ts';
@@ -47,7 +48,20 @@ export async function identifyPrincipal(
     cookie === undefined
       ? await identifyMachine(service, request, credential)
       : await identifyPerson(service, request, door, cookie, publicUrl);
-  if (!principal) throw new Problem('unauthorized');
+  if (!principal) {
+    // A session that has ended is nothing unusual. A token that is used after its end may have been copied.
+    if (cookie === undefined)
+      recordRefusal(service, {
+        action: 'token.refused',
+        subject: `token ${await findTokenId(service, credential)}`,
+        actor: null,
+        address: request.ip,
+        requestId: request.id,
+        by: null,
+      });
+    throw new Problem('unauthorized');
+  }
+  request.trace.principal = principal;
   return principal;
 }
 
@@ -133,6 +147,9 @@ export function serveOidc(
       } catch (error) {
         if (!(error instanceof Problem) || error.code === 'forbidden') throw error;
         setCookie(reply, 'oidc', 'operator', undefined);
+        const { address, requestId } = originOf(service, request, 'operator');
+        const refused = { action: 'session.refused', subject: UNKNOWN_ACCOUNT, by: 'oidc' } as const;
+        recordRefusal(service, { ...refused, actor: null, address, requestId });
         request.trace.statusCode = error.code;
         const reason = String(error.details['reason'] ?? error.code);
         return sendPage(reply.code(401), `${SIGN_IN}#single-sign-on=${reason}`, error.message);

@@ -187,6 +187,8 @@ export async function requireSession(service: Service, door: Door, request: Fast
   const token = readCookie(request, 'session', door);
   const session = token && (await findSession(service, token, door, isBackground(request)));
   if (!token || !session) throw new Problem('unauthorized', 'sign in first: the session has ended');
+  const { id, merchantId } = session.user;
+  request.trace.principal = { kind: 'user', id: String(id), merchantId };
   return { session, token };
 }
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { recordRefusal } from '../../audit/refusals.ts';
 import type { Service } from '../../context.ts';
 import type { AnyOperation } from '../../operation.ts';
 import { jobs } from '../../operator/job-operations.ts';
@@ -8,7 +9,7 @@ import type { Job } from '../../operator/job-schema.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
 import { PORTAL_OPERATIONS } from '../../operator/portal.ts';
 import { OPERATIONS } from '../../operator/table.ts';
-import type { Principal } from '../../principal.ts';
+import { actorOf, type Principal } from '../../principal.ts';
 import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { JSON_TYPE } from '../answer.ts';
@@ -149,7 +150,19 @@ function serveOperation(
       const performed = await perform(operation, { service, principal, input, idempotencyKey });
       return send(reply, operation, performed);
     },
-    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+    errorHandler(error, request, reply) {
+      const principal = callers.get(request);
+      if (principal && error instanceof Problem && error.code === 'forbidden')
+        recordRefusal(service, {
+          action: 'operation.refused',
+          subject: `operation ${operation.name}`,
+          actor: actorOf(principal, null),
+          address: principal.origin,
+          requestId: request.id,
+          by: null,
+        });
+      sendProblem(service, request, reply, error);
+    },
   });
 }
 

@@ -6,6 +6,7 @@ import { newSecret } from '../../credentials.ts';
 import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { isAlone } from '../../operator/four-eyes.ts';
+import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
@@ -79,10 +80,12 @@ export function serveSessions(app: FastifyInstance, desk: Desk, reach: SessionRe
 function serveSignIn(app: FastifyInstance, serving: Serving): void {
   const { door } = serving;
   route(app, serving, 'POST', '/session', SignIn, (asked) => signInStep(serving, asked));
-  route(app, serving, 'POST', '/enrollment', Link, async ({ service, body: { token }, request, reply }) => {
+  route(app, serving, 'POST', '/enrollment', Link, async ({ service, body, request, reply, origin }) => {
     const known = readCookie(request, 'enrolling', door);
     const browser = known ?? newSecret();
-    const { expiresAt, merchantId, ...opened } = await openInvitation(service, door, token, browser);
+    const { expiresAt, merchantId, ...opened } = await recordingRefusal(service, byLink(origin), () =>
+      openInvitation(service, door, body.token, browser),
+    );
     if (known === undefined) setCookie(reply, 'enrolling', door, browser);
     return { ...opened, merchantId: merchantId === null ? null : String(merchantId), expiresAt };
   });
@@ -96,12 +99,17 @@ function serveSignIn(app: FastifyInstance, serving: Serving): void {
       const browser = readCookie(request, 'enrolling', door);
       if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
       const link = { token: body.token, browser };
-      const { token, recoveryCodes } = await enroll(service, door, link, body, origin);
+      const { token, recoveryCodes } = await recordingRefusal(service, byLink(origin), () =>
+        enroll(service, door, link, body, origin),
+      );
       setCookie(reply, 'enrolling', door, undefined);
       return { ...(await signedIn(service, door, reply, token, origin)), recoveryCodes };
     },
   );
 }
+
+/** An attempt with the link of an invitation, for the audit. */
+const byLink = (origin: Origin) => ({ userId: undefined, by: 'invitation', origin });
 
 function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
   const { door } = serving;
@@ -112,6 +120,8 @@ function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
     const { session } = await requireSession(service, door, request);
     await endOwnSession(service, session, session.id, origin);
     setCookie(reply, 'session', door, undefined);
+    // What the browser keeps of the pages. Its storage holds only language and colors.
+    reply.header('clear-site-data', '"cache"');
     return undefined;
   });
   route(
@@ -194,6 +204,8 @@ async function signInStep(
 async function signedIn(service: Service, door: Door, reply: FastifyReply, token: string, origin?: Origin) {
   const session = await findSession(service, token, door);
   if (!session) throw new Problem('unauthorized', 'the session has ended: sign in again');
+  const { id, merchantId } = session.user;
+  reply.request.trace.principal = { kind: 'user', id: String(id), merchantId };
   setCookie(reply, 'session', door, token);
   if (origin) rememberDevice(service, door, reply, session.user.id, origin.devices);
   return viewOf(service, session);
