@@ -5,7 +5,7 @@ import { cancelBatch, voidBatch } from '../src/batches/cancel.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
-import { startJobs } from '../src/jobs/jobs.ts';
+import { startJobs } from '../src/jobs/queue.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';

@@ -38,6 +38,7 @@ const EXCEPTIONS: readonly string[] = [
   'books.dormancy',
   'books.vat',
   'books.breakage-rate',
+  'settings.limit',
   'settlement.terms',
   'bank.account',
   'bank.mapping',

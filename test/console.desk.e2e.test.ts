@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Download, Page } from 'playwright-core';
 import { buildServer } from '../src/http/server.ts';
-import { startJobs } from '../src/jobs/jobs.ts';
+import { groupOf } from '../src/jobs/jobs.ts';
+import { startJobs } from '../src/jobs/queue.ts';
 import { JOB_RUNS } from '../src/operator/job-operations.ts';
-import { groupOf } from '../src/operator/jobs.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 

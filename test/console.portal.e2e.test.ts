@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
-import { startJobs } from '../src/jobs/jobs.ts';
+import { startJobs } from '../src/jobs/queue.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 

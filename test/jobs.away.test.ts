@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from '../src/db/sql.ts';
-import { enqueue, type Run, startJobs } from '../src/jobs/jobs.ts';
+import { enqueue, type Run, startJobs } from '../src/jobs/queue.ts';
 import { startBehindWay } from './way.ts';
 
 test('jobs survive an outage of the database, and a job that hangs delays no other', async (t) => {

@@ -5,8 +5,9 @@ import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import type { Sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/queries.ts';
 import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
-import { listJobRows } from '../src/operator/jobs.queries.ts';
 import { listApprovalRows } from '../src/operator/queries.ts';
+import { OPERATIONS } from '../src/operator/table.ts';
+import { writeCursor } from '../src/page.ts';
 import { listUserRows } from '../src/people/queries.ts';
 import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
 import {
@@ -26,6 +27,22 @@ const NOW = new Date('2026-01-31T12:00:00Z');
 const ids = { from: FIRST, before: LAST };
 const anything = { subject: null, actor: null, kind: null, action: null, from: null, until: null };
 
+/** The first statement that a list reads: of the operation with a name, at a position of its list. */
+async function statementOf(name: string, filters: object, after: readonly (string | number)[]): Promise<Sql> {
+  const operation = OPERATIONS.find((each) => each.name === name);
+  const asked: Sql[] = [];
+  const query = async (statement: Sql) => {
+    asked.push(statement);
+    return [];
+  };
+  const service = { readDb: { query }, db: { query }, clock: () => NOW };
+  const cursor = writeCursor(name, filters, after);
+  await operation?.run({ service } as never, { ...filters, cursor } as never);
+  const [first] = asked;
+  if (!first) throw new Error(`${name} reads nothing`);
+  return first;
+}
+
 export const LISTS: Readonly<Record<string, Sql>> = {
   merchants: listMerchantRowsAfter(0, 51, null),
   'merchants by name': listMerchantRowsAfter(0, 51, 'corner'),
@@ -42,7 +59,7 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'open entries': listBankEntries({ account: null, open: true }, 9, 51),
   'movements of the bank': listBankMovements(false, LAST, 51),
   'open movements of the bank': listBankMovements(true, LAST, 51),
-  jobs: listJobRows(9, 51),
+  jobs: await statementOf('job.list', {}, [9]),
   approvals: listApprovalRows(NOW, 9, 51),
   users: listUserRows(1, 9, 51),
   'changes that broke the glass': listBreakGlass(NOW, 51),

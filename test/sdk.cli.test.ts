@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
-import { startJobs } from '../src/jobs/jobs.ts';
+import { startJobs } from '../src/jobs/queue.ts';
 import { BIN, Terminal } from './terminal.ts';
 import { withWrongPin } from './till.ts';
 

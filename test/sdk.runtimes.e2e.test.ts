@@ -8,7 +8,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
-import { startJobs } from '../src/jobs/jobs.ts';
+import { startJobs } from '../src/jobs/queue.ts';
 import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 import { Till } from './till.ts';
 

@@ -51,16 +51,15 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       ),
     ],
   },
-  'SQL only in queries.ts, src/db and sql/': {
+  'SQL only in templates tagged sql, src/db and sql/': {
     broken: [
-      [file('src/ledger/post.ts', 'await db.query(sql`commit`);')],
       [file('src/http/health.ts', "await db.query('select 1');")],
       [file('src/vouchers/balance.ts', 'const text = `\nwith asked as (select 1) select * from asked`;')],
     ],
     fine: [
-      file('src/ledger/queries.ts', 'sql`select 1`'),
-      file('src/ledger/post.queries.ts', 'sql`select 1`'),
-      file('src/db/pool.ts', 'sql`select 1`'),
+      file('src/ledger/post.ts', 'await db.query(sql`select 1`);'),
+      file('src/ledger/post.ts', "const HOT = { name: 'post', text: 'select post($1)' };"),
+      file('src/db/pool.ts', "await db.query('select 1');"),
       file('src/cli/serve.ts', "say('update it'); say('with one as an example');"),
     ],
   },

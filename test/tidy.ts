@@ -87,12 +87,11 @@ const packagesStandAlone: Rule = (files) =>
     ),
   );
 
-const holdsSql = (path: string) => path.startsWith('src/db/') || /(\/|\.)queries\.ts$/.test(path);
-
-const sqlOnlyInQueries = forbid(
-  /\bsql`|['"`]\s*(?:select\s+\S|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s+(?:materialized\s+)?\(|(?:create|alter|drop)\s+(?:table|index|role|schema)\s)/g,
-  'SQL stands only in queries.ts files, src/db and sql/',
-  (file) => isSource(file) && !holdsSql(file.path),
+/** Statements of the hot path are plain texts with names, beside their parameters. */
+const sqlIsTagged = forbid(
+  /(?<!sql|raw\(|text: ?\n? *)(?:['"]|`)\s*(?:select\s+\S|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s+(?:materialized\s+)?\(|(?:create|alter|drop)\s+(?:table|index|role|schema)\s)/g,
+  'SQL stands in a template that is tagged sql',
+  ({ path, ...file }) => isSource({ path, ...file }) && !/^src\/db\/|(\/|\.)queries\.ts$/.test(path),
 );
 
 /** The length of each function, by its indentation, which the formatter keeps. */
@@ -198,7 +197,7 @@ const BUILDS_PATTERNS = ['src/http/wire.ts', 'src/cli/output.ts', 'src/bank/matc
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {
   'imports point one way': importsPointOneWay,
-  'SQL only in queries.ts, src/db and sql/': sqlOnlyInQueries,
+  'SQL only in templates tagged sql, src/db and sql/': sqlIsTagged,
   'Fastify only in src/http': importOnlyIn(
     /^(@?fastify\b|@scalar\/fastify)/,
     'src/http/',

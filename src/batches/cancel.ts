@@ -2,7 +2,7 @@ import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { isUnavailable, retrying, sqlState } from '../db/errors.ts';
 import { plainArray } from '../db/sql.ts';
-import { enqueue } from '../jobs/jobs.ts';
+import { enqueue } from '../jobs/queue.ts';
 import { newId } from '../ledger/id.ts';
 import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {

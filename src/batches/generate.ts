@@ -3,7 +3,7 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { enqueue } from '../jobs/jobs.ts';
+import { enqueue } from '../jobs/queue.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkStamp } from '../ledger/queries.ts';

@@ -1,4 +1,4 @@
-import type { Group } from '../jobs/jobs.ts';
+import type { Group } from '../jobs/queue.ts';
 import { voidBatch } from './cancel.ts';
 import { fillBatch } from './fill.ts';
 

@@ -5,7 +5,7 @@ import { newReference } from '../batches/generate.ts';
 import { BATCH_JOBS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
-import { startJobs } from '../jobs/jobs.ts';
+import { startJobs } from '../jobs/queue.ts';
 import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
 import { addExport } from './batch-export.ts';
 import { amountText, parseProduct } from './merchant.ts';

@@ -44,11 +44,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   doctor: async () => (await import('./health.ts')).registerDoctor,
   backup: async () => (await import('./backup.ts')).registerBackup,
   restore: async () => (await import('./backup.ts')).registerRestore,
-  job: derived(
-    'job',
-    'long work in the background',
-    async () => (await import('../operator/job-operations.ts')).JOBS,
-  ),
+  job: derived('job', 'long work in the background', async () => [
+    ...(await import('../jobs/jobs.ts')).JOBS,
+    ...(await import('../operator/job-operations.ts')).BACKGROUND,
+  ]),
   token: async () => (await import('./user.ts')).registerToken,
   audit: async () => (await import('./audit.ts')).registerAudit,
   import: async () => (await import('./import.ts')).registerImport,

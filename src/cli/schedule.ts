@@ -1,7 +1,7 @@
 import { keepBooks } from '../books/close.ts';
 import { isSharded } from '../context.ts';
 import { createPartitions } from '../db/partitions.ts';
-import type { Scheduled } from '../jobs/jobs.ts';
+import type { Scheduled } from '../jobs/queue.ts';
 import { resolveOldHolds } from '../ledger/holds.ts';
 import { deleteWhatEnded } from '../people/sessions.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';

@@ -4,11 +4,10 @@ import type { Command } from 'commander';
 import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
 import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
-import { runJob } from '../jobs/jobs.ts';
+import { groupOf, type Job, showJob } from '../jobs/jobs.ts';
+import { runJob } from '../jobs/queue.ts';
 import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
-import { JOB_RUNS, jobs } from '../operator/job-operations.ts';
-import type { Job } from '../operator/job-schema.ts';
-import { groupOf } from '../operator/jobs.ts';
+import { JOB_RUNS } from '../operator/job-operations.ts';
 import { findReplacement } from '../operator/printable.ts';
 import { cardDesign, LANGUAGE_HELP, prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
@@ -86,7 +85,7 @@ async function follow(service: Service, { id, total }: Job, stop: Stop, quiet = 
   const progress = showProgress(total, 'vouchers', quiet);
   try {
     for (;;) {
-      const job = await performWith(service, jobs.show, { id });
+      const job = await performWith(service, showJob, { id });
       progress.update(job.done);
       if (job.state === 'COMPLETED' || job.state === 'CANCELED' || job.state === 'FAILED') return job;
       if (stop.isAsked()) interrupted(`interrupted: job ${id} goes on in \`scrip serve\` or \`scrip work\``);

@@ -3,11 +3,28 @@ import pg from 'pg';
 /** A statement and its parameters. */
 export type Sql = { readonly text: string; readonly values: readonly unknown[] };
 
-/** Builds a statement from a template. Interpolated values become parameters, never text. */
-export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
+/** What `sql` returns, so that no other object is taken for a part of a statement. */
+const STATEMENTS = new WeakSet<object>();
+
+/**
+ * Builds a statement from a template. Interpolated values become parameters, never text; an interpolated
+ * statement becomes a part of this one, with its own parameters.
+ */
+export function sql(strings: TemplateStringsArray, ...inserts: readonly unknown[]): Sql {
   let text = strings[0] ?? '';
-  for (let index = 1; index < strings.length; index++) text += `$${index}${strings[index]}`;
-  return { text, values };
+  const values: unknown[] = [];
+  for (const [index, insert] of inserts.entries()) {
+    if (typeof insert === 'object' && insert !== null && STATEMENTS.has(insert)) {
+      const part = insert as Sql;
+      const before = values.length;
+      text += part.text.replace(/\$(\d+)/g, (_, number: string) => `$${Number(number) + before}`);
+      values.push(...part.values);
+    } else text += `$${values.push(insert)}`;
+    text += strings[index + 1] ?? '';
+  }
+  const statement = { text, values };
+  STATEMENTS.add(statement);
+  return statement;
 }
 
 /**

@@ -1,227 +1,309 @@
-import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Service } from '../context.ts';
-import { isLockTimeout } from '../db/errors.ts';
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { type Actor, createService, type Operator, type Service } from '../context.ts';
+import { isUnavailable, retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { addJob, deleteJob, extendLease, postponeJob, takeJob } from './queries.ts';
+import { sql } from '../db/sql.ts';
+import { within } from '../db/within.ts';
+import { listing } from '../listing.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { CARE, SEE_VOUCHERS } from '../principal.ts';
+import { notFound, Problem } from '../problem.ts';
+import { Refusal } from '../refusal.ts';
+import { Count, Id, Input, NullableText, NullableTime, Reason, Text, Time, toId, Word } from '../schema.ts';
+import type { Group, Run } from './queue.ts';
 
 /**
- * Background work: jobs are rows of a table. A process takes a job by a lease, which it extends while it
- * works. If the process dies, the lease ends, and another process takes the job again. Work is therefore
- * written so that a second run of it, or a parallel one, does no harm.
+ * Operators' jobs: long work in the background, row by row or as a whole. Each row is a separate transaction
+ * that also stores the result. An interrupted job continues after the last row that was done, and no row is
+ * done twice.
  */
 
-/** A job as a process takes it. */
-type Job = {
-  readonly id: number;
-  readonly task: string;
-  /** The subject of the job, such as the number of a batch; null for jobs that may be open several times. */
-  readonly subject: string | null;
-  /** JSON. */
-  readonly input: string;
-  /** The operator who started it, as JSON; null for work of the service itself. */
-  readonly actor: string | null;
-  /** Its consecutive failures. */
-  readonly tries: number;
-};
+const STATES = ['WAITING', 'RUNNING', 'COMPLETED', 'CANCELED', 'FAILED'] as const;
+
+export const JobSchema = Type.Object(
+  {
+    id: Id('job'),
+    operation: Text,
+    state: Word(STATES),
+    total: Type.Integer({ minimum: 0, description: 'Its rows; 0 for a job without rows.' }),
+    done: Count,
+    failed: Type.Integer({ minimum: 0, description: 'Rows that were declined.' }),
+    createdBy: Text,
+    createdAt: Time,
+    startedAt: NullableTime,
+    endedAt: NullableTime,
+    result: Type.Unsafe<unknown>({ description: 'Of a job without rows; null until it is done.' }),
+    failure: NullableText,
+  },
+  { title: 'Job' },
+);
+
+export type Job = Static<typeof JobSchema>;
+
+const COLUMNS = sql`
+id::text, task as operation, state, total, done, failed, actor::jsonb ->> 'name' as "createdBy",
+created_at as "createdAt", started_at as "startedAt", ended_at as "endedAt", result::jsonb, failure`;
+
+/** The work of a job: for each of its subjects, or as a whole. */
+type JobRun =
+  | { row(operator: Operator, input: never, subject: string): Promise<void> }
+  | { whole(operator: Operator, input: never): Promise<unknown> };
+
+/** The work of each job, by the name of the operation. */
+export type JobRuns = Readonly<Record<string, JobRun>>;
 
 /**
- * The work of a task.
- * @param stopping becomes true when the process has to stop. Long work then ends early.
- * @returns the milliseconds after which the job is run again, behind those that wait by then; undefined if
- *   it is done
+ * Creates a job in the transaction of its request.
+ * @param subjects one for each row, such as serial numbers; empty for a job as a whole
  */
-export type Run = (service: Service, job: Job, stopping: () => boolean) => Promise<number | undefined>;
-
-/** Tasks that share a number of places in each process. */
-export type Group = {
-  /** How many jobs of the group run at a time. */
-  readonly atOnce: number;
-  readonly tasks: Readonly<Record<string, Run>>;
-};
-
-/** Work that every free process does, one at a time. */
-export type Scheduled = {
-  /** It begins at multiples of this time. */
-  readonly everyMs: number;
-  readonly run: (service: Service, stopping: () => boolean) => Promise<void>;
-};
-
-/** The lease of a job. A process extends it four times before it ends, so that a busy moment loses no job. */
-const LEASE_MS = 12_000;
-/** The longest delay of a job that another process added. */
-const POLL_MS = 200;
-/** The first retries are quick: most failures are over within seconds. */
-const RETRY_MS = 2_000;
-const RETRY_MAX_MS = 300_000;
-/** The number of tries before the delay grows. */
-const QUICK_TRIES = 10;
-
-/**
- * Adds a job of the service in the transaction of its cause, so that both exist or neither does. At most one
- * job for a task and subject is open at a time.
- */
-export async function enqueue(tx: Queries, task: string, subject: number): Promise<void> {
-  await tx.query(addJob(task, String(subject), 0));
+export async function createJob(
+  tx: Queries,
+  { service, actor }: Caller,
+  operation: string,
+  input: object,
+  subjects: readonly string[],
+): Promise<Job> {
+  const [job] = await tx.query<Job>(sql`
+with job as (
+  insert into jobs (task, input, actor, total, created_at)
+  values (${operation}, ${JSON.stringify(input)}, ${JSON.stringify(actor)}, ${subjects.length},
+    ${service.clock()}) returning *
+), rows as (
+  insert into job_rows (job_id, number, subject)
+  select job.id, s.number, s.subject
+  from job cross join unnest(${subjects}::text[]) with ordinality s (subject, number)
+)
+select ${COLUMNS} from job`);
+  return job as Job;
 }
 
-/** Works on the jobs of these groups, and on a schedule, until it is stopped. */
-export function startJobs(
-  service: Service,
-  groups: readonly Group[],
-  schedule: Readonly<Record<string, Scheduled>> = {},
-): { stop(): Promise<void> } {
-  const worker = new Worker(service, [...groups, ...groupsOf(schedule)]);
-  const working = worker.work(schedule);
-  return {
-    async stop() {
-      worker.stopping.abort();
-      await working;
-    },
-  };
-}
+/** Returns the tasks of operators' jobs, one of which runs at a time in each process. */
+export const groupOf = (runs: JobRuns): Group => ({
+  atOnce: 1,
+  tasks: Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, taskOf(run)])),
+});
 
-/** Runs a job, unless another process runs it. */
-export async function runJob(
-  service: Service,
-  groups: readonly Group[],
-  id: number,
-  stopping: () => boolean,
-): Promise<void> {
-  const tasks = Object.assign({}, ...groups.map((group) => group.tasks)) as Group['tasks'];
-  const [job] = await service.db.query<Job>(takeJob(Object.keys(tasks), id, LEASE_MS));
-  if (job) await runLeased(service, job, tasks[job.task] as Run, stopping);
-}
-
-class Worker {
-  readonly stopping = new AbortController();
-  readonly #service: Service;
-  readonly #groups: readonly Group[];
-  readonly #running = new Map<Promise<void>, Group>();
-
-  constructor(service: Service, groups: readonly Group[]) {
-    this.#service = service;
-    this.#groups = groups;
-  }
-
-  async work(schedule: Readonly<Record<string, Scheduled>>): Promise<void> {
-    const { signal } = this.stopping;
-    let isScheduled = false;
-    while (!signal.aborted) {
-      try {
-        if (!isScheduled) await this.#addSchedule(schedule);
-        isScheduled = true;
-        if (await this.#take()) continue;
-      } catch (error) {
-        this.#warn(error, 'jobs cannot be read');
-        await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
-      }
-      await this.#rest();
-    }
-    await Promise.all(this.#running.keys());
-  }
-
-  /** Scheduled work is a job that is never done. */
-  async #addSchedule(schedule: Readonly<Record<string, Scheduled>>): Promise<void> {
-    for (const [name, { everyMs }] of Object.entries(schedule))
-      await this.#service.db.query(addJob(name, SCHEDULED, untilNext(this.#service.clock(), everyMs)));
-  }
-
-  /** Takes a job and begins to run it. @returns whether there was one, and a place for it */
-  async #take(): Promise<boolean> {
-    const free = this.#groups.filter(
-      (group) => [...this.#running.values()].filter((each) => each === group).length < group.atOnce,
-    );
-    const tasks = free.flatMap((group) => Object.keys(group.tasks));
-    if (tasks.length === 0) return false;
-    const [job] = await this.#service.db.query<Job>(takeJob(tasks, null, LEASE_MS));
-    if (!job) return false;
-    const group = free.find((each) => Object.hasOwn(each.tasks, job.task)) as Group;
-    const isStopping = () => this.stopping.signal.aborted;
-    const running = runLeased(this.#service, job, group.tasks[job.task] as Run, isStopping)
-      // The lease ends, and the job is taken again.
-      .catch((error: unknown) => this.#warn(error, 'a job was interrupted'))
-      .finally(() => {
-        this.#running.delete(running);
-        this.#service.jobs.emit('added');
-      });
-    this.#running.set(running, group);
-    return true;
-  }
-
-  /** Waits for a job of this process, for a free place, or for the time to look for other jobs. */
-  async #rest(): Promise<void> {
-    const rested = new AbortController();
-    const signal = AbortSignal.any([rested.signal, this.stopping.signal]);
-    const waits = [sleep(POLL_MS, undefined, { signal }), once(this.#service.jobs, 'added', { signal })];
-    await Promise.race(waits).catch(() => {});
-    rested.abort();
-    await Promise.allSettled(waits);
-  }
-
-  #warn(error: unknown, message: string): void {
-    this.#service.log.warn({ part: 'jobs', error: (error as Error).message }, message);
-  }
-}
-
-/** Runs a job whose lease this process has, and stores its outcome. */
-async function runLeased(service: Service, job: Job, run: Run, stopping: () => boolean): Promise<void> {
-  const { db, log } = service;
-  const timer = setInterval(() => void db.query(extendLease(job.id, LEASE_MS)).catch(() => {}), LEASE_MS / 4);
-  try {
-    const againMs = await run(service, job, stopping);
-    if (againMs !== undefined) await db.query(postponeJob(job.id, againMs, 0));
-    // An operator's job has stored its result, and stays.
-    else if (job.actor === null) await db.query(deleteJob(job.id));
-  } catch (error) {
-    log.warn({ part: 'jobs', task: job.task, subject: job.subject, err: error }, 'a job is tried again');
-    await db.query(postponeJob(job.id, retryAfter(job.tries), job.tries + 1));
-  } finally {
-    clearInterval(timer);
-  }
-}
-
-const retryAfter = (tries: number) =>
-  Math.min(RETRY_MS * 2 ** Math.max(0, tries - QUICK_TRIES), RETRY_MAX_MS);
-
-/** The subject of scheduled jobs: each of them is open once. */
-const SCHEDULED = 'schedule';
-
-/** A failure of scheduled work does not repeat it earlier. */
-const groupsOf = (schedule: Readonly<Record<string, Scheduled>>): Group[] =>
-  Object.entries(schedule).map(([name, scheduled]) => {
-    const run = orLater(name, scheduled);
-    return {
-      atOnce: 1,
-      tasks: {
-        async [name](service, _job, stopping) {
-          await run(service, stopping);
-          return untilNext(service.clock(), scheduled.everyMs);
-        },
-      },
-    };
-  });
-
-const untilNext = (now: Date, everyMs: number) => everyMs - (now.getTime() % everyMs);
-
-/**
- * Returns a run of scheduled work that logs a failure. A lock that it did not get in time means later: the
- * schedule tries again. That is logged once, until a run succeeds.
- */
-export function orLater(task: string, { run }: Pick<Scheduled, 'run'>): Scheduled['run'] {
-  let isDelayed = false;
-  return async (service, stopping) => {
+function taskOf(run: JobRun): Run {
+  return async (service, { id, input: text, actor: by }, stopping) => {
+    const actor = JSON.parse(by as string) as Actor;
+    const input = JSON.parse(text) as never;
     try {
-      await run(service, stopping);
-      isDelayed = false;
+      if ('whole' in run) {
+        await end(service, id, 'COMPLETED', { result: await run.whole({ service, actor }, input) });
+        return undefined;
+      }
+      const each = (within: Service, subject: string) => run.row({ service: within, actor }, input, subject);
+      const state = await runRows(service, id, each, stopping);
+      if (!state) return 0;
+      await end(service, id, state);
     } catch (error) {
-      if (!isLockTimeout(error)) return service.log.warn({ part: 'jobs', task, err: error }, 'a task failed');
-      if (!isDelayed)
-        service.log.warn(
-          { part: 'jobs', task },
-          'another transaction holds a lock that this task needs: it is tried again',
-        );
-      isDelayed = true;
+      if (isUnavailable(error)) throw error;
+      service.log.error({ part: 'jobs', jobId: id, err: error }, 'a job failed');
+      await end(service, id, 'FAILED', { failure: (error as Error).message });
     }
+    return undefined;
   };
 }
+
+async function end(
+  { db, clock }: Service,
+  id: number,
+  state: (typeof STATES)[number],
+  { result, failure = null }: { readonly result?: unknown; readonly failure?: string | null } = {},
+): Promise<void> {
+  await db.query(sql`
+update jobs set
+  state = ${state}, result = ${result === undefined ? null : JSON.stringify(result)}, failure = ${failure},
+  ended_at = ${clock()}, leased_until = null,
+  done = case
+    when total = 0 then done
+    else (select count(*) from job_rows where job_id = ${id} and outcome is not null)
+  end
+where id = ${id} and state = 'RUNNING'`);
+}
+
+/** The number of rows between two checks whether the job was canceled. */
+const CHUNK = 20;
+
+/**
+ * Runs the rows of a job.
+ * @returns the job's final state; undefined if it was interrupted and continues later
+ */
+async function runRows(
+  service: Service,
+  id: number,
+  run: (service: Service, subject: string) => Promise<void>,
+  stopping: () => boolean,
+): Promise<'COMPLETED' | 'CANCELED' | undefined> {
+  const { db } = service;
+  for (;;) {
+    const [counted] = await db.query<{ isCanceled: boolean }>(sql`
+update jobs j set done = c.done, failed = c.failed
+from (
+  select count(*) filter (where outcome is not null)::int as done,
+    count(*) filter (where outcome is not null and outcome <> 'ok')::int as failed
+  from job_rows where job_id = ${id}
+) c
+where j.id = ${id}
+returning j.asked_to_cancel as "isCanceled"`);
+    if (counted?.isCanceled) return 'CANCELED';
+    const open = await db.query<{ number: number }>(sql`
+select number from job_rows where job_id = ${id} and outcome is null order by number limit ${CHUNK}`);
+    if (open.length === 0) return 'COMPLETED';
+    for (const { number } of open) {
+      if (stopping()) return undefined;
+      await runRow(service, id, number, run);
+    }
+  }
+}
+
+/** Runs a row. If the row is declined, the reason is stored; any other error ends the job. */
+async function runRow(
+  service: Service,
+  id: number,
+  number: number,
+  run: (service: Service, subject: string) => Promise<void>,
+): Promise<void> {
+  const { db } = service;
+  const row = sql`job_id = ${id} and number = ${number}`;
+  try {
+    await retrying(() =>
+      db.transaction(async (tx) => {
+        // Two processes never work on a row: the second one waits, and finds it done.
+        const [open] = await tx.query<{ subject: string }>(
+          sql`select subject from job_rows where ${row} and outcome is null for update`,
+        );
+        if (!open) return;
+        const bound = within(db, tx);
+        await run(createService({ ...service, db: bound, readDb: bound }), open.subject);
+        await tx.query(sql`update job_rows set outcome = 'ok' where ${row}`);
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof Refusal) && !(error instanceof Problem)) throw error;
+    const { code, message } = error;
+    await db.query(sql`update job_rows set outcome = ${code}, message = ${message} where ${row}`);
+  }
+}
+
+/** Returns a job. @throws Problem if there is no such job */
+async function requireJob({ service }: Caller, text: string): Promise<Job> {
+  const [job] = await service.db.query<Job>(
+    sql`select ${COLUMNS} from jobs where id = ${toId(text)} and actor is not null`,
+  );
+  if (!job) throw notFound(`job ${text}`);
+  return job;
+}
+
+const JobId = Id('job');
+
+const list = listing({
+  name: 'job.list',
+  summary: 'List jobs, newest first',
+  path: '/jobs',
+  command: 'job list',
+  roles: SEE_VOUCHERS,
+  item: JobSchema,
+  columns: ['id', 'operation', 'state', 'total', 'done', 'failed', 'startedAt', 'createdBy'],
+  rows: ({ service }, _filters, [before = null], count) =>
+    service.readDb.query<Job>(sql`
+select ${COLUMNS} from jobs
+where actor is not null and (${before}::int is null or id < ${before})
+order by jobs.id desc limit ${count}`),
+  position: ({ id }) => [Number(id)],
+});
+
+export const showJob = reading({
+  name: 'job.show',
+  summary: 'Get a job and its progress',
+  description: 'The same as events (`text/event-stream`) at `/jobs/{id}/events`,',
+  method: 'GET',
+  path: '/jobs/:id',
+  command: 'job show',
+  input: Input({ id: JobId }),
+  output: JobSchema,
+  roles: SEE_VOUCHERS,
+  run: (caller, { id }) => requireJob(caller, id),
+});
+
+const RowSchema = Type.Object(
+  {
+    number: Type.Integer({ minimum: 1 }),
+    subject: Type.String({ description: 'The serial number of a voucher.' }),
+    outcome: NullableText,
+    message: NullableText,
+  },
+  { title: 'JobRow' },
+);
+
+type JobRow = Static<typeof RowSchema>;
+
+const listRows = (db: Queries, id: number, after: number, count: number) =>
+  db.query<JobRow>(sql`
+select number, subject, outcome, message from job_rows
+where job_id = ${id} and number > ${after} order by number limit ${count}`);
+
+const rows = listing({
+  name: 'job.rows',
+  summary:
+    'List the result of each row of a job: `ok`, the code of a refusal, or null if it was not processed',
+  path: '/jobs/:id/rows',
+  command: 'job rows',
+  roles: SEE_VOUCHERS,
+  item: RowSchema,
+  filters: { id: JobId },
+  async rows(caller, { id }, [after = 0], count) {
+    await requireJob(caller, id);
+    return listRows(caller.service.db, toId(id), Number(after), count);
+  },
+  position: ({ number }) => [number],
+});
+
+/** Yields all rows of a job, for a file. */
+export async function* readRows({ db }: Service, id: string): AsyncGenerator<JobRow[]> {
+  for (let after = 0; ; ) {
+    const found = await listRows(db, toId(id), after, READ_MAX);
+    const last = found.at(-1);
+    if (!last) return;
+    yield found;
+    after = last.number;
+  }
+}
+
+const READ_MAX = 200;
+
+const cancel = changing({
+  name: 'job.cancel',
+  summary: 'Cancel a job; finished rows keep their results',
+  method: 'POST',
+  path: '/jobs/:id/cancel',
+  command: 'job cancel',
+  input: Input({ id: JobId, reason: Reason }),
+  output: JobSchema,
+  roles: CARE,
+  approval: alone('It stops work. What was done stays done.'),
+  async run(caller, { id }) {
+    const { state, done } = await requireJob(caller, id);
+    return caller.service.db.transaction(async (tx) => {
+      // A waiting job is canceled at once, a running job after its current row.
+      const [job] = await tx.query<Job>(sql`
+update jobs set
+  asked_to_cancel = true,
+  state = case when state = 'WAITING' then 'CANCELED' else state end,
+  ended_at = case when state = 'WAITING' then ${caller.service.clock()} else ended_at end
+where id = ${toId(id)} and actor is not null and state in ('WAITING', 'RUNNING')
+returning ${COLUMNS}`);
+      if (!job) throw new Problem('conflict', `job ${id} is ${state}: it has ended`);
+      await audit(tx, caller, {
+        action: 'job.cancel',
+        subject: `job ${id}`,
+        before: { state, done },
+        after: { asked: true },
+      });
+      return job;
+    });
+  },
+});
+
+export const JOBS = tableOf(list, showJob, rows, cancel);

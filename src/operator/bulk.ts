@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { ABOVE_LIMIT, type Caller, changing, MOVES_MONEY, reading, twoPeople } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
@@ -10,8 +11,6 @@ import { invalid, notFound } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
 import { expiredOf, type FoundVoucher, findBySerials, pageOfVouchers, sumUp } from '../vouchers/find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
-import { JobSchema, toJobJson } from './job-schema.ts';
-import { createJob, type JobRuns } from './jobs.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from './limits.ts';
 
 /**
@@ -223,7 +222,7 @@ async function start(caller: Caller, operation: string, input: BulkInput) {
     );
     const after = { action, batch, expiry, vouchers: serials.length };
     await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after, moved });
-    return toJobJson(job);
+    return job;
   });
 }
 

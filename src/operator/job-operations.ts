@@ -1,146 +1,42 @@
-import Type, { type Static } from 'typebox';
-import { audit } from '../audit/audit.ts';
+import Type from 'typebox';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/formats.ts';
+import { createJob, type JobRuns, JobSchema, readRows, showJob } from '../jobs/jobs.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
-import { PAGE, Page, pageOf, readCursor } from '../page.ts';
-import { CARE, SEE_VOUCHERS, VERIFY } from '../principal.ts';
-import { notFound, Problem } from '../problem.ts';
-import { FileSchema, Id, Input, NullableText, Reason, toId } from '../schema.ts';
+import { SEE_VOUCHERS, VERIFY } from '../principal.ts';
+import { FileSchema, Id, Input } from '../schema.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
-import { JobSchema, toJobJson } from './job-schema.ts';
-import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
-import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
 
-const JobId = Id('job');
-
-async function requireJob({ service }: Caller, text: string): Promise<JobRow> {
-  const job = await findJob(service.db, toId(text));
-  if (!job) throw notFound(`job ${text}`);
-  return job;
-}
-
-const list = reading({
-  name: 'job.list',
-  summary: 'List jobs, newest first',
-  method: 'GET',
-  path: '/jobs',
-  command: 'job list',
-  input: Input({ ...PAGE }),
-  output: Page(JobSchema),
-  roles: SEE_VOUCHERS,
-  async run({ service }, { cursor, limit = 50 }) {
-    const [before = null] = readCursor('jobs', {}, cursor) ?? [];
-    const rows = await service.readDb.query<JobRow>(
-      listJobRows(before === null ? null : Number(before), limit + 1),
-    );
-    return pageOf('jobs', {}, rows.map(toJobJson), limit, ({ id }) => [Number(id)]);
-  },
-});
-
-const show = reading({
-  name: 'job.show',
-  summary: 'Get a job and its progress',
-  description: 'The same as events (`text/event-stream`) at `/jobs/{id}/events`,',
-  method: 'GET',
-  path: '/jobs/:id',
-  command: 'job show',
-  input: Input({ id: JobId }),
-  output: JobSchema,
-  roles: SEE_VOUCHERS,
-  run: async (caller, { id }) => toJobJson(await requireJob(caller, id)),
-});
-
-const RowSchema = Type.Object({
-  number: Type.Integer({ minimum: 1 }),
-  subject: Type.String({ description: 'The serial number of a voucher.' }),
-  outcome: NullableText,
-  message: NullableText,
-});
-
-export type JobResult = Static<typeof RowSchema>;
-
-const rows = reading({
-  name: 'job.rows',
-  summary:
-    'List the result of each row of a job: `ok`, the code of a refusal, or null if it was not processed',
-  method: 'GET',
-  path: '/jobs/:id/rows',
-  command: 'job rows',
-  input: Input({ id: JobId, ...PAGE }),
-  output: Page(RowSchema),
-  roles: SEE_VOUCHERS,
-  async run(caller, { id, cursor, limit = 50 }) {
-    const job = await requireJob(caller, id);
-    const [after = 0] = readCursor(`job ${id}`, {}, cursor) ?? [];
-    const found = await caller.service.db.query<JobResult>(listJobResults(job.id, Number(after), limit + 1));
-    return pageOf(`job ${id}`, {}, found, limit, ({ number }) => [number]);
-  },
-});
-
-const CSV_PAGE = 200;
-
+/** A job's rows as a file: the same list as `job.rows`. */
 const rowsCsv = reading({
   name: 'job.rows-csv',
   summary: 'Get the result of each row of a job as CSV, also of a canceled job',
   method: 'GET',
   path: '/jobs/:id/rows.csv',
   command: 'job rows',
-  input: Input({ id: JobId }),
+  input: Input({ id: Id('job') }),
   output: FileSchema,
   files: ['text/csv'],
   roles: SEE_VOUCHERS,
   async run(caller, { id }) {
-    const job = await requireJob(caller, id);
+    await showJob.run(caller, { id });
     return {
       name: `job-${id}.csv`,
       mediaType: 'text/csv; charset=utf-8',
-      content: linesOf(caller, job.id),
+      content: linesOf(caller, id),
     };
   },
 });
 
-async function* linesOf({ service }: Caller, jobId: number): AsyncGenerator<string> {
+async function* linesOf({ service }: Caller, id: string): AsyncGenerator<string> {
   yield csvText([['row', 'serialNumber', 'outcome', 'message']], 'standard');
-  for (let after = 0, found: JobResult[] = []; ; after = found.at(-1)?.number ?? 0) {
-    found = await service.db.query<JobResult>(listJobResults(jobId, after, CSV_PAGE));
-    if (found.length > 0)
-      yield csvText(
-        found.map(({ number, subject, outcome, message }) => [number, subject, outcome, message]),
-        'standard',
-      );
-    if (found.length < CSV_PAGE) return;
-  }
-}
-
-const cancel = changing({
-  name: 'job.cancel',
-  summary: 'Cancel a job; finished rows keep their results',
-  method: 'POST',
-  path: '/jobs/:id/cancel',
-  command: 'job cancel',
-  input: Input({ id: JobId, reason: Reason }),
-  output: JobSchema,
-  roles: CARE,
-  approval: alone('It stops work. What was done stays done.'),
-  async run(caller, { id }) {
-    const { db, clock } = caller.service;
-    const before = await requireJob(caller, id);
-    const [job] = await db.query<JobRow>(cancelJobRow(before.id, clock()));
-    if (!job) throw new Problem('conflict', `job ${id} is ${before.state}: it has ended`);
-    const noted = { state: before.state, done: before.done };
-    await db.transaction((tx) =>
-      audit(tx, caller, {
-        action: 'job.cancel',
-        subject: `job ${id}`,
-        before: noted,
-        after: { asked: true },
-      }),
+  for await (const page of readRows(service, id))
+    yield csvText(
+      page.map(({ number, subject, outcome, message }) => [number, subject, outcome, message]),
+      'standard',
     );
-    return toJobJson(job);
-  },
-});
+}
 
 const startReconcile = changing({
   name: 'ledger.reconcile',
@@ -159,9 +55,7 @@ const startReconcile = changing({
   audit: null,
   status: 202,
   run: (caller, input) =>
-    caller.service.db.transaction(async (tx) =>
-      toJobJson(await createJob(tx, caller, 'ledger.reconcile', input, [])),
-    ),
+    caller.service.db.transaction((tx) => createJob(tx, caller, 'ledger.reconcile', input, [])),
 });
 
 const startVerify = changing({
@@ -179,9 +73,7 @@ const startVerify = changing({
   audit: null,
   status: 202,
   run: (caller, input) =>
-    caller.service.db.transaction(async (tx) =>
-      toJobJson(await createJob(tx, caller, 'audit.verify', input, [])),
-    ),
+    caller.service.db.transaction((tx) => createJob(tx, caller, 'audit.verify', input, [])),
 });
 
 /** The jobs of operators, which every process with background work can run. */
@@ -202,6 +94,4 @@ export const JOB_RUNS: JobRuns = {
   },
 };
 
-export const jobs = { list, show, rows, rowsCsv, cancel };
-
-export const JOBS = tableOf(...Object.values(jobs), bulk, bulkCancel, preview, startReconcile, startVerify);
+export const BACKGROUND = tableOf(rowsCsv, bulk, bulkCancel, preview, startReconcile, startVerify);

@@ -1,3 +1,4 @@
+import { JOBS } from '../jobs/jobs.ts';
 import type { AnyOperation } from '../operation.ts';
 import { API_KEYS } from './api-keys.ts';
 // biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
@@ -13,7 +14,7 @@ import { DELIVERIES } from './deliveries.ts';
 import { DISPUTES } from './disputes.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
-import { JOBS } from './job-operations.ts';
+import { BACKGROUND } from './job-operations.ts';
 import { MERCHANTS } from './merchants.ts';
 import { MONEY_OPERATIONS } from './money.ts';
 import { PRODUCTS } from './products.ts';
@@ -56,6 +57,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...BANK,
   ...BANK_MATCHING,
   ...JOBS,
+  ...BACKGROUND,
   ...AUDIT,
   ...KEYRING,
 ];

@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordRefusal } from '../../audit/refusals.ts';
 import type { Service } from '../../context.ts';
+import { type Job, showJob } from '../../jobs/jobs.ts';
 import type { AnyOperation } from '../../operation.ts';
-import { jobs } from '../../operator/job-operations.ts';
-import type { Job } from '../../operator/job-schema.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
 import { PORTAL_OPERATIONS } from '../../operator/portal.ts';
 import { OPERATIONS } from '../../operator/table.ts';
@@ -43,8 +42,7 @@ function serveProgress(app: FastifyInstance, service: Service, prefix: string, i
     async handler(request, reply) {
       const principal = await identify(request, reply);
       const input = { id: (request.params as { id: string }).id };
-      const next = async () =>
-        (await perform(jobs.show as never, { service, principal, input })).output as Job;
+      const next = async () => (await perform(showJob as never, { service, principal, input })).output as Job;
       const first = await next();
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());

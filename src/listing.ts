@@ -1,0 +1,50 @@
+import type { Static, TObject, TProperties } from 'typebox';
+import { type Caller, type Operation, reading } from './operation.ts';
+import { PAGE, Page, type Position, pageOf, readCursor } from './page.ts';
+import { Input } from './schema.ts';
+
+type Listed<Filters extends TProperties, Item extends TObject> = Pick<
+  Operation,
+  'name' | 'summary' | 'description' | 'path' | 'command' | 'roles' | 'columns' | 'isHeavy'
+> & {
+  readonly item: Item;
+  readonly filters?: Filters;
+  /**
+   * Reads items in the order of the list.
+   * @param after the position of the last item of the page before; empty for the first page
+   * @param count how many, one more than the page has
+   */
+  readonly rows: (
+    caller: Caller,
+    filters: Static<TObject<Filters>>,
+    after: Position,
+    count: number,
+  ) => Promise<readonly Static<Item>[]>;
+  /** Returns the sort key of an item. */
+  readonly position: (item: Static<Item>) => Position;
+};
+
+const LIMIT = 50;
+
+/** Defines an operation that lists items page by page. */
+export function listing<Filters extends TProperties, Item extends TObject>({
+  item,
+  filters,
+  rows,
+  position,
+  ...definition
+}: Listed<Filters, Item>) {
+  return reading({
+    ...definition,
+    method: 'GET',
+    input: Input({ ...filters, ...PAGE }) as TObject,
+    output: Page(item) as TObject,
+    async run(caller, input) {
+      const { cursor, limit = LIMIT, ...given } = input as { cursor?: string; limit?: number };
+      const { name } = definition;
+      const after = readCursor(name, given, cursor) ?? [];
+      const found = await rows(caller, given as never, after, limit + 1);
+      return pageOf(name, given, found, limit, position);
+    },
+  });
+}
