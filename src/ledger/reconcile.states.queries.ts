@@ -10,7 +10,8 @@ export const SET: Checks = {
   // vouchers that an operator changed.
   'set-by-operators': () => ({
     text: `
-with known as materialized (${LAST_STATES}), found as (${ALL_STATES})
+-- Materialized: beside shards, Citus reads only some columns of tables of the coordinator into a whole row.
+with known as materialized (${LAST_STATES}), found as materialized (${ALL_STATES})
 select (select count(*) from known) as checked, json_agg(d) as differing from (
   select subject
   from (select * from known where not ${OF_VOUCHER}) k full join found f using (subject)
