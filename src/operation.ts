@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Operator } from './context.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
+import { rendered } from './render.ts';
 
 /**
  * The declaration of operations (docs/reference/operator-api.md). Each operation is declared once. The routes
@@ -152,7 +153,7 @@ type Defaults = 'risk' | 'audit' | 'effect' | 'approval';
 export function reading<Input extends TObject, Output extends TSchema>(
   definition: Omit<Operation<Input, Output>, Defaults>,
 ): Operation<Input, Output> {
-  return { risk: 'plain', approval: null, audit: null, effect: 'read', ...definition };
+  return rendering({ risk: 'plain', approval: null, audit: null, effect: 'read', ...definition });
 }
 
 type Change<Input extends TObject, Output extends TSchema> = Omit<Operation<Input, Output>, Defaults> &
@@ -167,7 +168,20 @@ export function changing<Input extends TObject, Output extends TSchema>({
   ...definition
 }: Change<Input, Output>): Operation<Input, Output> {
   const { name, approval } = definition;
-  return { audit: name, effect: 'change', ...definition, risk: riskOf(approval) ?? risk ?? 'plain' };
+  return rendering({
+    audit: name,
+    effect: 'change',
+    ...definition,
+    risk: riskOf(approval) ?? risk ?? 'plain',
+  });
+}
+
+/** Lets an operation return rows as the database has them: amounts are rendered by its schema. */
+function rendering<Input extends TObject, Output extends TSchema>(
+  definition: Operation<Input, Output>,
+): Operation<Input, Output> {
+  const { output, run } = definition;
+  return { ...definition, run: async (caller, input) => rendered(output, await run(caller, input)) };
 }
 
 /** Returns the least risk of an operation that two people may have to agree on. */

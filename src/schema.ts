@@ -153,6 +153,14 @@ export function Amount(description: string) {
   return Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999_999_999, description, examples: [25] });
 }
 
+/**
+ * An amount in an answer, in minor units, which are rendered in major units of the currency beside it
+ * (src/render.ts).
+ */
+export function Money(description?: string) {
+  return Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) });
+}
+
 /** Returns the decimals of a currency. @throws Problem that names the field if the currency does not exist */
 export function requireDecimals(currency: string, field = 'currency'): number {
   const decimals = decimalsOf(currency);
