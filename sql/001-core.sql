@@ -224,7 +224,8 @@ create table vouchers (
   pin_locked_until timestamptz, -- 'infinity': until the operator unlocks it
   replaced_by bigint,
   replaced_at timestamptz,
-  earlier_use_at timestamptz, -- the last redemption with the vouchers that this one replaced
+  -- the last redemption with the vouchers that this one replaced, or in the system that sold it
+  earlier_use_at timestamptz,
   -- The merchant whose float paid for its value, at the generation or at the activation. Null: nobody yet, or
   -- the price was released because the voucher was not activated.
   payer_id integer,

@@ -23,6 +23,21 @@ create table voucher_import_chunks (
   constraint voucher_import_chunks_pkey primary key (import_id, chunk)
 );
 
+-- What an import booked from funding on a day of the books: a movement for each of its vouchers, which are
+-- one amount at the bank.
+create table import_movements (
+  id uuid not null constraint import_movements_pkey primary key,
+  import_id integer not null constraint import_movements_import references voucher_imports (id),
+  currency text not null,
+  booked_on date not null,
+  account_id bigint not null, -- funding
+  reference text collate "C" not null, -- of the import
+  amount_minor bigint not null constraint import_movements_positive check (amount_minor > 0),
+  occurred_at timestamptz not null, -- the first time of the day
+  constraint import_movements_once unique (import_id, currency, booked_on)
+);
+
+grant select on import_movements to scrip_service;
 grant select, insert on voucher_imports, voucher_import_chunks to scrip_service;
 grant update (finished_at) on voucher_imports to scrip_service;
 
@@ -30,9 +45,10 @@ grant update (finished_at) on voucher_imports to scrip_service;
 -- p_source to the voucher. The issuer is the payer, also of money that another system held for it. Takes
 -- parallel arrays. A code that exists fails the call.
 create function import_vouchers(
-  p_batch integer, p_source bigint, p_buckets integer[], p_serials bigint[], p_code_keys uuid[],
-  p_pin_keys uuid[], p_sealed bytea[], p_balances bigint[], p_expiries timestamptz[], p_entry_ids uuid[],
-  p_references text[], p_now timestamptz
+  p_import integer, p_movement uuid, p_batch integer, p_source bigint, p_buckets integer[],
+  p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[], p_balances bigint[],
+  p_expiries timestamptz[], p_entry_ids uuid[], p_references text[], p_issued timestamptz[],
+  p_used timestamptz[], p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -47,11 +63,12 @@ begin
     raise exception 'no IMPORT goes from % % to a voucher in %', source.kind, source.currency, b.currency;
   end if;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, payer_id,
-    value_minor, balance_minor, activated_at)
+    value_minor, balance_minor, activated_at, earlier_use_at)
   select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, u.expires_at, b.merchant_id,
-    u.balance_minor, u.balance_minor, p_now
-  from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed, p_balances, p_expiries)
-    as u (bucket, serial_number, code_key, pin_key, sealed, balance_minor, expires_at);
+    u.balance_minor, u.balance_minor, coalesce(u.issued_at, p_now), u.used_at
+  from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed, p_balances, p_expiries, p_issued,
+    p_used)
+    as u (bucket, serial_number, code_key, pin_key, sealed, balance_minor, expires_at, issued_at, used_at);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, b.quantity);
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
@@ -62,6 +79,16 @@ begin
     as u (bucket, serial_number, balance_minor, id, reference);
   get diagnostics written = row_count;
   perform expect_rows('journal', written, b.quantity);
+  if source.kind = 'FUNDING' then
+    insert into import_movements as m (id, import_id, currency, booked_on, account_id, reference,
+      amount_minor, occurred_at)
+    select p_movement, i.id, b.currency, (p_now at time zone k.zone)::date, p_source, i.reference,
+      (select sum(u.balance_minor) from unnest(p_balances) as u (balance_minor)), p_now
+    from voucher_imports i, books k where i.id = p_import
+    on conflict on constraint import_movements_once do update
+    set amount_minor = m.amount_minor + excluded.amount_minor;
+    if not found then perform expect_rows('import_movements', 0, 1); end if;
+  end if;
 end $$;
 
 revoke execute on function import_vouchers from public;

@@ -152,11 +152,13 @@ language sql stable as $$
 $$;
 
 -- Returns the column `at` of `book_ages` for a quarter of an hour: of `idle` the beginning of its day of the
--- books. Times before the first day count as that day.
+-- books. Days before the first one, on which another system sold vouchers, are those of its time zone.
 create function age_of(basis text, at timestamptz) returns timestamptz language sql stable as $$
   select case when basis = 'expires' then at else coalesce(
     (select max(d.starts_at) from book_days d where d.starts_at <= at),
-    (select min(d.starts_at) from book_days d)
+    (
+      select date_trunc('day', age_of.at, d.zone) from book_days d order by d.day limit 1
+    )
   ) end
 $$;
 

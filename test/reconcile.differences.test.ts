@@ -70,6 +70,7 @@ describe('the books of a busy day', () => {
       references: await count('claims'),
       'top-ups': 3,
       escheats: 0,
+      imports: 0,
       deliveries: 0,
       holds: 0,
       voids: 0,

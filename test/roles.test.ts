@@ -67,6 +67,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   float_holds: ['SELECT'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   gl_accounts: ['INSERT', 'SELECT', 'UPDATE'],
+  import_movements: ['SELECT'],
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],

@@ -101,7 +101,7 @@ export function listBankMovements(open: boolean, before: string | null, count: n
   return {
     text: `
 with scanned as materialized (
-  ${movementsWhere(`${earlier} order by j.id desc limit ${scanned(open)}`)}
+  ${movementsWhere(earlier, scanned(open))}
 )
 ${PAGE} order by f.id desc`,
     values,

@@ -149,18 +149,28 @@ const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f
 
 /**
  * Returns the query of the movements on the funding accounts that should appear on the operator's bank
- * statement. Cash that a merchant paid out is left out, since it does not move these accounts; and so are
- * imports of vouchers, which book one movement for each voucher. With Citus, the journal is on the shards and
- * most other tables are on the coordinator, so it is read first and by itself.
- * @param condition selects rows of the journal `j`; an order and a limit may follow
+ * statement. Cash that a merchant paid out is left out, since it does not move these accounts. An import
+ * books one movement for each voucher, which are one amount at the bank. With Citus, the journal is on
+ * the shards and most other tables are on the coordinator, so it is read first and by itself.
+ * @param condition selects rows `j`, of the journal or of imports
+ * @param countMax only the newest of them
  */
-export const movementsWhere = (condition: string) => `
+export function movementsWhere(condition: string, countMax?: string): string {
+  const newest = countMax === undefined ? '' : ` order by id desc limit ${countMax}`;
+  return `
 with picked as materialized (
   select j.id, j.kind, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.reference,
     j.occurred_at
   from journal j
   where j.kind in ${FUNDING_KINDS} and (j.kind <> 'CASH_OUT' or j.credit_account = any (${FUNDING}))
-    and ${condition}
+    and ${condition}${newest}
+), moved as materialized (
+  select * from picked
+  union all
+  (
+    select j.id, 'IMPORT'::entry_kind, j.account_id, 0, j.amount_minor, j.currency, j.reference, j.occurred_at
+    from import_movements j where ${condition}${newest}
+  )${newest}
 )
 select j.id, j.kind::text as kind, j.currency, j.occurred_at,
   (j.occurred_at at time zone (select k.zone from books k))::date::text as occurred_on,
@@ -171,10 +181,11 @@ select j.id, j.kind::text as kind, j.currency, j.occurred_at,
   end as number,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint
     as matched_minor
-from picked j
+from moved j
 join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
 left join settlements s on s.id = p.settlement_id`;
+}
 
 /** Lists movements since a time that are not completely matched. */
 export function listOpenMovements(since: Date): Sql {

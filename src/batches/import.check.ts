@@ -37,6 +37,9 @@ export type ImportRow = {
   readonly expiresAt: Date;
   readonly product: Product;
   readonly reference: string | null;
+  /** In the other system; null: not known. */
+  readonly issuedAt: Date | null;
+  readonly lastUsedAt: Date | null;
 };
 
 /** The number of rows in a transaction: commits cost little, and a crash loses little work. */
@@ -104,12 +107,16 @@ async function toRow(
     );
   const balanceMinor = product && readBalance(fields.balance, product, note('balance'));
   const expiresAt = await readExpiry(fields.expiry ?? rules.expiry, known, note('expiry'));
+  const issuedAt = await readPast(fields.issuedAt, known, note('issuedAt'));
+  const lastUsedAt = await readPast(fields.lastUsedAt, known, note('lastUsedAt'));
+  if (fields.lastUsedAt !== undefined && fields.issuedAt === undefined) note('lastUsedAt')('needs issuedAt');
+  if (issuedAt && lastUsedAt && lastUsedAt < issuedAt) note('lastUsedAt')('is before issuedAt');
   const reference = fields.reference ?? null;
   if (reference !== null && !isReference(reference))
     note('reference')('takes up to 100 characters, none of them a control character');
   for (const error of wrong) refuse(error);
   if (wrong.length > 0 || !card || !product || balanceMinor === undefined || !expiresAt) return undefined;
-  return { line, ...card, balanceMinor, expiresAt, product, reference };
+  return { line, ...card, balanceMinor, expiresAt, product, reference, issuedAt, lastUsedAt };
 }
 
 type Note = (message: string) => void;
@@ -166,6 +173,19 @@ async function readExpiry(text: string | null, known: Known, note: Note): Promis
   if (!expiresAt) return void note('is not a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
   if (expiresAt <= known.now) return void note('has passed: leave out vouchers that have expired');
   return expiresAt;
+}
+
+/** Ids of movements begin with their time, and the first of these is in 1970. */
+const FIRST_ISSUE = new Date('1990-01-01T00:00:00Z');
+
+async function readPast(text: string | undefined, known: Known, note: Note): Promise<Date | null> {
+  if (text === undefined) return null;
+  const at = await readTime(text, 'startsAt', known);
+  if (!at) note('is not a day such as 2020-01-31, or a time such as 2020-01-31T12:00:00Z');
+  else if (at > known.now) note('is in the future');
+  else if (at < FIRST_ISSUE) note('is before 1990');
+  else return at;
+  return null;
 }
 
 const TIME = /^T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/;

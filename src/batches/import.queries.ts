@@ -103,10 +103,13 @@ export type ImportedVoucher = {
   readonly balanceMinor: bigint;
   readonly expiresAt: Date;
   readonly reference: string | null;
+  readonly issuedAt: Date | null;
+  readonly lastUsedAt: Date | null;
 };
 
 /** Inserts the vouchers of an imported batch, and the movements that pay for them (sql/016-imports.sql). */
 export function importVouchers(
+  importId: number,
   batchId: number,
   payer: bigint,
   vouchers: readonly ImportedVoucher[],
@@ -114,6 +117,8 @@ export function importVouchers(
 ): Sql {
   return sql`
 select import_vouchers(
+  ${importId},
+  ${newId(now)},
   ${batchId},
   ${payer},
   ${plainArray(vouchers.map(({ bucket }) => bucket))}::int[],
@@ -125,5 +130,7 @@ select import_vouchers(
   ${plainArray(vouchers.map(({ expiresAt }) => expiresAt.toISOString()))}::timestamptz[],
   ${plainArray(vouchers.map(() => newId(now)))}::uuid[],
   ${textArray(vouchers.map(({ reference }) => reference))}::text[],
+  ${plainArray(vouchers.map(({ issuedAt }) => issuedAt?.toISOString() ?? null))}::timestamptz[],
+  ${plainArray(vouchers.map(({ lastUsedAt }) => lastUsedAt?.toISOString() ?? null))}::timestamptz[],
   ${now})`;
 }

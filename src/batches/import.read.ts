@@ -9,7 +9,16 @@ import { DuplicateKey, readJson } from '../json.ts';
  * file.
  */
 
-const IMPORT_FIELDS = ['code', 'pin', 'balance', 'expiry', 'product', 'reference'] as const;
+const IMPORT_FIELDS = [
+  'code',
+  'pin',
+  'balance',
+  'expiry',
+  'product',
+  'reference',
+  'issuedAt',
+  'lastUsedAt',
+] as const;
 export type ImportField = (typeof IMPORT_FIELDS)[number];
 export type ImportFormat = 'csv' | 'ndjson';
 
@@ -34,7 +43,7 @@ export class UnreadableFile extends Error {
 }
 
 const REQUIRED: readonly ImportField[] = ['code', 'balance'];
-/** The longest row: no row of six short fields is longer. */
+/** The longest row: no row of eight short fields is longer. */
 const ROW_CHARACTERS_MAX = 10_000;
 const LINE_FEED = 10;
 
@@ -143,7 +152,7 @@ async function* readCsv(
 
 function readHeader(record: readonly string[]): ImportField[] {
   const columns = record.map((name, index) => {
-    const field = IMPORT_FIELDS.find((each) => each === name.trim().toLowerCase());
+    const field = IMPORT_FIELDS.find((each) => each.toLowerCase() === name.trim().toLowerCase());
     if (field) return field;
     throw new UnreadableFile(
       1,

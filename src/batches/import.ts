@@ -205,8 +205,8 @@ async function checkFloats(
 
 function chunkDigest(chunk: readonly ImportRow[]): string {
   const digest = createHash('sha256');
-  for (const { code, pin, balanceMinor, expiresAt, product, reference } of chunk)
-    digest.update(JSON.stringify([code, pin, String(balanceMinor), expiresAt, product.id, reference]));
+  for (const { line: _, balanceMinor, product, ...row } of chunk)
+    digest.update(JSON.stringify([String(balanceMinor), product.id, row]));
   return digest.digest('hex');
 }
 

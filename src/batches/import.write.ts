@@ -57,7 +57,7 @@ export function writeChunk(
       const now = service.clock();
       const groups: Group[] = [];
       for (const group of groupRows(rows)) groups.push(await prepareGroup(service, tx, to, group, now));
-      for (const group of groups) await writeGroup(service, tx, group, now);
+      for (const group of groups) await writeGroup(service, tx, to.id, group, now);
       const [finished] = await tx.query(finishImport(to.id, now));
       if (finished)
         await audit(tx, operator, {
@@ -112,12 +112,13 @@ async function prepareGroup(
 async function writeGroup(
   { keys, buckets }: Service,
   tx: Queries,
+  importId: number,
   { rows, batchId, payer }: Group,
   now: Date,
 ): Promise<void> {
   const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(rows.length));
   const numbers = drawn?.numbers ?? [];
-  const vouchers = rows.map(({ code, pin: given, balanceMinor, expiresAt, reference }, index) => {
+  const vouchers = rows.map(({ code, pin: given, line: _, product: __, ...row }, index) => {
     const slot = keys.slotOf(code);
     const serial = serialOf(BigInt(numbers[index] as string), slot);
     const pin = given ?? randomPin();
@@ -129,10 +130,8 @@ async function writeGroup(
       codeKey,
       pinKey,
       sealed,
-      balanceMinor,
-      expiresAt,
-      reference,
+      ...row,
     };
   });
-  await tx.query(importVouchers(batchId, payer, vouchers, now));
+  await tx.query(importVouchers(importId, batchId, payer, vouchers, now));
 }

@@ -108,7 +108,10 @@ select ${day}::date, h.currency, h.product_id, h.issuer_id, b.basis,
 from (
   select a.*, case a.basis
       when 'expires' then (a.at at time zone ${zone})::date
-      else (select d.day from book_days d where d.starts_at = a.at)
+      else coalesce(
+        (select d.day from book_days d where d.starts_at = a.at),
+        (select (a.at at time zone d.zone)::date from book_days d order by d.day limit 1)
+      )
     end as on_day
   from book_ages a
 ) h

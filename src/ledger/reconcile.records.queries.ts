@@ -170,6 +170,25 @@ select (select count(*) from noted) as checked, json_agg(d) as differing from (
   limit ${EXAMPLES}
 ) d`,
 
+  // What imports booked from funding is the sum of the movements of their vouchers.
+  imports: ({ since }) => sql`
+with noted as (
+  select i.merchant_id, m.currency, sum(m.amount_minor) as minor
+  from import_movements m join voucher_imports i on i.id = m.import_id
+  where m.booked_on > coalesce(${since.day}::date, '-infinity') group by 1, 2
+), booked as (
+  select j.merchant_id, j.currency, sum(j.amount_minor) as minor
+  from journal j join accounts a on a.id = j.debit_account and a.kind = 'FUNDING'
+  where j.kind = 'IMPORT' and j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
+  group by 1, 2
+)
+select (select count(*) from noted) as checked, json_agg(d) as differing from (
+  select merchant_id as "merchantId", currency, n.minor::text as "notedMinor", b.minor::text as "journalMinor"
+  from noted n full join booked b using (merchant_id, currency)
+  where n.minor is distinct from b.minor
+  limit ${EXAMPLES}
+) d`,
+
   // Every booking since an endpoint was enabled has a delivery to it, as long as deliveries are kept.
   deliveries: ({ since }) => sql`
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
