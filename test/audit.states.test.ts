@@ -231,7 +231,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'compared with the journal by `reconcile`': [
     ...['vouchers', 'claims', 'redemption_updates', 'voids', 'float_holds', 'settlement_fees', 'accounts'],
-    ...['settlement_numbers', 'escheated_expiries'],
+    ...['settlement_numbers', 'escheated_expiries', 'import_movements'],
   ],
   'the proof itself': ['audit', 'audit_head', 'book_verifications', 'migrations'],
   'the way to a voucher, which is proved by its key or its code': [

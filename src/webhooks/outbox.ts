@@ -10,7 +10,7 @@ import {
   type UpdateRow,
   updateData,
 } from '../ledger/transactions.ts';
-import { announce, LIST_SUBJECTS } from './queries.ts';
+import { announce, listSubjects } from './queries.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes some of these, or all. */
 export const EVENTS = [
@@ -110,7 +110,7 @@ export async function makeBodies(
   );
   const found = [...subjects].map(([bucket, each]) => {
     const ids = plainArray(each.map(({ subject_id }) => subject_id));
-    return service.db.hot<SubjectRow>(LIST_SUBJECTS, [bucket, ids], bucket);
+    return service.db.query<SubjectRow>(listSubjects(bucket, ids));
   });
   const rows = (await Promise.all(found)).flat();
   const bySubject = new Map(rows.map((row) => [row.subject_id, row]));

@@ -22,14 +22,11 @@ export const RECORD_ATTEMPTS: HotStatement = {
 };
 
 /**
- * Lists the journal rows of a bucket's deliveries and, for a reversal, the update that made it. Parameters:
- * the bucket and an array of ids. Citus sends a statement of one bucket to its shard; a list of buckets would
- * be asked of every shard.
+ * Lists the journal rows of a bucket's deliveries and, for a reversal, the update that made it. Citus sends
+ * a statement of one bucket to its shard; a list of buckets would be asked of every shard.
  */
-export const LIST_SUBJECTS: HotStatement = {
-  name: 'list-subjects',
-  background: true,
-  text: `
+export function listSubjects(bucket: number, ids: string): Sql {
+  return sql`
 select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
   j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,
   o.occurred_at as original_at, o.reference as original_reference, u.reversal_id, u.new_id, u.new_minor,
@@ -40,8 +37,8 @@ join batches b on b.id = v.batch_id
 left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id
   and u.reversal_id = j.id
 left join journal o on o.bucket = u.bucket and o.id = u.original_id
-where j.bucket = $1 and j.id = any ($2::uuid[])`,
-};
+where j.bucket = ${bucket} and j.id = any (${ids}::uuid[])`;
+}
 
 /** Releases a delivery that was claimed but not sent, unless another sender has taken it over. */
 export function releaseDelivery({ bucket, endpoint_id, event_id, leaseUntil }: Delivery, now: Date): Sql {
