@@ -3,7 +3,7 @@
  *
  *   npm run bench:books -- --rows 2000000 --merchants 200
  *   npm run bench:books -- --rows 10000000 --quiet          # without tills
- *   npm run bench:books -- --vouchers 10000000 --quiet      # beside vouchers that do not move on that day
+ *   npm run bench:books -- --vouchers 9500000 --quiet       # beside vouchers that do not move on that day
  */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

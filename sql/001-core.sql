@@ -241,6 +241,7 @@ create table vouchers (
   autovacuum_vacuum_insert_scale_factor = 0.05
 );
 create index vouchers_by_batch on vouchers (batch_id, serial_number);
+create index vouchers_by_replacement on vouchers (replaced_by) where replaced_by is not null;
 
 -- Vouchers that are not swept at the expiry of their batch: those that were extended one by one, and those to
 -- which money came back after the sweep.

@@ -31,6 +31,8 @@ create table claims (
   fingerprint text not null,
   constraint claims_pkey primary key (merchant_id, operation, reference)
 );
+-- Claims are only added, in the order of their ids. A reconciliation reads those since the last closing.
+create index claims_by_id on claims using brin (id) with (autosummarize);
 
 -- On several shards: transactions that must not be booked, since another request has taken over their claim.
 create table voids (
@@ -54,6 +56,7 @@ create table float_holds (
   release_id uuid -- the HOLD_RELEASE row, if the activation was declined; of a call, too
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
+create index float_holds_by_end on float_holds using brin (ended_at) with (autosummarize);
 grant select on claims, voids, float_holds to scrip_service;
 
 -- Returns the facts about vouchers that a request needs before it makes a claim. Takes keys of codes, or

@@ -15,6 +15,7 @@ create table redemption_updates (
   bucket integer not null default 0,
   constraint redemption_updates_pkey primary key (original_id)
 );
+create index redemption_updates_by_time on redemption_updates using brin (updated_at) with (autosummarize);
 grant select on redemption_updates to scrip_service;
 
 -- Finds redemptions of merchants by their reference or, if they have none, by their transaction id. Returns a

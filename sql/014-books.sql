@@ -186,6 +186,7 @@ create table escheated_expiries (
 );
 create index escheated_expiries_by_escheat on escheated_expiries (escheat_id, serial_number);
 create index escheated_expiries_by_voucher on escheated_expiries (serial_number);
+create index escheated_expiries_by_time on escheated_expiries using brin (escheated_at) with (autosummarize);
 
 -- The runs of `scrip books verify` over all closed days. A run that was interrupted is continued.
 create table book_verifications (

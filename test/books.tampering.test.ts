@@ -133,6 +133,22 @@ describe('the checks of the books find', () => {
     test(what, async () => assert.deepEqual(await tampered(statement, findingsOf), { ...NONE, ...named }));
 });
 
+test('of many vouchers, those that moved since the last closing are compared', async () => {
+  const many = "update pg_class set reltuples = 2000000 where oid = 'vouchers'::regclass";
+  const namesOf = async (statement: string) => {
+    const { checks } = await tampered(statement, (service) => reconcile(service, { sinceClosing: true }));
+    const red = checks.filter(({ ok }) => !ok).map(({ name }) => name);
+    return { red, hasTotals: checks.some(({ name }) => name === 'voucher-totals') };
+  };
+  assert.deepEqual(await namesOf('select 1'), { red: [], hasTotals: true });
+  assert.deepEqual(await namesOf(many), { red: [], hasTotals: false });
+  const more = 'update vouchers set balance_minor = balance_minor + 1 where serial_number';
+  assert.deepEqual(
+    await namesOf(`${many}; ${more} = (select serial_number from journal where reference = 'open 1')`),
+    { red: ['voucher-balances'], hasTotals: false },
+  );
+});
+
 /** Other values for the columns of a row. */
 const COLUMNS_OF_A_ROW = {
   kind: "'CASH_OUT'",

@@ -74,3 +74,32 @@ test('a row of a shard that is in another slice, or under an id of another hour,
   await move('other', '2026-03-02T11:00:00Z');
   assert.deepEqual(await red(), ['slices']);
 });
+
+test('a reconciliation since the last closing reads the rows of all shards since then', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant(100_000n);
+  const cards = await sell(shop, 8, 25);
+  for (const [index, card] of cards.entries()) await spend(shop, card, 10, `till ${index}`);
+  await ledger.at('2026-03-03T08:00:00Z');
+  await ledger.close();
+  for (const [index, card] of cards.slice(4).entries()) await spend(shop, card, 5, `again ${index}`);
+  await sell(shop, 2, 30);
+  await ledger.at('2026-03-03T09:00:00Z');
+  const red = async () => {
+    const { since, checks } = await reconcile(service, { sinceClosing: true });
+    return { since, red: checks.filter(({ ok }) => !ok).map(({ name }) => name) };
+  };
+  const since = '2026-03-02';
+  assert.deepEqual(await red(), { since, red: [] });
+  await ledger.sql('update scrip.floats set balance_minor = balance_minor + 1');
+  assert.deepEqual(await red(), { since, red: ['float-balances'] });
+  await ledger.sql('update scrip.floats set balance_minor = balance_minor - 1');
+  const [row] = await ledger.sql<{ serial: string }>(
+    `select serial_number::text as serial from scrip.journal where reference = 'again 0'`,
+  );
+  await ledger.sql(
+    `update scrip.vouchers set balance_minor = balance_minor + 1 where serial_number = ${row?.serial}`,
+  );
+  assert.deepEqual(await red(), { since, red: ['voucher-balances'] });
+});

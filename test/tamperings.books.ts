@@ -30,7 +30,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     "update journal set amount_minor = amount_minor + 1 where reference = 'open 1'",
     {
       full: ['voucher-balances', 'ages', 'redemption-updates', 'references', 'totals'],
-      since: ['voucher-totals', 'redemption-updates', 'references', 'totals'],
+      since: ['voucher-totals', 'voucher-balances', 'redemption-updates', 'references', 'totals'],
     },
   ],
   [

@@ -2,7 +2,14 @@ import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES, type Since } from './reconcile.check.ts';
 import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
 import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
-import { OPENING } from './reconcile.since.queries.ts';
+import {
+  ACTIVATED,
+  COUNTED,
+  NOT_ACTIVATED_ONCE,
+  OPENING,
+  STOCK,
+  TOUCHED,
+} from './reconcile.since.queries.ts';
 import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.queries.ts';
 import { SET, UNSET } from './reconcile.states.queries.ts';
 
@@ -19,15 +26,6 @@ const SIDES = `
   from journal j
   cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
     as s (account, amount_minor)`;
-
-/** Selects the vouchers that were activated or replaced since. */
-const TOUCHED = `
-with touched as materialized (
-  select serial_number from journal
-  where id >= $1::uuid and kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
-  union
-  select serial_number from vouchers where activated_at >= $2::timestamptz
-)`;
 
 /**
  * Compares the stored balances of floats and vouchers with the journal, and every row of the journal with its
@@ -158,37 +156,20 @@ select (
 
   // A voucher is activated or imported once, with its value, or has taken over the value of the voucher that
   // it replaced.
-  activations: ({ since }) => ({
-    text: `${since.day === null ? '' : TOUCHED}
-select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as checked,
-  json_agg(d) as differing from (
-  select v.serial_number as "serialNumber", v.activated_at as "activatedAt",
-    v.value_minor::text as "valueMinor", coalesce(a.activations, 0) as activations,
-    a.amount_minor::text as "activationMinor"
+  activations: () => ({
+    text: `
+select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
+  select ${ACTIVATED}
   from vouchers v
   left join (
-    select bucket, serial_number, count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
-      count(*) filter (where kind = 'REPLACEMENT') as replacements, sum(amount_minor) as amount_minor
-    from journal
-    where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
-      ${since.day === null ? '' : 'and serial_number in (select t.serial_number from touched t)'}
-    group by bucket, serial_number
+    select bucket, serial_number, ${COUNTED}
+    from journal where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT') group by bucket, serial_number
   ) a on a.bucket = v.bucket and a.serial_number = v.serial_number
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
-  where ${since.day === null ? '' : 'v.serial_number in (select t.serial_number from touched t) and'}
-    case
-      when p.serial_number is null
-        then coalesce(a.activations, 0) <> (v.activated_at is not null)::int
-          or coalesce(a.replacements, 0) > 0
-          or v.value_minor is distinct from a.amount_minor
-      else coalesce(a.activations, 0) <> (v.activated_at is not null and p.activated_at is null)::int
-        or v.activated_at is not null and v.value_minor <> coalesce(a.amount_minor, 0)
-        or p.activated_at is not null and v.activated_at is distinct from p.activated_at
-        or v.activated_at is null and a.amount_minor is not null
-    end
+  where ${NOT_ACTIVATED_ONCE}
   limit ${EXAMPLES}
 ) d`,
-    values: since.day === null ? [] : [since.id, since.at],
+    values: [],
   }),
 
   // The reserve of a batch, in each bucket: it has paid the amounts with which the batch's vouchers were
@@ -236,7 +217,7 @@ select (select count(*) from batches where value_minor is not null) as checked,
 };
 
 /** Every check, in the order of the report. */
-export const checks: Checks = {
+const checks: Checks = {
   ...DAYS,
   ...SLICES,
   ...BALANCES,
@@ -248,22 +229,37 @@ export const checks: Checks = {
   ...UNSET,
 };
 
-/** Checks of closed days, and checks that compare single vouchers and batches with all their rows. */
+/** Checks of closed days, and checks that read all vouchers. */
 const WHOLE_ONLY = [
-  ...['voucher-balances', 'ages', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
+  ...['ages', 'reserve-shares', 'replacements', 'buckets'],
   ...Object.keys(SETTLEMENTS),
   ...Object.keys(UNSET),
 ];
 
-/** The checks of rows after the last closing. */
-export const checksSince: Checks = {
-  ...OPENING,
-  ...IDS,
-  ...Object.fromEntries(Object.entries(checks).filter(([name]) => !WHOLE_ONLY.includes(name))),
-};
+/** Returns the checks of rows after a closing, or every check. */
+export function checksOf(since: Since): Checks {
+  if (since.day === null) return checks;
+  const own = Object.entries(checks).filter(([name]) => !WHOLE_ONLY.includes(name));
+  return {
+    ...OPENING,
+    ...(since.readsVouchers ? STOCK : {}),
+    ...IDS,
+    ...Object.fromEntries(own),
+    ...TOUCHED,
+  };
+}
 
-/** Returns the sum that the journal moved on these accounts, before an id or from it on. */
-export function sumMoved(accounts: readonly bigint[], id: string, isBefore: boolean): Sql {
+/** The balance of a float at the end of the last closing. */
+export function findOpening(account: bigint, { day }: Since): Sql {
+  return sql`
+select o.balance_minor as minor
+from book_balances o
+join floats f on f.merchant_id = o.merchant_id and f.currency = o.currency
+where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${day}::date`;
+}
+
+/** Returns the sum that the journal moved on these accounts since the closing, before an id or from it on. */
+export function sumMoved(accounts: readonly bigint[], since: Since, id: string, isBefore: boolean): Sql {
   return {
     text: `
 select s.account, sum(s.amount_minor)::bigint as minor
@@ -271,10 +267,10 @@ from (
   select l.account, l.amount_minor from journal j
   cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
     as l (account, amount_minor)
-  where j.id ${isBefore ? '<' : '>='} $2::uuid
+  where j.id ${isBefore ? '<' : '>='} $2::uuid and j.id >= $3::uuid and j.occurred_at >= $4::timestamptz
 ) s
 where s.account = any ($1::bigint[]) group by s.account`,
-    values: [accounts, id],
+    values: [accounts, id, since.id, since.at],
   };
 }
 
@@ -284,32 +280,38 @@ export function lockFloat(account: bigint): Sql {
 }
 
 /**
- * Returns the total balance of each kind of account, positive if more was credited than debited. Floats and
- * vouchers count with their stored balances, all others with the opening balance and the movements of the
- * journal. If the totals sum to zero, the stored balances together are right.
+ * Returns the total balance of each kind of account, positive if more was credited than debited. Floats count
+ * with their stored balances, and so do vouchers if all are read. All others count with the opening balance
+ * and the movements of the journal. If the totals sum to zero, the stored balances together are right.
  */
-export function sumByKind({ day, at, id }: Since): Sql {
-  return {
-    text: `
-select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor
-from floats group by currency
+export function sumByKind({ day, at, id, readsVouchers }: Since): Sql {
+  const stored = `
 union all
 select 'VOUCHER', b.currency, min(b.decimals), sum(v.balance_minor)::text
 from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v
 join batches b on b.id = v.batch_id
-group by b.currency
+group by b.currency`;
+  return {
+    text: `
+select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor
+from floats group by currency${readsVouchers ? stored : ''}
 union all
 select p.kind, p.currency, min(p.decimals), sum(p.minor)::text
 from (
   select account_kind as kind, currency, null::smallint as decimals, balance_minor as minor
-  from book_balances where day = $1::date and account_kind not in ('FLOAT', 'VOUCHER')
+  from book_balances
+  where day = $1::date and account_kind <> 'FLOAT' ${readsVouchers ? "and account_kind <> 'VOUCHER'" : ''}
   union all
-  select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end),
+  select coalesce(a.kind::text, case
+      when m.account >= ${FIRST_VOUCHER} then 'VOUCHER'
+      when m.account >= ${FIRST_RESERVE} then 'RESERVE'
+      else 'UNKNOWN'
+    end),
     m.currency, a.decimals, m.minor
   from (
-    select s.account, s.currency, sum(s.amount_minor) as minor
+    select least(s.account, ${FIRST_VOUCHER}) as account, s.currency, sum(s.amount_minor) as minor
     from (${SIDES} where j.id >= $2::uuid and j.occurred_at >= $3::timestamptz) s
-    where s.account < ${FIRST_VOUCHER} group by s.account, s.currency
+    ${readsVouchers ? `where s.account < ${FIRST_VOUCHER}` : ''} group by 1, 2
   ) m
   left join accounts a on a.id = m.account
   where a.kind is distinct from 'FLOAT'
@@ -330,4 +332,6 @@ export const allowLongReading: readonly Sql[] = [
   sql`set local work_mem = '128MB'`,
   // Digests contain times as text.
   sql`set local timezone to 'UTC'`,
+  // Later rows are found along indexes that only a bitmap can use.
+  sql`set local enable_bitmapscan = on`,
 ];

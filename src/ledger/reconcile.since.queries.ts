@@ -1,14 +1,39 @@
 import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
+/** Up to this number of vouchers, a reconciliation reads all of them every night. */
+const FEW_VOUCHERS = 1_000_000;
+
 /** Finds the last closing, at which a reconciliation begins that does not read closed days. */
 export function findLastClosing(): Sql {
-  return sql`select day::text as day, ends_at from book_closings order by day desc limit 1`;
+  return sql`
+select day::text as day, ends_at,
+  (select reltuples from pg_class where oid = 'vouchers'::regclass) <= ${FEW_VOUCHERS} as "areFew"
+from book_closings order by day desc limit 1`;
 }
 
-/**
- * Compares the opening balances with the last closing, and the balances of vouchers with the movements since.
- */
+/** What the check of activations shows of a voucher. */
+export const ACTIVATED = `v.serial_number as "serialNumber", v.activated_at as "activatedAt",
+    v.value_minor::text as "valueMinor", coalesce(a.activations, 0) as activations,
+    a.amount_minor::text as "activationMinor"`;
+
+/** What it counts of the voucher's rows. */
+export const COUNTED = `count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
+      count(*) filter (where kind = 'REPLACEMENT') as replacements, sum(amount_minor) as amount_minor`;
+
+/** Whether a voucher differs from what was counted (`a`). `p` is the voucher that it replaced. */
+export const NOT_ACTIVATED_ONCE = `case
+      when p.serial_number is null
+        then coalesce(a.activations, 0) <> (v.activated_at is not null)::int
+          or coalesce(a.replacements, 0) > 0
+          or v.value_minor is distinct from a.amount_minor
+      else coalesce(a.activations, 0) <> (v.activated_at is not null and p.activated_at is null)::int
+        or v.activated_at is not null and v.value_minor <> coalesce(a.amount_minor, 0)
+        or p.activated_at is not null and v.activated_at is distinct from p.activated_at
+        or v.activated_at is null and a.amount_minor is not null
+    end`;
+
+/** Compares the opening balances with the last closing. */
 export const OPENING: Checks = {
   // Only the totals of the closing are compared. `scrip books verify` proves the closing itself.
   opening: ({ since }) => sql`
@@ -29,7 +54,10 @@ select (select count(*) from book_balances where day = ${since.day}::date) as ch
   where coalesce(s.minor, 0) <> coalesce(c.closing, 0)
   limit ${EXAMPLES}
 ) d`,
+};
 
+/** Compares the balances of all vouchers with their opening balances and the movements since. */
+export const STOCK: Checks = {
   'voucher-totals': ({ since }) => sql`
 with booked as (
   select p.currency, p.issuer_id, p.product_id, sum(p.minor) as minor
@@ -60,4 +88,63 @@ select (select sum(rows) from held)::bigint as checked, json_agg(d) as differing
   where coalesce(h.minor, 0) <> coalesce(b.minor, 0)
   limit ${EXAMPLES}
 ) d`,
+};
+
+/** The checks of single vouchers, limited to those that moved. */
+export const TOUCHED: Checks = {
+  // A replaced voucher holds nothing: a constraint of the table says so.
+  'voucher-balances': ({ since }) => {
+    const touched = `
+    select distinct bucket, serial_number from journal where id >= $1::uuid and serial_number is not null`;
+    return {
+      text: `
+select (select count(*) from (${touched}) t) as checked, json_agg(d) as differing from (
+  select t.serial_number as "serialNumber", v.balance_minor::text as "balanceMinor",
+    coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
+  from (${touched}) t
+  left join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
+  left join batches b on b.id = v.batch_id
+  left join lateral (
+    select sum(case t.serial_number
+        when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor
+      end) as amount_minor,
+      min(j.currency) as currency, max(j.currency) as other_currency
+    from journal j
+    where j.bucket = t.bucket and j.serial_number = t.serial_number
+      and t.serial_number in (j.credit_account, j.debit_account)
+  ) m on true
+  where v.closed is distinct from 'REPLACED' and (
+    v.balance_minor is distinct from coalesce(m.amount_minor, 0)
+    or m.currency <> m.other_currency or m.currency <> b.currency)
+  limit ${EXAMPLES}
+) d`,
+      values: [since.id],
+    };
+  },
+
+  activations: ({ since }) => {
+    const active = 'union select bucket, serial_number from vouchers where activated_at >= $2::timestamptz';
+    const touched = `
+    select distinct bucket, serial_number from journal
+    where id >= $1::uuid and kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
+    ${since.readsVouchers ? active : ''}`;
+    return {
+      text: `
+select (select count(*) from (${touched}) t) as checked, json_agg(d) as differing from (
+  select ${ACTIVATED}
+  from (${touched}) t
+  join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
+  left join lateral (
+    select ${COUNTED}
+    from journal j
+    where j.bucket = t.bucket and j.serial_number = t.serial_number
+      and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
+  ) a on true
+  left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
+  where ${NOT_ACTIVATED_ONCE}
+  limit ${EXAMPLES}
+) d`,
+      values: since.readsVouchers ? [since.id, since.at] : [since.id],
+    };
+  },
 };

@@ -7,8 +7,8 @@ import { idFloor } from './id.ts';
 import { EVER, EXAMPLES, type Since } from './reconcile.check.ts';
 import {
   allowLongReading,
-  checks,
-  checksSince,
+  checksOf,
+  findOpening,
   lockFloat,
   sumByKind,
   sumMoved,
@@ -47,7 +47,7 @@ const QUIET_MS = 300_000;
  * every reference is used, and every top-up is in the audit. On one server it uses a single snapshot while
  * the service continues; on several shards it checks one shard after the other.
  * @param sinceClosing checks only rows after the last closed day, whose proof is `verifyBooks`; everything
- *   if no day is closed, and on several shards
+ *   if no day is closed
  * @returns the result of each check; `ok` only if there are no differences
  */
 export async function reconcile(
@@ -56,12 +56,13 @@ export async function reconcile(
 ): Promise<Reconciliation> {
   const { db, clock } = service;
   const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
-  const result = await retrying(() => check(service, quietBefore, sinceClosing && quietBefore === null));
+  const since = sinceClosing ? await retrying(() => lastClosing(db, quietBefore === null)) : EVER;
+  const result = await retrying(() => check(service, quietBefore, since));
   const floats = result.checks.find(({ name }) => name === 'float-balances');
   if (quietBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
   for (const each of floats.differing)
-    if (!(await retrying(() => isBalanced(db, BigInt(String(each['account'])), quietBefore))))
+    if (!(await retrying(() => isBalanced(db, BigInt(String(each['account'])), since, quietBefore))))
       differing.push(each);
   const looked = { ...floats, ok: differing.length === 0, differing: differing.slice(0, EXAMPLES) };
   const checks = result.checks.map((each) => (each === floats ? looked : each));
@@ -73,29 +74,30 @@ export async function reconcile(
  * `quietBefore` are summed without a lock, and only the rest under the lock of the float, which its bookings
  * hold until they are committed on all shards.
  */
-async function isBalanced(db: Database, account: bigint, quietBefore: Date): Promise<boolean> {
+async function isBalanced(db: Database, account: bigint, since: Since, quietBefore: Date): Promise<boolean> {
   const floor = idFloor(quietBefore);
-  const [ended] = await db.transaction(async (tx) => {
+  const [opening, ended] = await db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
-    return tx.query<{ minor: bigint }>(sumMoved([account], floor, true));
+    const [held] = await tx.query<{ minor: bigint }>(findOpening(account, since));
+    const [moved] = await tx.query<{ minor: bigint }>(sumMoved([account], since, floor, true));
+    return [held?.minor ?? 0n, moved?.minor ?? 0n];
   }, 'repeatable read');
   return db.transaction(async (tx) => {
     const [float] = await tx.query<{ balance_minor: bigint }>(lockFloat(account));
-    const [recent] = await tx.query<{ minor: bigint }>(sumMoved([account], floor, false));
-    return float?.balance_minor === (ended?.minor ?? 0n) + (recent?.minor ?? 0n);
+    const [recent] = await tx.query<{ minor: bigint }>(sumMoved([account], since, floor, false));
+    return float?.balance_minor === opening + ended + (recent?.minor ?? 0n);
   });
 }
 
 function check(
   { db, buckets, clock }: Pick<Service, 'db' | 'buckets' | 'clock'>,
   quietBefore: Date | null,
-  sinceClosing: boolean,
+  since: Since,
 ): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
-    const since = sinceClosing ? await lastClosing(tx) : EVER;
     const done: Check[] = [];
-    for (const [name, statement] of Object.entries(since.day === null ? checks : checksSince)) {
+    for (const [name, statement] of Object.entries(checksOf(since))) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
         statement({ quietBefore, buckets: buckets.all, since, now: clock() }),
       );
@@ -108,11 +110,12 @@ function check(
   }, 'repeatable read');
 }
 
-async function lastClosing(tx: Queries): Promise<Since> {
-  const [last] = await tx.query<{ day: string; ends_at: Date }>(findLastClosing());
+/** Finds the last closing. On several shards, vouchers cannot be read together with the rows since. */
+async function lastClosing(db: Queries, isOneServer: boolean): Promise<Since> {
+  const [last] = await db.query<{ day: string; ends_at: Date; areFew: boolean }>(findLastClosing());
   if (!last) return EVER;
   const id = idFloor(new Date(last.ends_at.getTime() - HOUR_MS));
-  return { day: last.day, at: last.ends_at.toISOString(), id };
+  return { day: last.day, at: last.ends_at.toISOString(), id, readsVouchers: isOneServer && last.areFew };
 }
 
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
