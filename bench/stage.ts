@@ -122,11 +122,11 @@ export class Stage {
   }
 
   /** Makes the stock. A service has to run, since it produces the batches. */
-  async stock(inactive: number, updatable: number): Promise<Stock> {
+  async stock(inactive: number, updatable: number, vouchers = VOUCHERS): Promise<Stock> {
     if (this.vouchers.length === 0) {
-      this.vouchers = await this.#generate(VOUCHERS, 100_000);
-      this.#quiet = await this.#generate(VOUCHERS, 100_000);
-      this.#redeemed = await this.#redeem(this.#quiet, VOUCHERS);
+      this.vouchers = await this.#generate(vouchers, 100_000);
+      this.#quiet = await this.#generate(vouchers, 100_000);
+      this.#redeemed = await this.#redeem(this.#quiet, vouchers);
     }
     const waiting: Voucher[] = [];
     while (waiting.length < inactive) {
