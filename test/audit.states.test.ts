@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { STATES } from '../src/audit/states.queries.ts';
-import { importBank, setBankAccount } from '../src/bank/import.ts';
+import { setBankAccount } from '../src/bank/accounts.ts';
+import { importBank } from '../src/bank/import.ts';
 import { matchBank } from '../src/bank/match.ts';
 import { setBooks } from '../src/books/days.ts';
 import { setGlAccount } from '../src/books/gl.ts';
@@ -150,11 +151,13 @@ const CHANGES: Readonly<Record<string, string>> = {
   books: 'update books set grace_minutes = 5',
   gl_accounts: "update gl_accounts set account = '4401'",
   operator_settings: "insert into operator_settings values ('approvalVouchers', '1000000', now())",
-  bank_accounts: 'update bank_accounts set own_minor = own_minor + 1',
+  bank_accounts: "update bank_accounts set number = 'X'",
+  bank_own: 'update bank_own set own_minor = own_minor + 1',
   bank_mappings: "update bank_mappings set mapping = '{}'",
   bank_files: 'update bank_files set closing_minor = 1',
   bank_entries: 'update bank_entries set amount_minor = amount_minor + 1',
   bank_matches: 'delete from bank_matches',
+  'the sum of the matches of an entry': 'update bank_entries set matched_minor = 0',
   settlements: 'update settlements set due_on = due_on + 1',
   settlement_lines: 'update settlement_lines set rows = rows + 1',
   settlement_payouts: "update settlement_payouts set bank_reference = 'B 2'",
@@ -259,10 +262,9 @@ test('every table is proved by the audit or in another way', async () => {
   const found = await run(`
     select relname as name from pg_class
     where relnamespace = 'scrip'::regnamespace and relkind in ('r', 'p') and not relispartition order by 1`);
-  const named = [
-    ...Object.values(STATES).flatMap((parts) => parts.map(({ table }) => table)),
-    ...Object.values(OTHERS).flat(),
-  ];
+  // A table may have parts that belong to different subjects.
+  const set = new Set(Object.values(STATES).flatMap((parts) => parts.map(({ table }) => table)));
+  const named = [...set, ...Object.values(OTHERS).flat()];
   assert.equal(new Set(named).size, named.length);
   assert.deepEqual(
     found.map(({ name }) => name).filter((name) => name !== 'moved_clock'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { saveMapping, setBankAccount } from '../src/bank/import.ts';
-import type { Mapping } from '../src/bank/read.ts';
+import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
+import type { Mapping } from '../src/bank/csv.ts';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';

@@ -1,4 +1,5 @@
-import { importBank, saveMapping, setBankAccount } from '../src/bank/import.ts';
+import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
+import { importBank } from '../src/bank/import.ts';
 import { matchByHand } from '../src/bank/match.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';

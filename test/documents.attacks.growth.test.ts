@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readBankCsv, readCamt } from '../src/bank/read.ts';
+import { readCamt } from '../src/bank/camt.ts';
+import { readBankCsv } from '../src/bank/csv.ts';
 import { readAccounts } from '../src/settlement/payout-file.ts';
 import { assertLinear } from './growth.ts';
 
@@ -105,7 +106,7 @@ const MAPPING = {
   delimiter: ',',
   encoding: 'utf-8',
 } as const;
-const EUR = { currency: 'EUR', decimals: 2 };
+const EUR = { currency: 'EUR', decimals: 2, number: null };
 
 /** Does what a test measures, whether it is refused or not. */
 function trying(work: () => unknown): () => void {

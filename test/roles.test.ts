@@ -35,6 +35,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   bank_files: ['INSERT', 'SELECT'],
   bank_mappings: ['INSERT', 'SELECT', 'UPDATE'],
   bank_matches: ['DELETE', 'INSERT', 'SELECT'],
+  bank_own: ['INSERT', 'SELECT', 'UPDATE'],
   batch_export_ends: ['INSERT', 'SELECT'],
   batch_exports: ['INSERT', 'SELECT'],
   batch_sheets: ['INSERT', 'SELECT'],
@@ -113,6 +114,7 @@ const VIEWS = ['book_rows', 'fee_movements'];
 
 /** The tables of which only some columns may be updated. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  bank_entries: ['matched_minor'],
   books: ['grace_minutes', 'zone'],
   keyring_keys: ['dropped_at', 'retired_at', 'superseded_at'],
   voucher_imports: ['finished_at'],

@@ -57,13 +57,25 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
     { table: 'gl_accounts', ...ONLY },
   ],
   settings: [{ table: 'operator_settings', ...ONLY }],
-  'bank account': [{ table: 'bank_accounts', key: 't.name', type: 'text' }],
+  'bank account': [
+    { table: 'bank_accounts', key: 't.name', type: 'text' },
+    { table: 'bank_own', key: 't.account', type: 'text' },
+  ],
   'bank mapping': [{ table: 'bank_mappings', key: 't.name', type: 'text' }],
   'bank file': [
     { table: 'bank_files', key: 't.id', type: 'integer' },
-    { table: 'bank_entries', key: 't.file_id', type: 'integer' },
+    { table: 'bank_entries', key: 't.file_id', type: 'integer', without: ['matched_minor'] },
   ],
-  'bank entry': [{ table: 'bank_matches', key: 't.entry_id', type: 'integer' }],
+  'bank entry': [
+    { table: 'bank_matches', key: 't.entry_id', type: 'integer' },
+    {
+      table: 'bank_entries',
+      key: 't.id',
+      type: 'integer',
+      row: "jsonb_build_object('matched_minor', t.matched_minor)",
+      where: 't.matched_minor <> 0',
+    },
+  ],
   settlement: [
     // The hashes of the documents are in the entry of the approval.
     { table: 'settlements', key: 't.id', type: 'integer', without: ['csv', 'pdf'] },

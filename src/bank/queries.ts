@@ -1,35 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
-
-export type AccountRow = { name: string; currency: string; decimals: number; own_minor: bigint };
-
-export function findBankAccount(name: string): Sql {
-  return sql`select name, currency, decimals, own_minor from bank_accounts where name = ${name}`;
-}
-
-export const listBankAccounts = sql`
-select name, currency, decimals, own_minor from bank_accounts order by currency, name limit 1000`;
-
-/** Makes an account, or changes how much of its money is the operator's own. The currency does not change. */
-export function upsertBankAccount(name: string, currency: string, decimals: number, ownMinor: bigint): Sql {
-  return sql`
-insert into bank_accounts (name, currency, decimals, own_minor)
-values (${name}, ${currency}, ${decimals}, ${ownMinor})
-on conflict (name) do update set own_minor = excluded.own_minor
-  where bank_accounts.currency = excluded.currency
-returning name`;
-}
-
-export function findMapping(name: string): Sql {
-  return sql`select name, mapping from bank_mappings where name = ${name}`;
-}
-
-export const listMappings = sql`select name, mapping from bank_mappings order by name limit 1000`;
-
-export function upsertMapping(name: string, mapping: string): Sql {
-  return sql`
-insert into bank_mappings (name, mapping) values (${name}, ${mapping}::json)
-on conflict (name) do update set mapping = excluded.mapping`;
-}
+import type { Balance } from './statement.ts';
 
 export function findFile(digest: Buffer): Sql {
   return sql`select id, imported_at from bank_files where digest = ${digest}`;
@@ -42,20 +12,30 @@ select entry_reference from bank_entries
 where account = ${account} and entry_reference = any (${references}::text[])`;
 }
 
+/** Returns the last closing balance that statements of an account have stated up to a day. */
+export function findClosingBefore(account: string, day: string): Sql {
+  return sql`
+select closing_minor as minor, closing_on::text as day from bank_files
+where account = ${account} and closing_on <= ${day}::date
+order by closing_on desc, id desc limit 1`;
+}
+
 export function insertFile(file: {
   readonly digest: Buffer;
   readonly account: string;
   readonly format: string;
   readonly entries: number;
-  readonly closingMinor: bigint | null;
-  readonly closingOn: string | null;
+  readonly opening: Balance | null;
+  readonly closing: Balance | null;
   readonly by: string;
   readonly now: Date;
 }): Sql {
-  const { digest, account, format, entries, closingMinor, closingOn, by, now } = file;
+  const { digest, account, format, entries, opening, closing, by, now } = file;
   return sql`
-insert into bank_files (digest, account, format, entries, closing_minor, closing_on, imported_by, imported_at)
-values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closingOn}::date, ${by}, ${now})
+insert into bank_files (digest, account, format, entries, opening_minor, opening_on, closing_minor,
+  closing_on, imported_by, imported_at)
+values (${digest}, ${account}, ${format}, ${entries}, ${opening?.minor}, ${opening?.day}::date,
+  ${closing?.minor}, ${closing?.day}::date, ${by}, ${now})
 returning id`;
 }
 
@@ -84,21 +64,17 @@ export type EntryRow = {
   matched_minor: bigint;
 };
 
-/** Returns the query of the entries of a source (a table or subquery), with their matched amounts. */
-export const entriesOf = (source: string) => `
+/** The query of entries with the currency of their account. */
+const ENTRIES = `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
-  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id), 0)::bigint
-    as matched_minor
-from ${source} e join bank_accounts a on a.name = e.account`;
-
-const ENTRIES = entriesOf('bank_entries');
+  e.matched_minor
+from bank_entries e join bank_accounts a on a.name = e.account`;
 
 /** Lists entries that are not completely matched, oldest first. */
 export function listOpenEntries(): Sql {
   return {
     text: `
-      select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor
-      order by e.booked_on, e.id limit 20000`,
+${ENTRIES} where e.matched_minor <> e.amount_minor order by e.booked_on, e.id limit 20000`,
     values: [],
   };
 }
@@ -211,6 +187,9 @@ export function insertMatch(match: {
 }): Sql {
   const { entry, movement, amountMinor, how, by, now } = match;
   return sql`
+with matched as (
+  update bank_entries set matched_minor = matched_minor + ${amountMinor} where id = ${entry.id}
+)
 insert into bank_matches (entry_id, movement_id, kind, reference, occurred_at, amount_minor, how, matched_by,
   matched_at)
 values (${entry.id}, ${movement.id}, ${movement.kind}, ${movement.reference}, ${movement.occurred_at},
@@ -218,7 +197,11 @@ values (${entry.id}, ${movement.id}, ${movement.kind}, ${movement.reference}, ${
 }
 
 export function deleteMatches(entryId: number): Sql {
-  return sql`delete from bank_matches where entry_id = ${entryId} returning movement_id`;
+  return sql`
+with undone as (
+  update bank_entries set matched_minor = 0 where id = ${entryId}
+)
+delete from bank_matches where entry_id = ${entryId} returning movement_id`;
 }
 
 /** Allows one matching at a time. */
@@ -231,8 +214,12 @@ export const lockMatching = sql`select pg_advisory_xact_lock(7311990017)`;
 export function summarizeBank(before: string, endsAt: Date): Sql {
   return sql`
 with stated as (
-  select a.name, a.currency, a.own_minor, f.closing_minor, f.closing_on
+  select a.name, a.currency, coalesce(o.own_minor, 0) as own_minor, f.closing_minor, f.closing_on
   from bank_accounts a
+  left join lateral (
+    select own_minor from bank_own where account = a.name and valid_from < ${before}::date
+    order by valid_from desc limit 1
+  ) o on true
   left join lateral (
     select closing_minor, closing_on from bank_files where account = a.name and closing_on < ${before}::date
     order by closing_on desc, id desc limit 1

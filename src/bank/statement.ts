@@ -1,4 +1,6 @@
-/** What a reader of bank statements returns: entries, and the errors of the file. */
+import { createHash } from 'node:crypto';
+
+/** What a reader of bank statements returns: entries, and the errors and notes of the file. */
 
 export type BankEntry = {
   readonly line: number;
@@ -21,51 +23,112 @@ export const BANK_RULES = [
   'day',
   'maximum',
   'money',
+  'currency',
+  'account',
+  'accounts',
   'encoding',
   'csv',
+  'xml',
   'camt053',
 ] as const;
-type BankRule = (typeof BANK_RULES)[number];
 
-export type BankError = {
+/** What is noted of a statement that can be imported all the same. */
+export const BANK_NOTES = ['zero', 'otherAccount', 'newNumber', 'gap', 'missing'] as const;
+
+type Finding<Rule extends string> = {
   readonly line: number;
   readonly field: string;
-  readonly rule: BankRule;
+  readonly rule: Rule;
   readonly message: string;
+  /** What the message says, as values, for pages in other languages. */
+  readonly facts?: Facts;
+};
+type Facts = Readonly<Record<string, unknown>>;
+type BankRule = (typeof BANK_RULES)[number];
+export type BankError = Finding<BankRule>;
+export type BankNote = Finding<(typeof BANK_NOTES)[number]>;
+
+/** A balance of the account, as the bank states it. */
+export type Balance = { readonly minor: bigint; readonly day: string };
+
+type Ends = {
+  /** Null if the file does not state it. */
+  readonly opening: Balance | null;
+  readonly closing: Balance | null;
+  /** The number of the account that the file names; null for none. */
+  readonly number: string | null;
 };
 
-export type Statement = {
+export type Statement = Ends & {
   readonly entries: readonly BankEntry[];
   readonly errors: readonly BankError[];
-  /** The balance at the end of a day, as the bank states it; null if the file does not state one. */
-  readonly closing: { readonly minor: bigint; readonly day: string } | null;
+  readonly notes: readonly BankNote[];
 };
 
-export type Currency = { readonly currency: string; readonly decimals: number };
+/** The account whose statement is read. `number` is null until it is known. */
+export type Account = {
+  readonly currency: string;
+  readonly decimals: number;
+  readonly number: string | null;
+};
 
 const DESCRIPTION_MAX = 500;
+/** What banks write instead of a reference. */
+const NO_REFERENCE = ['', 'NONREF', 'NOTPROVIDED'];
+
+/** Returns a reference; undefined for a text that stands for none. */
+export function referenceOf(text: string | undefined): string | undefined {
+  const reference = text?.trim() ?? '';
+  return NO_REFERENCE.includes(reference.toUpperCase()) ? undefined : reference;
+}
 
 export class Collected {
   readonly entries: BankEntry[] = [];
   readonly errors: BankError[] = [];
+  readonly notes: BankNote[] = [];
   readonly #lines = new Map<string, number>();
+  readonly #repeated = new Map<string, number>();
 
-  wrong(line: number, field: string, rule: BankRule, message: string): void {
-    this.errors.push({ line, field, rule, message });
+  wrong(line: number, field: string, rule: BankRule, message: string, facts?: Facts): void {
+    this.errors.push({ line, field, rule, message, ...(facts && { facts }) });
+  }
+
+  note(line: number, field: string, rule: BankNote['rule'], message: string, facts?: Facts): void {
+    this.notes.push({ line, field, rule, message, ...(facts && { facts }) });
+  }
+
+  statement(ends: Ends): Statement {
+    return { entries: this.entries, errors: this.errors, notes: this.notes, ...ends };
   }
 
   /** Reports an error that concerns the whole file. */
-  refused(line: number, rule: BankRule, message: string): Statement {
-    this.wrong(line, 'file', rule, message);
-    return { ...this, closing: null };
+  refused(line: number, rule: BankRule, message: string, facts?: Facts): Statement {
+    this.wrong(line, 'file', rule, message, facts);
+    return this.statement({ opening: null, closing: null, number: null });
   }
 
-  /** Adds an entry. An entry whose reference is already in the file is refused. */
+  /**
+   * Adds an entry. One without an amount only informs, and is left out. One whose reference is already in the
+   * file is refused. If the bank gives no reference, it is derived from the entry.
+   */
   add(entry: BankEntry): void {
-    const first = this.#lines.get(entry.reference);
+    if (entry.amountMinor === 0n) {
+      this.note(entry.line, 'amount', 'zero', 'is 0: the entry was left out');
+      return;
+    }
+    const reference = referenceOf(entry.reference) ?? this.#derive(entry);
+    const first = this.#lines.get(reference);
     if (first !== undefined) this.wrong(entry.line, 'reference', 'repeated', `is also in line ${first}`);
-    else this.#lines.set(entry.reference, entry.line);
-    this.entries.push(entry);
+    else this.#lines.set(reference, entry.line);
+    this.entries.push({ ...entry, reference });
+  }
+
+  /** Derives a reference. Equal entries of a day are distinguished by their order. */
+  #derive({ day, amountMinor, description }: BankEntry): string {
+    const key = `${day} ${amountMinor} ${description}`;
+    const count = (this.#repeated.get(key) ?? 0) + 1;
+    this.#repeated.set(key, count);
+    return createHash('sha256').update(`${key} ${count}`).digest('hex').slice(0, 32);
   }
 }
 

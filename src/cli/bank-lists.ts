@@ -52,7 +52,7 @@ async function statements(options: ListOptions): Promise<void> {
     options,
     (found: BankStatement[]) =>
       printTable(
-        ['id', 'account', 'format', 'entries', 'closing', 'on', 'imported', 'by'],
+        ['id', 'account', 'format', 'entries', 'closing', 'on', 'gap', 'missing', 'imported', 'by'],
         found.map((each) => [
           each.id,
           each.account,
@@ -60,6 +60,8 @@ async function statements(options: ListOptions): Promise<void> {
           String(each.entries),
           each.closing === null ? '' : `${amountText(each.closing, each.currency)} ${each.currency}`,
           each.closingOn ?? '',
+          each.gap ? amountText(each.gap, each.currency) : '',
+          each.missing ? amountText(each.missing, each.currency) : '',
           each.importedAt.toISOString().slice(0, 16).replace('T', ' '),
           each.importedBy,
         ]),

@@ -13,6 +13,7 @@ import { fail, numberOf, printTable, say, wrongUsage } from './output.ts';
 import {
   oneOf,
   parseCurrencyCode,
+  parseDay,
   parseId,
   parseText,
   parseTransactionId,
@@ -35,7 +36,9 @@ export function registerBank(program: Command): void {
     .command('account <name>')
     .description('name one of your bank accounts')
     .requiredOption('--currency <code>', 'its currency, which cannot be changed')
-    .option('--own <amount>', 'your own money in it, which is not in the books (default: 0)')
+    .option('--iban <iban>', 'its IBAN or number, as statements state it (default: that of the first one)')
+    .option('--own <amount>', 'your own money in it, which is not in the books (default: unchanged)')
+    .option('--from <day>', 'the first day of --own (default: today; for a new account the beginning)')
     .option('--json', 'print JSON')
     .action(account);
   bank
@@ -77,6 +80,8 @@ function addMapping(bank: Command): void {
     .requiredOption('--amount <column>', 'the amount, negative for payments')
     .requiredOption('--text <column>', 'a text that contains references; may be repeated', repeat)
     .option('--entry-reference <column>', "the bank's reference for the entry")
+    .option('--currency <column>', 'the currency, which must be that of the account')
+    .option('--account-number <column>', 'the IBAN, which must be that of the account')
     .option('--date-format <format>', 'YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY', 'YYYY-MM-DD')
     .option('--decimal <sign>', 'point or comma', 'point')
     .option('--delimiter <sign>', 'comma, semicolon or tab', 'comma')
@@ -90,12 +95,16 @@ function addMapping(bank: Command): void {
     .action(mappings);
 }
 
-async function account(text: string, options: Json & { currency: string; own?: string }): Promise<void> {
-  const isNone = options.own === undefined || /^0+(\.0+)?$/.test(options.own);
+type AccountOptions = Json & { currency: string; iban?: string; own?: string; from?: string };
+
+async function account(text: string, { iban, own, from, ...options }: AccountOptions): Promise<void> {
+  const ownValue = (amount: string) => (/^0+(\.0+)?$/.test(amount) ? 0 : parseValue(amount, '--own'));
   const input = {
     name: parseText(text, 'the name', NAME_MAX),
     currency: parseCurrencyCode(options.currency),
-    own: isNone ? 0 : parseValue(options.own ?? '', '--own'),
+    ...(iban !== undefined && { iban }),
+    ...(own !== undefined && { own: ownValue(own) }),
+    ...(from !== undefined && { from: parseDay(from, '--from') }),
   };
   await performCommand(operations.account, input, options, () => say('done'));
 }
@@ -103,8 +112,10 @@ async function account(text: string, options: Json & { currency: string; own?: s
 async function accounts(options: Json): Promise<void> {
   await listCommand(operations.accounts, {}, undefined, options, (found: BankAccount[]) =>
     printTable(
-      ['name', 'currency', 'own money'],
-      found.map(({ name, currency, own }) => [name, currency, amountText(own, currency)]),
+      ['name', 'number', 'currency', 'own money', 'from'],
+      found.map(({ name, iban, currency, own, from }) => {
+        return [name, iban ?? '', currency, amountText(own, currency), from ?? ''];
+      }),
     ),
   );
 }
@@ -114,6 +125,8 @@ type MappingOptions = Json & {
   amount: string;
   text: string[];
   entryReference?: string;
+  currency?: string;
+  accountNumber?: string;
   dateFormat: string;
   decimal: string;
   delimiter: string;
@@ -125,7 +138,8 @@ async function mapping(text: string, options: MappingOptions): Promise<void> {
   const formats = ['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'] as const;
   const delimiters = { comma: ',', semicolon: ';', tab: '\t' } as const;
   const decimals = { point: '.', comma: ',' } as const;
-  const { entryReference } = options;
+  const maybe = (value: string | undefined, option: string) =>
+    value === undefined ? null : column(value, option);
   const input = {
     name: parseText(text, 'the name', NAME_MAX),
     date: column(options.date, '--date'),
@@ -133,7 +147,9 @@ async function mapping(text: string, options: MappingOptions): Promise<void> {
     amount: column(options.amount, '--amount'),
     decimal: decimals[oneOf(options.decimal, '--decimal', ['point', 'comma'] as const)],
     texts: options.text.map((each) => column(each, '--text')),
-    entryReference: entryReference === undefined ? null : column(entryReference, '--entry-reference'),
+    entryReference: maybe(options.entryReference, '--entry-reference'),
+    currency: maybe(options.currency, '--currency'),
+    accountNumber: maybe(options.accountNumber, '--account-number'),
     delimiter: delimiters[oneOf(options.delimiter, '--delimiter', ['comma', 'semicolon', 'tab'] as const)],
     encoding: oneOf(options.encoding, '--encoding', ['utf-8', 'windows-1252'] as const),
   };
@@ -172,7 +188,8 @@ async function importFile(file: string, options: ImportOptions): Promise<void> {
   });
 }
 
-function printReport({ state, currency, entries: rows, errors }: ImportReport): void {
+function printReport({ state, currency, entries: rows, errors, notes }: ImportReport): void {
+  for (const { line, field, message } of notes) say(`line ${line}, ${field}: ${message}`);
   if (state === 'refused') {
     printTable(
       ['line', 'field', 'what is wrong'],

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { isIban } from '../bank/iban.ts';
 import { disputes, type ListedDispute } from '../operator/disputes.ts';
 import { settlementDocuments } from '../operator/settlement-documents.ts';
 import type { Settlement } from '../operator/settlement-schema.ts';
 import { type SettlementDetails, settlements } from '../operator/settlements.ts';
-import { isIban } from '../settlement/payout-file.ts';
 import { amountText } from './merchant.ts';
 import { fail, printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseId, parseText, repeat } from './parse.ts';

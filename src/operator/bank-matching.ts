@@ -18,13 +18,12 @@ import { BankName } from './bank.ts';
 /** Bank entries, movements, and the matching of the two. */
 
 const EntryId = Id('entry');
-const Open = Type.Optional(
-  Type.Boolean({
-    description:
-      'Only those that are not fully matched. A page may then hold fewer than its limit, or none, and ' +
-      'still have a `nextCursor`: each page looks through a bounded number.',
-  }),
-);
+const Open = Type.Boolean({ description: 'Only those that are not fully matched.' });
+const OpenMovements = Type.Boolean({
+  description:
+    'Only those that are not fully matched. A page may then hold fewer than its limit, or none, and ' +
+    'still have a `nextCursor`: each page looks through a bounded number.',
+});
 
 const EntrySchema = Type.Object({
   id: EntryId,
@@ -45,7 +44,7 @@ const entries = reading({
   method: 'GET',
   path: '/bank/entries',
   command: 'bank entries',
-  input: Input({ ...PAGE, account: Type.Optional(BankName), open: Open }),
+  input: Input({ ...PAGE, account: Type.Optional(BankName), open: Type.Optional(Open) }),
   output: Page(EntrySchema),
   roles: SEE,
   async run({ service }, { cursor, limit = 50, account, open = false }) {
@@ -53,9 +52,8 @@ const entries = reading({
     const [before] = readCursor('bank entries', filters, cursor) ?? [];
     const last = before === undefined ? null : Number(before);
     const wanted = { account: account ?? null, open };
-    const rows = await service.readDb.query<Scanned<ListedEntry>>(listBankEntries(wanted, last, limit + 1));
-    const { found, scannedTo } = itemsOf(rows);
-    const items = found.map(({ decimals, ...row }) => ({
+    const rows = await service.readDb.query<ListedEntry>(listBankEntries(wanted, last, limit + 1));
+    const items = rows.map(({ decimals, ...row }) => ({
       id: String(row.id),
       account: row.account,
       currency: row.currency,
@@ -66,7 +64,7 @@ const entries = reading({
       description: row.description,
       movements: [...row.movements],
     }));
-    return pageOf('bank entries', filters, items, limit, ({ id }) => [Number(id)], scannedTo);
+    return pageOf('bank entries', filters, items, limit, ({ id }) => [Number(id)]);
   },
 });
 
@@ -89,7 +87,7 @@ const movements = reading({
   method: 'GET',
   path: '/bank/movements',
   command: 'bank movements',
-  input: Input({ ...PAGE, open: Open }),
+  input: Input({ ...PAGE, open: Type.Optional(OpenMovements) }),
   output: Page(MovementSchema),
   roles: SEE,
   async run({ service }, { cursor, limit = 50, open = false }) {

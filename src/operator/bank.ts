@@ -1,9 +1,12 @@
 import Type, { type Static } from 'typebox';
-import { type BankReport, importBank, saveMapping, setBankAccount } from '../bank/import.ts';
+import { type AccountRow, listBankAccounts, listMappings } from '../bank/account.queries.ts';
+import { saveMapping, setBankAccount } from '../bank/accounts.ts';
+import type { Mapping } from '../bank/csv.ts';
+import { accountNumber, isIban } from '../bank/iban.ts';
+import { type BankReport, importBank } from '../bank/import.ts';
 import { listStatements, type StatementRow } from '../bank/list.queries.ts';
-import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries.ts';
-import type { Mapping } from '../bank/read.ts';
-import { BANK_RULES } from '../bank/statement.ts';
+import { BANK_NOTES, BANK_RULES, type Balance } from '../bank/statement.ts';
+import { today } from '../ledger/zone.ts';
 import { toNumber } from '../money.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -12,6 +15,7 @@ import { invalid } from '../problem.ts';
 import {
   Count,
   Currency,
+  checkDay,
   Day,
   Id,
   Input,
@@ -36,8 +40,29 @@ const Own = Type.Number({
   description: 'Your own money in it, which is not in the books.',
 });
 
-const AccountSchema = Type.Object({ name: Text, currency: Text, own: Type.Number() });
+const AccountSchema = Type.Object({
+  name: Text,
+  currency: Text,
+  iban: Nullable(Text, { description: 'Null: not known until a statement names it.' }),
+  own: Type.Number({ format: 'money' }),
+  from: Nullable(Day, { description: 'The first day of this own money; null: the beginning.' }),
+});
 export type BankAccount = Static<typeof AccountSchema>;
+
+const accountJson = ({
+  name,
+  currency,
+  decimals,
+  number: iban,
+  own_minor: minor,
+  own_from: from,
+}: AccountRow) => ({
+  name,
+  currency,
+  iban,
+  own: toNumber({ minor, decimals }),
+  from,
+});
 
 const listAccounts = reading({
   name: 'bank.accounts',
@@ -49,29 +74,50 @@ const listAccounts = reading({
   output: Page(AccountSchema),
   roles: SEE,
   async run({ service }) {
-    const rows = await service.readDb.query<AccountRow>(listBankAccounts);
-    const items = rows.map(({ name, currency, decimals, own_minor: minor }) => {
-      return { name, currency, own: toNumber({ minor, decimals }) };
-    });
-    return { items, nextCursor: null };
+    const rows = await service.readDb.query<AccountRow>(listBankAccounts(await today(service)));
+    return { items: rows.map(accountJson), nextCursor: null };
   },
+});
+
+const Iban = Type.String({
+  pattern: '^[A-Za-z0-9 ./-]{1,50}$',
+  description:
+    'Its IBAN, or another number, as the statements state it; left out: that of the first statement.',
+  examples: ['DE89370400440532013000'],
 });
 
 const setAccount = changing({
   name: 'bank.account',
-  summary: 'Name one of your bank accounts, or change the amount of your own money in it',
+  summary: 'Name one of your bank accounts, or change its number or the amount of your own money in it',
+  description:
+    'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +
+    'change of it from a day that is not closed.',
   method: 'POST',
   path: '/bank/accounts',
   command: 'bank account',
-  input: Input({ name: BankName, currency: Currency, own: Type.Optional(Own), reason: Reason }),
+  input: Input({
+    name: BankName,
+    currency: Currency,
+    iban: Type.Optional(Iban),
+    own: Type.Optional(Own),
+    from: Type.Optional(
+      Type.String({ ...Day, description: 'The first day of the own money; left out: today.' }),
+    ),
+    reason: Reason,
+  }),
   output: AccountSchema,
   roles: MONEY,
   approval: alone('It moves no money: it names the accounts of the operator whose statements are imported.'),
-  async run(caller, { name, currency, own = 0 }) {
+  async run(caller, { name, currency, iban, own, from }) {
+    checkDay(from, 'from');
+    if (from !== undefined && own === undefined)
+      throw invalid('from', 'dependent', 'is the first day of `own`, which is missing');
+    const number = iban === undefined ? undefined : accountNumber(iban);
+    if (number !== undefined && /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(number) && !isIban(number))
+      throw invalid('iban', 'iban', 'is not an IBAN: its check digits are wrong');
     const decimals = requireDecimals(currency);
-    const ownMinor = own === 0 ? 0n : minorOf(own, currency, 'own');
-    await setBankAccount(caller, { name, currency, decimals, ownMinor });
-    return { name, currency, own };
+    const ownMinor = own === undefined ? undefined : own === 0 ? 0n : minorOf(own, currency, 'own');
+    return accountJson(await setBankAccount(caller, { name, currency, decimals, number, ownMinor, from }));
   },
 });
 
@@ -89,6 +135,12 @@ const MappingSchema = Type.Object({
     examples: [['Text']],
   }),
   entryReference: Nullable(Column, { description: "The bank's own reference of an entry; null: none." }),
+  currency: Type.Optional(
+    Nullable(Column, { description: 'The currency of an entry, which must be that of the account.' }),
+  ),
+  accountNumber: Type.Optional(
+    Nullable(Column, { description: 'The IBAN of the account, which must be that of the account.' }),
+  ),
   delimiter: Word([',', ';', '\t'], { description: 'The separator of the columns.' }),
   encoding: Word(['utf-8', 'windows-1252']),
 });
@@ -132,6 +184,19 @@ const BODY_MAX_BYTES = 3 * 1024 * 1024;
 /** 64 MB as base64. */
 const FILE_MAX = 90_000_000;
 
+const Finding = <Rule extends string>(rules: readonly Rule[]) =>
+  Type.Object({
+    line: Type.Integer(),
+    field: Text,
+    rule: Word(rules),
+    message: Text,
+    facts: Type.Optional(Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object' })),
+  });
+
+const BalanceSchema = Nullable(Type.Object({ day: Day, amount: Type.Number() }), {
+  description: 'Null if the file does not state it.',
+});
+
 const ImportedEntry = Type.Object({
   line: Type.Integer(),
   reference: Text,
@@ -145,14 +210,18 @@ const Report = Type.Object({
   state: Word(['checked', 'refused', 'imported']),
   currency: Text,
   entries: Type.Array(ImportedEntry),
-  closing: Type.Unsafe<{ day: string; amount: number } | null>({ type: ['object', 'null'] }),
-  errors: Type.Array(
-    Type.Object({ line: Type.Integer(), field: Text, rule: Word(BANK_RULES), message: Text }),
-  ),
+  opening: BalanceSchema,
+  closing: BalanceSchema,
+  errors: Type.Array(Finding(BANK_RULES)),
+  notes: Type.Array(Finding(BANK_NOTES), {
+    description: 'What to look at, although the file can be imported.',
+  }),
 });
 export type ImportReport = Static<typeof Report>;
 
-function reportJson({ state, currency, decimals, entries, closing, errors }: BankReport): ImportReport {
+function reportJson({ state, currency, decimals, entries, ...report }: BankReport): ImportReport {
+  const balance = (each: Balance | null) =>
+    each && { day: each.day, amount: toNumber({ minor: each.minor, decimals }) };
   return {
     ok: state !== 'refused',
     state,
@@ -161,8 +230,10 @@ function reportJson({ state, currency, decimals, entries, closing, errors }: Ban
       ...each,
       amount: toNumber({ minor, decimals }),
     })),
-    closing: closing && { day: closing.day, amount: toNumber({ minor: closing.minor, decimals }) },
-    errors: errors.map((each) => ({ ...each })),
+    opening: balance(report.opening),
+    closing: balance(report.closing),
+    errors: report.errors.map((each) => ({ ...each })),
+    notes: report.notes.map((each) => ({ ...each })),
   };
 }
 
@@ -205,10 +276,19 @@ const StatementSchema = Type.Object({
   currency: Text,
   format: Text,
   entries: Count,
-  closing: Nullable(Type.Number(), {
-    description: 'The balance of the account; null if the file does not state it.',
+  opening: Nullable(Type.Number({ format: 'money' }), {
+    description: 'The balance of the account before; null if the file does not state it.',
   }),
+  openingOn: Nullable(Day),
+  closing: Nullable(Type.Number({ format: 'money' }), { description: 'The balance after; null likewise.' }),
   closingOn: Nullable(Day),
+  missing: Nullable(Type.Number({ format: 'money' }), {
+    description: 'What the entries lack to the change of the balance: 0 if they are complete.',
+  }),
+  gap: Nullable(Type.Number({ format: 'money' }), {
+    description:
+      'The opening balance less the closing balance that was stated before: 0 if nothing is between.',
+  }),
   importedBy: Text,
   importedAt: Time,
 });
@@ -228,17 +308,25 @@ const statements = reading({
     const [before] = readCursor('bank statements', filters, cursor) ?? [];
     const last = before === undefined ? null : Number(before);
     const rows = await service.readDb.query<StatementRow>(listStatements(account ?? null, last, limit + 1));
-    const items = rows.map(({ closing_minor: minor, decimals, ...row }) => ({
-      id: String(row.id),
-      account: row.account,
-      currency: row.currency,
-      format: row.format,
-      entries: row.entries,
-      closing: minor === null ? null : toNumber({ minor, decimals }),
-      closingOn: row.closing_on,
-      importedBy: row.imported_by,
-      importedAt: row.imported_at,
-    }));
+    const items = rows.map((row) => {
+      const money = (minor: bigint | null) =>
+        minor === null ? null : toNumber({ minor, decimals: row.decimals });
+      return {
+        id: String(row.id),
+        account: row.account,
+        currency: row.currency,
+        format: row.format,
+        entries: row.entries,
+        opening: money(row.opening_minor),
+        openingOn: row.opening_on,
+        closing: money(row.closing_minor),
+        closingOn: row.closing_on,
+        missing: money(row.missing_minor),
+        gap: money(row.gap_minor),
+        importedBy: row.imported_by,
+        importedAt: row.imported_at,
+      };
+    });
     return pageOf('bank statements', filters, items, limit, ({ id }) => [Number(id)]);
   },
 });

@@ -1,10 +1,11 @@
 import Type from 'typebox';
+import { isIban } from '../bank/iban.ts';
 import { today } from '../ledger/zone.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkDay, Day, FileSchema, Input, Line, Reason, toId, Word } from '../schema.ts';
-import { isIban, makePayoutFile, readAccounts } from '../settlement/payout-file.ts';
+import { makePayoutFile, readAccounts } from '../settlement/payout-file.ts';
 import { documentsOf, dueSettlements, getSettlement } from '../settlement/settlements.ts';
 import { SettlementId } from './settlement-schema.ts';
 

@@ -1,5 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { audit } from '../audit/audit.ts';
+import { isIban } from '../bank/iban.ts';
 import { type Cell, csvText, cut, element, opening, text, type Xml } from '../books/formats.ts';
 import type { Operator } from '../context.ts';
 import { today } from '../ledger/zone.ts';
@@ -17,14 +18,6 @@ export type PayeeAccount = { readonly name: string; readonly iban: string; reado
 export type Payer = PayeeAccount;
 
 const NAME_MAX = 70;
-const CHECK_MODULUS = 97;
-
-/** Returns whether a text is an IBAN with valid check digits. */
-export function isIban(iban: string): boolean {
-  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;
-  const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((each) => Number.parseInt(each, 36)).join('');
-  return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % CHECK_MODULUS, 0) === 1;
-}
 
 /**
  * Reads the bank accounts of merchants from a CSV with the columns merchantId, name, iban, bic.

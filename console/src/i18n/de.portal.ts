@@ -88,5 +88,6 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     readable: (entries: number) =>
       `${entries} ${entries === 1 ? 'Buchung' : 'Buchungen'}. Noch ist nichts eingelesen.`,
     unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',
+    more: (entries: number) => `und ${entries} weitere`,
   },
 };

@@ -95,4 +95,17 @@ export const faults: Faults = {
   encoding: 'hat eine andere Kodierung als in der Zuordnung: speichern Sie die Datei neu',
   csv: 'ist keine CSV-Datei mit dem Trennzeichen der Zuordnung',
   camt053: 'ist kein Kontoauszug im Format camt.053',
+  xml: 'ist kein vollständiges XML-Dokument in der angegebenen Kodierung',
+  currency: ({ currency, found }) => `ist ${found}: Das Konto wird in ${currency} geführt`,
+  account: ({ number }) => `gehört zu einem anderen Konto: ${number}`,
+  accounts: ({ numbers }) =>
+    `enthält Auszüge mehrerer Konten (${numbers}): Geben Sie beim Bankkonto zuerst die IBAN an`,
+  zero: 'ist 0: Die Buchung wird ausgelassen',
+  otherAccount: ({ number }) => `enthält auch einen Auszug von ${number}, der ausgelassen wird`,
+  newNumber: ({ number }) =>
+    `legt die Nummer des Kontos fest: ${number}. Auszüge anderer Konten werden abgelehnt`,
+  gap: ({ opening, closing, day }) =>
+    `beginnt mit ${opening}, der letzte Auszug vom ${day} endet mit ${closing}: Dazwischen fehlt ein Auszug`,
+  missing: ({ opening, entries, closing, missing }) =>
+    `beginnt mit ${opening} und endet mit ${closing}, die Buchungen ergeben ${entries}: Es fehlen ${missing}`,
 };

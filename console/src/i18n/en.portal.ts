@@ -81,6 +81,7 @@ export const portal = {
     noMappings: 'Set the CSV columns on the page of the bank first.',
     readable: (entries: number) =>
       `${entries} ${entries === 1 ? 'entry' : 'entries'}. Nothing is imported yet.`,
-    unreadable: 'This file is not imported: its errors stand below.',
+    unreadable: 'This file is not imported: its errors are listed below.',
+    more: (entries: number) => `and ${entries} more`,
   },
 };

@@ -1,11 +1,11 @@
-import { Alert, Button, FileInput, Group, Select, Stack } from '@mantine/core';
+import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
 import { type Fault, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { decode } from '../ui/csv.ts';
+import { isWorkbook } from '../ui/csv.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Empty, FaultText, Problem } from '../ui/parts.tsx';
@@ -14,9 +14,13 @@ import { useWords } from '../ui/words.ts';
 type Named = { readonly name: string };
 type Imported = {
   readonly ok: boolean;
-  readonly entries: number;
+  readonly currency: string;
+  readonly entries: readonly Item[];
   readonly errors: readonly (Item & Fault)[];
+  readonly notes: readonly (Item & Fault)[];
 };
+/** A longer table is not read, and takes long to draw. */
+const SHOWN_MAX = 200;
 type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };
 
 /** Imports a statement of the bank, as a whole or not at all, after a preview. */
@@ -28,7 +32,7 @@ export function BankImport({ isOpen, setOpen }: Props) {
   return (
     <>
       <Button onClick={() => setOpen(true)}>{label}</Button>
-      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={label}>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={label} size="xl">
         {isOpen && <Form close={() => setOpen(false)} />}
       </Dialog>
     </>
@@ -41,7 +45,7 @@ function Form({ close }: { close(): void }) {
   const client = useQueryClient();
   const [values, setValues] = useState<Record<string, string | null>>({ format: 'camt053' });
   const [file, setFile] = useState<File | null>(null);
-  const [isWorkbook, setWorkbook] = useState(false);
+  const [isZipped, setWorkbook] = useState(false);
   const [seen, setSeen] = useState<Imported>();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -53,7 +57,7 @@ function Form({ close }: { close(): void }) {
   // Each preview has a key of its own, so an import that is sent twice happens once.
   const key = useRef('');
   const run = async (dryRun: boolean) => {
-    if (!file || isWorkbook) return;
+    if (!file || isZipped) return;
     setBusy(true);
     setError(undefined);
     try {
@@ -103,26 +107,15 @@ function Form({ close }: { close(): void }) {
           label={label('file')}
           required
           value={file}
-          error={isWorkbook && texts.portal.notCsv}
+          error={isZipped && texts.portal.notCsv}
           onChange={async (chosen) => {
             setFile(chosen);
             setSeen(undefined);
             setError(undefined);
-            setWorkbook(chosen !== null && decode(new Uint8Array(await chosen.arrayBuffer())) === undefined);
+            setWorkbook(chosen !== null && isWorkbook(new Uint8Array(await chosen.arrayBuffer())));
           }}
         />
-        {seen && (
-          <Alert color={seen.ok ? 'teal' : 'red'} variant="light">
-            {seen.ok ? texts.bank.readable(seen.entries) : texts.bank.unreadable}
-          </Alert>
-        )}
-        {seen && seen.errors.length > 0 && (
-          <Rows
-            items={seen.errors}
-            columns={['line', 'field', 'message']}
-            cell={(name, item) => (name === 'message' ? <FaultText of={item as Item & Fault} /> : undefined)}
-          />
-        )}
+        {seen && <Preview of={seen} />}
         {error !== undefined && <Problem error={error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" size="sm" onClick={close}>
@@ -134,6 +127,41 @@ function Form({ close }: { close(): void }) {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+/** What the file contains: its errors, or what to look at and its entries. */
+function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Imported }) {
+  const texts = useTexts();
+  return (
+    <>
+      <Alert color={ok ? 'teal' : 'red'} variant="light">
+        {ok ? texts.bank.readable(entries.length) : texts.bank.unreadable}
+      </Alert>
+      {[errors, notes].map((some, index) =>
+        some.length === 0 ? null : (
+          <Rows
+            key={index === 0 ? 'errors' : 'notes'}
+            items={some.slice(0, SHOWN_MAX)}
+            columns={['line', 'field', 'message']}
+            cell={(name, item) => (name === 'message' ? <FaultText of={item as Item & Fault} /> : undefined)}
+          />
+        ),
+      )}
+      {ok && entries.length > 0 && (
+        <Rows
+          items={entries.slice(0, SHOWN_MAX)}
+          columns={['day', 'description', 'reference', 'amount']}
+          wide={['reference']}
+          currency={currency}
+        />
+      )}
+      {ok && entries.length > SHOWN_MAX && (
+        <Text size="sm" className="quiet">
+          {texts.bank.more(entries.length - SHOWN_MAX)}
+        </Text>
+      )}
+    </>
   );
 }
 

@@ -34,14 +34,14 @@ export function Screen() {
     {
       key: 'statements',
       path: '/bank/statements',
-      columns: ['closingOn', 'account', 'format', 'entries', 'importedBy', 'closing'],
+      columns: ['closingOn', 'account', 'entries', 'importedBy', 'opening', 'gap', 'missing', 'closing'],
       filters: [{ name: 'account' }],
       empty: texts.bank.noEntries,
     },
     {
       key: 'accounts',
       path: '/bank/accounts',
-      columns: ['name', 'currency', 'own'],
+      columns: ['name', 'iban', 'currency', 'from', 'own'],
       filters: [],
       empty: texts.bank.noAccounts,
     },
@@ -71,7 +71,16 @@ export function Screen() {
               <List
                 path={path}
                 columns={columns}
-                wide={['account', 'reference', 'bankReference', 'matched', 'importedBy', 'format']}
+                wide={[
+                  'account',
+                  'reference',
+                  'bankReference',
+                  'matched',
+                  'importedBy',
+                  'opening',
+                  'iban',
+                  'from',
+                ]}
                 search={search}
                 filters={filters}
                 empty={<Empty text={empty} />}

@@ -31,13 +31,16 @@ export function save(fileName: string, content: Blob): void {
   URL.revokeObjectURL(url);
 }
 
+/** Whether a file is a workbook, which is a ZIP archive. */
+export const isWorkbook = ([first, second]: Uint8Array): boolean => first === 0x50 && second === 0x4b;
+
 /**
  * The text of a file: UTF-8, UTF-16 with its mark, or what older tills on Windows write.
  * @returns undefined for what is no text, such as a workbook
  */
 export function decode(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
-  if (first === 0x50 && second === 0x4b) return undefined;
+  if (isWorkbook(bytes)) return undefined;
   if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
   if (bytes.includes(0)) return undefined;

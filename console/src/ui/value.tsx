@@ -48,6 +48,9 @@ const TONES: Readonly<Record<string, string>> = {
   matched: 'ok',
   'partly matched': 'warn',
   UNEXPLAINED: 'bad',
+  GAP: 'bad',
+  INCOMPLETE: 'bad',
+  'GAP INCOMPLETE': 'bad',
   differs: 'bad',
 };
 

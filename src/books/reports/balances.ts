@@ -1,3 +1,4 @@
+import { listStatementsBetween, type StatementRow } from '../../bank/list.queries.ts';
 import { type EntryRow, listEntriesBetween, summarizeBank } from '../../bank/queries.ts';
 import { addDays } from '../../time.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
@@ -190,6 +191,31 @@ export const bankReconciliation: Maker = async ({ tx, to, endsAt }) => {
       ],
     };
   });
+};
+
+/**
+ * Lists the imported statements that end in the interval. Each opening balance should be the closing balance
+ * before it, and the entries should lead from one to the other.
+ */
+export const bankStatements: Maker = async ({ tx, from, to }) => {
+  const rows = await tx.query<StatementRow>(listStatementsBetween(from, to));
+  return byCurrency(rows).map(([currency, own]) => ({
+    section: 'statements',
+    currency,
+    columns: ['statement', 'account', 'date', 'opening', 'entries', 'closing', 'gap', 'missing', 'state'],
+    rows: own.map((each) => {
+      const { opening_minor, closing_minor, gap_minor, missing_minor } = each;
+      const money = (minor: bigint | null) => (minor === null ? null : amount(minor, currency));
+      const entries =
+        missing_minor === null ? null : (closing_minor ?? 0n) - (opening_minor ?? 0n) - missing_minor;
+      const states = [...(gap_minor ? ['GAP'] : []), ...(missing_minor ? ['INCOMPLETE'] : [])];
+      return [
+        ...[each.id, each.account, each.closing_on],
+        ...[opening_minor, entries, closing_minor, gap_minor, missing_minor].map(money),
+        states.join(' ') || 'ok',
+      ];
+    }),
+  }));
 };
 
 /** Lists the bank entries of the interval, and the movements that they are matched with. */

@@ -4,6 +4,7 @@ import type { ListedDay } from '../days.ts';
 import {
   bankEntries,
   bankReconciliation,
+  bankStatements,
   generalLedger,
   merchantBalances,
   outstanding,
@@ -74,7 +75,7 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R10', name: 'dormancy', make: both(dormancy, unclaimed) },
   { report: 'R11', name: 'vat', make: vat, closedOnly: true },
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
-  { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
+  { report: 'R13', name: 'bank', make: both(bankReconciliation, bankStatements, bankEntries) },
 ];
 
 /** The reports that can be broken down, for the message of a refusal. */

@@ -1,0 +1,11 @@
+const CHECK_MODULUS = 97;
+
+/** Returns an IBAN or another number of an account as it is compared: without spaces, in capital letters. */
+export const accountNumber = (text: string): string => text.replace(/\s/g, '').toUpperCase();
+
+/** Returns whether a text is an IBAN with valid check digits. */
+export function isIban(iban: string): boolean {
+  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;
+  const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((each) => Number.parseInt(each, 36)).join('');
+  return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % CHECK_MODULUS, 0) === 1;
+}
