@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
+import { audit } from '../src/audit/audit.ts';
+import { exampleOf } from '../src/http/operator/openapi.ts';
+import { suspendMerchant } from '../src/merchants/merchants.ts';
+import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import type { Decline } from '../src/operator/transactions.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
@@ -174,4 +178,83 @@ describe('the portal', () => {
     }
     assert.fail('the merchant was not stopped');
   });
+
+  test('lets the people of a suspended merchant read, and change nothing', async () => {
+    const { service } = api.testService;
+    const side = await makeSide();
+    assert.equal(await suspendMerchant(asOperator(service), side.merchantId, true), true);
+    const changes = PORTAL_OPERATIONS.filter(({ effect, isForPeople }) => effect !== 'read' && !isForPeople);
+    assert.ok(changes.length >= 12);
+    for (const operation of changes) {
+      const path = operation.path.replace(/:(\w+)/g, (_all, name) =>
+        String((operation.input.properties[name] as { examples?: unknown[] }).examples?.[0] ?? 1),
+      );
+      const { status, body } = await ask(side, operation.method, path, exampleOf(operation));
+      assert.deepEqual([status, body.code], [409, '04'], `${operation.name}: ${JSON.stringify(body)}`);
+    }
+    for (const { name, path } of PORTAL_OPERATIONS.filter(
+      ({ method, path }) => method === 'GET' && !path.includes(':') && !/files|export/.test(path),
+    )) {
+      const { status, body } = await ask(side, 'GET', path);
+      assert.ok(status === 200 || body.code === 'invalid', `${name}: ${status} ${JSON.stringify(body)}`);
+    }
+    const [{ code, pin }] = side.vouchers as [Made];
+    const { body: checked } = await ask(side, 'POST', '/vouchers/check', { code, pin });
+    assert.equal(checked.code, '04', 'as at the till');
+    assert.equal(await suspendMerchant(asOperator(service), side.merchantId, false), true);
+    assert.equal((await ask(side, 'POST', '/vouchers/check', { code, pin })).body.balance, 25);
+  });
+
+  test('checks no voucher for a merchant without the permission, as at the till', async () => {
+    const merchant = await api.testService.createMerchant({ forbid: ['balance'] });
+    const authorization = `Bearer ${await api.token(['cashier'], merchant.id)}`;
+    const [{ code, pin }] = one.vouchers as [Made];
+    const { body } = await api.call('POST', '/portal/v1/vouchers/check', { code, pin }, { authorization });
+    assert.equal(body.code, '03');
+  });
+
+  test("shows who of its own people changed something, and of the operator's neither name nor reason", async () => {
+    const { service } = api.testService;
+    const side = await makeSide();
+    const actor = {
+      kind: 'user',
+      id: '77',
+      name: 'ann@op.example',
+      origin: '192.0.2.1',
+      requestId: null,
+      reason: 'we suspect fraud',
+    } as const;
+    await suspendMerchant({ service, actor }, side.merchantId, true);
+    await suspendMerchant({ service, actor }, side.merchantId, false);
+    const own = {
+      ...actor,
+      kind: 'token',
+      id: await ownTokenId(side),
+      name: 'till 3',
+      reason: 'ours',
+    } as const;
+    await service.db.transaction((tx) =>
+      audit(tx, { service, actor: own }, { action: 'float.warn', subject: `merchant ${side.merchantId}` }),
+    );
+    const { body } = await ask(side, 'GET', '/audit?limit=2');
+    assert.deepEqual(
+      body.items.map(({ action, by, actor: name, reason }: Record<string, unknown>) => [
+        action,
+        by,
+        name,
+        reason,
+      ]),
+      [
+        ['float.warn', 'merchant', 'till 3', 'ours'],
+        ['merchant.resume', 'operator', null, null],
+      ],
+    );
+    assert.ok(!/op\.example|fraud|192\.0\.2/.test(JSON.stringify(body)));
+  });
 });
+
+async function ownTokenId({ merchantId }: Side): Promise<string> {
+  const { body } = await api.get(`/tokens?limit=100`);
+  const found = body.items.find((each: { merchantId: string }) => each.merchantId === String(merchantId));
+  return found.id;
+}

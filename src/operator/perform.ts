@@ -2,6 +2,7 @@ import type { Moved, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { Turns } from '../db/turns.ts';
+import { actFor } from '../merchants/merchants.ts';
 import type { AnyOperation, Caller } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
@@ -68,6 +69,7 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const input = checkInput(operation.input, request.input) as Fields;
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
   const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
+  if (operation.effect !== 'read') await requireActive(caller);
   const terms = await checkRisk(operation, caller, input);
   if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
   const claim =
@@ -86,6 +88,11 @@ export async function perform(operation: AnyOperation, request: Request): Promis
       ? performAlone(operation, caller, input, claim)
       : performProposal(operation, caller, input, claim);
   }
+}
+
+/** Refuses changes by the people and tokens of a merchant that is suspended: they may read. */
+async function requireActive({ service, principal }: Caller): Promise<void> {
+  if (principal.merchantId !== null) await actFor(service, principal.merchantId);
 }
 
 async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {

@@ -2,25 +2,27 @@ import Type from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
 import { findProgress } from '../batches/batch.ts';
-import { type Context, PERMISSIONS } from '../context.ts';
+import type { Context } from '../context.ts';
 import { findEntry } from '../ledger/journal.ts';
+import { actFor } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { type AnyOperation, type Caller, operation, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { findUser } from '../people/users.ts';
-import { Problem } from '../problem.ts';
-import { Input, SerialNumber, Text, Time, toId } from '../schema.ts';
+import { notFound, Problem } from '../problem.ts';
+import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import { findEndpoint } from '../webhooks/endpoints.ts';
 import { apiKeys } from './api-keys.ts';
-import { audits } from './audit.ts';
+import { type AuditEntry, audits } from './audit.ts';
 import { batches } from './batches.ts';
 import { deliveriesOfWebhooks } from './deliveries.ts';
 import { floats } from './floats.ts';
-import { merchants, requireMerchant } from './merchants.ts';
+import { merchants } from './merchants.ts';
 import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
 import { PORTAL_BOOKS } from './portal-books.ts';
+import { listActorsOf } from './queries.ts';
 import { transactions } from './transactions.ts';
 import { users } from './users.ts';
 import { webhooks } from './webhooks.ts';
@@ -109,19 +111,12 @@ const checkVoucher = operation({
   },
 });
 
+/** Returns the context of a till, with the permissions of the merchant. @throws Refusal `04` */
 async function contextOf(caller: Caller): Promise<Context> {
-  const { service } = caller;
   const id = ownIdOf(caller);
-  const { name, opaque } = await requireMerchant(caller, id);
-  const merchant = {
-    id: Number(id),
-    name,
-    permissions: new Set(PERMISSIONS),
-    opaque,
-    suspended: false,
-    defaultProductId: 0,
-  };
-  return { service, merchant, keyId: guesserOf(id), now: service.clock() };
+  const context = await actFor(caller.service, Number(id));
+  if (!context) throw notFound('such merchant');
+  return { ...context, keyId: guesserOf(id) };
 }
 
 const showOwn = operation({
@@ -133,20 +128,56 @@ const showOwn = operation({
   run: (caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
 });
 
+/** The fields of an entry that its merchant sees. */
+const CHANGE = ['sequence', 'occurredAt', 'action', 'subject', 'before', 'after', 'requestId'] as const;
+
 const ownChanges = operation({
   ...audits.list,
   path: '/audit',
   command: NO_COMMAND,
   input: Input({ cursor: audits.list.input.properties.cursor, limit: audits.list.input.properties.limit }),
-  output: Page(Type.Omit(audits.list.output.properties.items.items, ['origin', 'hash', 'actorId'])),
+  output: Page(
+    Type.Object({
+      ...Type.Pick(audits.list.output.properties.items.items, CHANGE).properties,
+      by: Word(['merchant', 'operator']),
+      actor: Nullable(Type.String(), {
+        description: 'The name of your person or token; null: the operator.',
+      }),
+      reason: Nullable(Type.String(), { description: 'The reason of your person or token.' }),
+    }),
+  ),
   roles: ['owner', 'viewer'],
   async run(caller, input) {
-    const page = await audits.list.run(caller, { ...input, subject: `merchant ${ownIdOf(caller)}` });
-    // The merchant does not see the origin of an operator's changes.
-    const items = page.items.map(({ origin: _origin, hash: _hash, actorId: _actorId, ...entry }) => entry);
+    const merchantId = ownIdOf(caller);
+    const page = await audits.list.run(caller, { ...input, subject: `merchant ${merchantId}` });
+    const own = await ownActors(caller, Number(merchantId), page.items);
+    // Names and reasons of the operator's people are their own affair.
+    const items = page.items.map(({ actorKind, actorId, actor, reason, ...entry }) => {
+      const isOwn = own.has(`${actorKind} ${actorId}`);
+      const shown = Object.fromEntries(CHANGE.map((name) => [name, entry[name]])) as Pick<
+        typeof entry,
+        (typeof CHANGE)[number]
+      >;
+      return isOwn
+        ? { ...shown, by: 'merchant' as const, actor, reason }
+        : { ...shown, by: 'operator' as const, actor: null, reason: null };
+    });
     return { ...page, items };
   },
 });
+
+/** Returns which actors of some entries are people and tokens of a merchant. */
+async function ownActors(
+  { service }: Caller,
+  merchantId: number,
+  entries: readonly Pick<AuditEntry, 'actorKind' | 'actorId'>[],
+): Promise<ReadonlySet<string>> {
+  const ids = (kind: string) =>
+    entries.flatMap(({ actorKind, actorId }) => (actorKind === kind ? [Number(actorId)] : []));
+  const listed = listActorsOf(merchantId, ids('user'), ids('token'));
+  const rows = await service.readDb.query<{ actor: string }>(listed);
+  return new Set(rows.map(({ actor }) => actor));
+}
 
 /** Every operation of /portal/v1, in the order of its documentation. */
 export const PORTAL_OPERATIONS: readonly AnyOperation[] = [

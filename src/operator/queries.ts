@@ -256,3 +256,12 @@ select action, subject, before, after from audit
 where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
 order by sequence`;
 }
+
+/** Lists those users and tokens that are a merchant's, named like the actors of the audit. */
+export function listActorsOf(merchantId: number, users: readonly number[], tokens: readonly number[]): Sql {
+  return sql`
+select 'user ' || id as actor from users where merchant_id = ${merchantId} and id = any (${users}::integer[])
+union all
+select 'token ' || id from operator_tokens
+where merchant_id = ${merchantId} and id = any (${tokens}::integer[])`;
+}
