@@ -19,6 +19,8 @@ export type Setting = {
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const PORT_MAX = 65_535;
+/** Half of the time that supervisors usually give a process to end. */
+const DRAIN_MAX_SECONDS = 60;
 
 export const SETTINGS = {
   host: {
@@ -36,6 +38,18 @@ export const SETTINGS = {
       /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
         ? undefined
         : 'must be a whole number from 0 to 65535',
+  },
+  drainSeconds: {
+    name: 'SCRIP_DRAIN_SECONDS',
+    fallback: '5',
+    description:
+      'How long a process still accepts connections after SIGTERM, from 0 to 60 seconds. /readyz answers 503 ' +
+      'meanwhile, so that the load balancer sends the calls elsewhere. It must be longer than the interval of ' +
+      "the load balancer's health checks.",
+    refuse: (value) =>
+      /^\d{1,2}$/.test(value) && Number(value) <= DRAIN_MAX_SECONDS
+        ? undefined
+        : `must be a whole number from 0 to ${DRAIN_MAX_SECONDS}`,
   },
   databaseUrl: {
     name: 'SCRIP_DATABASE_URL',
@@ -224,6 +238,7 @@ function splitList(text: string): string[] {
 export type Config = {
   readonly host: string;
   readonly port: number;
+  readonly drainMs: number;
   readonly databaseUrl: string | undefined;
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
@@ -261,6 +276,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return {
     host: read(SETTINGS.host) as string,
     port: Number(read(SETTINGS.port)),
+    drainMs: Number(read(SETTINGS.drainSeconds)) * 1_000,
     databaseUrl: read(SETTINGS.databaseUrl),
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,

@@ -6,7 +6,12 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** Starts a demo in a folder. @returns its one-time link, and how to end it */
 export async function startDemo(folder: string) {
-  const settings = { SCRIP_DATA_DIR: folder, SCRIP_PORT: '0', SCRIP_LOG_LEVEL: 'warn' };
+  const settings = {
+    SCRIP_DATA_DIR: folder,
+    SCRIP_PORT: '0',
+    SCRIP_LOG_LEVEL: 'warn',
+    SCRIP_DRAIN_SECONDS: '0',
+  };
   const env = { ...process.env, ...settings, SCRIP_DATABASE_URL: undefined };
   const child = spawn(process.execPath, [MAIN, 'serve', '--demo'], {
     env,

@@ -5,8 +5,8 @@ import { SETTINGS } from '../src/config.ts';
 import { readProgram } from './program.ts';
 
 const FOLDER = new URL('../deploy/', import.meta.url);
-/** Variables of the files themselves: the domain of the proxy, and the folder of the nightly backup. */
-const OWN = ['SCRIP_DOMAIN', 'SCRIP_BACKUPS'];
+/** Variables of the files themselves: the proxy's domain and processes, and the folder of nightly backups. */
+const OWN = ['SCRIP_DOMAIN', 'SCRIP_UPSTREAMS', 'SCRIP_BACKUPS'];
 
 async function readAll(): Promise<[name: string, text: string][]> {
   const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true });

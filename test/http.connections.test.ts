@@ -102,6 +102,20 @@ test('a server that closes ends an unused connection without waiting for its tim
   assert.equal(byForce.mock.callCount(), 0);
 });
 
+test('a server that closes accepts connections for the whole time that a load balancer may need', async () => {
+  const app = buildServer(service, { drain: () => ({ leastMs: 1_000, mostMs: 1_000 }) });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const closed = app.close();
+  for (let times = 0; times < 2; times++) {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('connection'), 'close');
+    await response.text();
+  }
+  await closed;
+});
+
 test('a server that closes answers one request behind that in progress on a connection', async () => {
   const app = buildServer(service);
   const opened = Promise.withResolvers<void>();

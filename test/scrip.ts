@@ -8,8 +8,9 @@ import type { Order } from './scrip.child.ts';
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CHILD = fileURLToPath(new URL('./scrip.child.ts', import.meta.url));
 
-/** The environment that each process gets: no setting of the service. */
+/** The environment that each process gets. Apart from the drain, all settings have their defaults. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
+  SCRIP_DRAIN_SECONDS: '0',
   PATH: process.env['PATH'] ?? '',
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
 };

@@ -22,6 +22,7 @@ async function startServe(testService: TestService) {
     SCRIP_DATA_DIR: tmpdir(),
     SCRIP_PORT: String(port),
     SCRIP_LOG_LEVEL: 'silent',
+    SCRIP_DRAIN_SECONDS: '1',
   };
   const serve = spawn(process.execPath, [MAIN, 'serve', '--no-work', '--processes', '1'], {
     env,

@@ -15,6 +15,8 @@ export type Stop = {
   /** Resolves at the second signal: the user does not want to wait. */
   readonly urged: Promise<void>;
   readonly isAsked: () => boolean;
+  /** The first signal, if there was one. */
+  readonly signal: () => NodeJS.Signals | undefined;
 };
 
 /**
@@ -26,18 +28,23 @@ const ECHO_MS = 500;
 export function listenForStop(): Stop {
   const asked = Promise.withResolvers<void>();
   const urged = Promise.withResolvers<void>();
-  let firstAtMs: number | undefined;
-  const ask = () => {
+  let first: { readonly atMs: number; readonly signal: NodeJS.Signals } | undefined;
+  const ask = (signal: NodeJS.Signals) => {
     const nowMs = performance.now();
-    if (firstAtMs === undefined) {
-      firstAtMs = nowMs;
+    if (first === undefined) {
+      first = { atMs: nowMs, signal };
       asked.resolve();
-    } else if (nowMs - firstAtMs > ECHO_MS) {
+    } else if (nowMs - first.atMs > ECHO_MS) {
       urged.resolve();
     }
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ask);
-  return { asked: asked.promise, urged: urged.promise, isAsked: () => firstAtMs !== undefined };
+  return {
+    asked: asked.promise,
+    urged: urged.promise,
+    isAsked: () => first !== undefined,
+    signal: () => first?.signal,
+  };
 }
 
 /**
@@ -101,7 +108,7 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
   const first = Array.from({ length: count }, fork);
   const [port = 0] = await Promise.all(first.map((worker) => listens(worker, stop))).catch(
     async (error: unknown) => {
-      await endAll();
+      await endAll(stop);
       throw error;
     },
   );
@@ -115,7 +122,7 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
     port,
     async stop() {
       stopping = true;
-      await endAll();
+      await endAll(stop);
     },
   };
 }
@@ -138,12 +145,12 @@ function alive(): Worker[] {
   );
 }
 
-function signalAll(): void {
-  for (const worker of alive()) worker.process.kill('SIGTERM');
+function signalAll(signal: NodeJS.Signals = 'SIGTERM'): void {
+  for (const worker of alive()) worker.process.kill(signal);
 }
 
-async function endAll(): Promise<void> {
+async function endAll(stop: Stop): Promise<void> {
   const ended = alive().map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
-  signalAll();
+  signalAll(stop.signal());
   await Promise.all(ended);
 }

@@ -23,11 +23,8 @@ import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { actor } from './usage.ts';
 import { startBackground, startMetrics } from './work.ts';
 
-/**
- * How long the service accepts connections after SIGTERM, so that load balancers notice the stop by
- * `/readyz`.
- */
-const GRACE_MS = 1_000;
+/** How long the service waits after Ctrl-C for connections to end: no load balancer has to notice. */
+const CTRL_C_DRAIN_MS = 1_000;
 /**
  * The number of connections that may wait to be accepted. Many clients that connect at once wait in the
  * operating system.
@@ -123,7 +120,7 @@ async function serveUntilStopped(
     else metrics = await startMetrics(service, config, isSupervisor);
     listener = isSupervisor
       ? await startSeveral(service, count, stop)
-      : await startOne(service, config, options);
+      : await startOne(service, config, options, stop);
     if (options.work && !isSupervised) worker = await startBackground(service, config);
     if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options);
     log.info(
@@ -146,9 +143,18 @@ async function serveUntilStopped(
   }
 }
 
-async function startOne(service: Service, config: Config, options: ServeOptions): Promise<Listener> {
+async function startOne(
+  service: Service,
+  config: Config,
+  options: ServeOptions,
+  stop: Stop,
+): Promise<Listener> {
   const sandbox = options.sandbox ? await openSandbox(service, config.dataDir) : undefined;
-  const app = buildServer(service, { ...config, graceMs: GRACE_MS, sandbox });
+  const drain = () =>
+    stop.signal() === 'SIGINT'
+      ? { leastMs: 0, mostMs: CTRL_C_DRAIN_MS }
+      : { leastMs: config.drainMs, mostMs: config.drainMs };
+  const app = buildServer(service, { ...config, drain, sandbox });
   try {
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;

@@ -28,6 +28,15 @@ export function serveHealth(app: FastifyInstance, service: Service, isDraining: 
   );
 }
 
+/**
+ * How long a server that closes still accepts connections. A load balancer sends new ones until its next
+ * health check. After `leastMs` the server stops listening once no connection is left, and at `mostMs` in any
+ * case.
+ */
+export type Drain = { readonly leastMs: number; readonly mostMs: number };
+/** Nobody has to notice the stop. */
+export const NO_DRAIN: Drain = { leastMs: 0, mostMs: 0 };
+
 /** How long accepted requests may take after the server begins to close. */
 const CLOSE_TIMEOUT_MS = 30_000;
 /** How often the server checks for remaining connections. */
@@ -48,10 +57,9 @@ const HOLD_MS = 50;
  * which browsers open in advance, are then closed.
  *
  * Call this before any other hook is added: requests that are not accepted must not reach other hooks.
- * @param graceMs how long the server drains; it stops earlier if no connection is left
  * @returns whether the server has begun to drain
  */
-export function closeGracefully(app: FastifyInstance, graceMs: number): () => boolean {
+export function closeGracefully(app: FastifyInstance, drain: () => Drain): () => boolean {
   let draining = false;
   let held: Promise<void> | undefined;
   let deadline: NodeJS.Timeout | undefined;
@@ -66,7 +74,9 @@ export function closeGracefully(app: FastifyInstance, graceMs: number): () => bo
   app.addHook('preClose', async () => {
     draining = true;
     deadline = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-    if (!(await hasConnections(app, graceMs))) return;
+    const { leastMs, mostMs } = drain();
+    await sleep(leastMs);
+    if (!(await hasConnections(app, mostMs - leastMs))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;
     await sleep(HOLD_MS);

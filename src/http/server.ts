@@ -14,7 +14,7 @@ import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
 import { type Header, headersFor } from './headers.ts';
-import { closeGracefully, serveHealth } from './health.ts';
+import { closeGracefully, type Drain, NO_DRAIN, serveHealth } from './health.ts';
 import { openDesk } from './operator/desk.ts';
 import { serveOidc } from './operator/identify.ts';
 import { sendProblem } from './operator/problems.ts';
@@ -55,7 +55,7 @@ export type Reach = {
   /** Networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies?: readonly string[];
   /** How long the server still accepts connections after a request to close; by default not at all. */
-  readonly graceMs?: number;
+  readonly drain?: () => Drain;
   /** The address of the service for browsers; by default the Host of each request. */
   readonly publicUrl?: string | undefined;
   /** The identity provider of the operator's users; requires `publicUrl`. */
@@ -91,7 +91,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl, oidc, sandbox }: Reach = {},
+  { trustedProxies = [], drain = () => NO_DRAIN, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const headers = headersFor(publicUrl);
@@ -130,7 +130,7 @@ export function buildServer(
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('trace');
   app.decorateRequest('countedFor');
-  const isDraining = closeGracefully(app, graceMs);
+  const isDraining = closeGracefully(app, drain);
   followRequests(app, service, headers);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();

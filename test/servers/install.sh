@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs third-party programs into test/servers/installed: versitygw (S3, by Go), moto (AWS KMS, from PyPI) and promtool
-# (from Debian). The tests use what they find there, and print what is missing; stand-ins are tested everywhere.
+# Installs third-party programs into test/servers/installed: versitygw (S3, by Go), moto (AWS KMS, from PyPI), promtool and
+# Caddy (from Debian). The tests use what they find there, and print what is missing; stand-ins are tested everywhere.
 set -u
 cd "$(dirname "$0")"
 mkdir -p installed
@@ -9,3 +9,5 @@ python3 -m pip install --quiet --disable-pip-version-check --root-user-action ig
   'moto[server]==5.2.3' || echo 'moto could not be installed' >&2
 (cd installed && apt-get download -qq prometheus && dpkg -x prometheus_*.deb prometheus && rm prometheus_*.deb) ||
   echo 'promtool could not be installed' >&2
+(cd installed && apt-get download -qq caddy && dpkg -x caddy_*.deb caddy && rm caddy_*.deb) ||
+  echo 'Caddy could not be installed' >&2
