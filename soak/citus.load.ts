@@ -9,7 +9,7 @@ import { withWorkers } from '../src/db/workers.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
 import { createMerchant } from '../src/merchants/merchants.ts';
-import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct } from '../src/merchants/products.ts';
+import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct } from '../src/products/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';

@@ -14,34 +14,22 @@ type Shape = {
   readonly items?: Shape;
 };
 
-/** Schemas with money in them, so that others cost nothing. */
-const hasMoney = new WeakMap<object, boolean>();
-
-function containsMoney(shape: Shape | undefined): boolean {
-  if (!shape) return false;
-  let found = hasMoney.get(shape);
-  if (found === undefined) {
-    found =
-      shape.format === 'money' ||
-      containsMoney(shape.items) ||
-      Object.values(shape.properties ?? {}).some(containsMoney);
-    hasMoney.set(shape, found);
-  }
-  return found;
-}
-
-/** Returns a value in the form of its schema. */
+/** Returns a value in the form of its schema, without fields that the schema does not have. */
 export function rendered<Value>(schema: TSchema, value: Value): Value {
   return render(schema as Shape, value, undefined) as Value;
 }
 
 function render(shape: Shape | undefined, value: unknown, currency: string | undefined): unknown {
   if (typeof value === 'bigint' && shape?.format === 'money') return toMajor(value, currency);
-  if (value === null || typeof value !== 'object' || !containsMoney(shape)) return value;
-  if (Array.isArray(value)) return value.map((each) => render(shape?.items, each, currency));
+  if (Array.isArray(value))
+    return shape?.items ? value.map((each) => render(shape.items, each, currency)) : value;
+  const { properties } = shape ?? {};
+  if (value === null || typeof value !== 'object' || !properties) return value;
   const { currency: own = currency } = value as { currency?: string };
   return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, render(shape?.properties?.[name], each, own)]),
+    Object.entries(value)
+      .filter(([name]) => name in properties)
+      .map(([name, each]) => [name, render(properties[name], each, own)]),
   );
 }
 

@@ -138,7 +138,7 @@ describe('an activation', () => {
     // The value of a batch was checked when the batch was generated.
     const priced = await bench.card(await bench.merchant('LATER'), 0.01);
     assert.equal(await outcomeOf({ by: seller, card: priced }), 'ok');
-    await bench.product('LOW', 'USD', 2, { activation: 'on-activation', maxValueMinor: 5000n });
+    await bench.product('LOW', 'USD', 2, { activation: 'on-activation', maxValue: 5000n });
     const low = await bench.merchant('LOW');
     assert.equal(await outcomeOf({ by: low, card: await bench.card(low, 25) }), 'ok');
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';

@@ -37,8 +37,8 @@ export class Activations {
   static async open(): Promise<Activations> {
     const bench = await Bench.open();
     await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
-    await bench.product('LIMITS', 'USD', 2, { minValueMinor: 500n, maxValueMinor: 5000n });
-    await bench.product('MOST', 'USD', 2, { maxValueMinor: 500_000n });
+    await bench.product('LIMITS', 'USD', 2, { minValue: 500n, maxValue: 5000n });
+    await bench.product('MOST', 'USD', 2, { maxValue: 500_000n });
     await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
     await bench.product('DINAR', 'KWD', 3);
     await bench.product('DINAR_LATER', 'KWD', 3, { activation: 'on-activation' });

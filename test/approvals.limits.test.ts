@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sweepExpired } from '../src/books/sweep.ts';
 import { topUp as topUpFloat } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { insertToken } from '../src/operator/queries.ts';
 import { hashToken, newToken } from '../src/operator/tokens.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { type Browser, enrolled, type Person, signIn } from './browser.ts';
 import { asOperator, type ListeningService, startListening } from './harness.ts';
 import { Operator } from './operator.ts';
@@ -47,7 +47,7 @@ async function voucher(currency: string, value: number, of = kiosk): Promise<str
   const operator = asOperator(listening.service);
   await createProduct(operator, {
     ...productDefaults(currency, 2),
-    maxValueMinor: 10_000_000n,
+    maxValue: 10_000_000n,
     code,
     name: code,
   });

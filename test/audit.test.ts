@@ -16,8 +16,8 @@ import {
   permitMerchant,
   suspendMerchant,
 } from '../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/products/products.ts';
 import {
   blockVoucher,
   extendVoucher,

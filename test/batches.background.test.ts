@@ -6,7 +6,7 @@ import { fillBatch } from '../src/batches/fill.ts';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { startJobs } from '../src/jobs/queue.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setBreakageRate } from '../src/books/tax.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
-import { changeProduct, findProduct } from '../src/merchants/products.ts';
+import { changeProduct, findProduct } from '../src/products/products.ts';
 import { cancelVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
 import { make, type Row, rowsOf } from './reports.ts';
@@ -87,15 +87,8 @@ test('a voucher is estimated by the policy that its batch was ordered with', asy
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { operator } = ledger;
   const shop = await ledger.merchant();
-  const terms = {
-    name: null,
-    minValueMinor: null,
-    maxValueMinor: null,
-    maxQuantity: null,
-    validityDays: null,
-  };
   const policy = (code: string, expiryPolicy: 'operator' | 'unclaimed') =>
-    changeProduct(operator, code, { ...terms, expiryPolicy });
+    changeProduct(operator, code, { expiryPolicy });
   for (const [code, first, second] of [
     ['STATE', 'unclaimed', 'operator'],
     ['OWN', 'operator', 'unclaimed'],

@@ -6,7 +6,7 @@ import type { Context } from '../src/context.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import {
   blockVoucher,

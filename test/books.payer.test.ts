@@ -4,7 +4,7 @@ import { importVouchers } from '../src/batches/import.ts';
 import type { Context } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { cancelVoucher, extendVoucher, replaceVoucher, showVoucher } from '../src/vouchers/operate.ts';

@@ -9,7 +9,7 @@ import { makeReport, REPORTS } from '../src/books/reports/index.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Context, Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { changeProduct, createProduct, productDefaults } from '../src/merchants/products.ts';
+import { changeProduct, createProduct, productDefaults } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { approve, giveBack, pay } from '../src/settlement/approve.ts';
@@ -76,7 +76,7 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
   const operator = { ...base, actor: { ...base.actor, reason: 'a test' } };
   for (const [code, currency, decimals, expiryPolicy, validityDays] of PRODUCTS) {
     const own = { ...productDefaults(currency, decimals), expiryPolicy, validityDays };
-    await createProduct(operator, { ...own, minValueMinor: 1n, code, name: code });
+    await createProduct(operator, { ...own, minValue: 1n, code, name: code });
   }
   const shops: Context[] = [];
   for (const at of [0, 1, 2]) {
@@ -188,8 +188,7 @@ const ACTS: readonly Act[] = [
   async ({ random, operator }) => {
     // Batches that were ordered before keep their policy.
     const expiryPolicy = pick(random, ['operator', 'issuer', 'unclaimed'] as const);
-    const terms = { minValueMinor: null, maxValueMinor: null, maxQuantity: null, validityDays: null };
-    await changeProduct(operator, 'USD-SHORT', { ...terms, name: null, expiryPolicy });
+    await changeProduct(operator, 'USD-SHORT', { expiryPolicy });
   },
   async ({ random, cards, operator }) => {
     if (random() < 0.2) await blockVoucher(operator, pick(random, cards).sold.serial);

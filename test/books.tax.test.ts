@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
-import { findProduct } from '../src/merchants/products.ts';
+import { findProduct } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';

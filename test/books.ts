@@ -8,7 +8,7 @@ import { type MovedClock, moveClock } from '../src/db/clock.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { actFor, createMerchant } from '../src/merchants/merchants.ts';
-import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../src/products/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 

@@ -10,7 +10,7 @@ import { holdFloat } from '../src/ledger/holds.ts';
 import { idAt, newId } from '../src/ledger/id.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { REDEEM } from '../src/redemptions/queries.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { activate } from '../src/vouchers/activate.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { changeMerchant } from '../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/products/products.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, tillsOfOneService } from './till.ts';
@@ -87,7 +87,7 @@ for (const dialect of DIALECTS) {
 
     test('declines with 50 a batch that costs more than any float can hold', async (t) => {
       const till = await Till.open(t);
-      const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
+      const terms = { ...productDefaults('USD', 2), maxValue: MINOR_MAX, maxQuantity: 5_000_000 };
       await createProduct(asOperator(till.testService.service), { ...terms, code: 'VAST', name: 'Vast' });
       const other = await Till.at(till.testService, { product: 'VAST', float: MINOR_MAX });
       const generate = dialect === A ? generateA : generateB;
@@ -125,7 +125,7 @@ describe('a product', () => {
       ...terms,
       code: 'THEIRS',
       name: 'Theirs',
-      merchantId: other.merchant.id,
+      merchantId: String(other.merchant.id),
     });
     for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
       await till.refused(A, '15', generateA('x', { productCode }));
@@ -135,7 +135,7 @@ describe('a product', () => {
   test("sets bounds, currency and validity; variant B uses the merchant's default one", async (t) => {
     const till = await Till.open(t);
     const { service, clock } = till.testService;
-    const terms = { ...productDefaults('JPY', 0), minValueMinor: 100n, maxValueMinor: 900n, maxQuantity: 3 };
+    const terms = { ...productDefaults('JPY', 0), minValue: 100n, maxValue: 900n, maxQuantity: 3 };
     await createProduct(asOperator(service), { ...terms, validityDays: 10, code: 'YEN', name: 'Yen' });
     const yen = await Till.at(till.testService, { product: 'YEN', float: 1_000n });
     for (const [code, more] of [
@@ -156,7 +156,7 @@ describe('a product', () => {
 
   test('may cost so much that no float can pay for a batch', async (t) => {
     const till = await Till.open(t);
-    const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
+    const terms = { ...productDefaults('USD', 2), maxValue: MINOR_MAX, maxQuantity: 5_000_000 };
     await createProduct(asOperator(till.testService.service), { ...terms, code: 'DEAR', name: 'Dear' });
     // Both batches cost more than a float can hold.
     for (const quantity of [1_000, 5_000_000])

@@ -13,7 +13,7 @@ import { newKeyRing, readKeyRing } from '../src/keyring/file.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../src/products/products.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
 

@@ -4,13 +4,13 @@ import { listKeys } from '../src/api-keys/keys.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats, topUp } from '../src/merchants/floats.ts';
 import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
+import { MINOR_MAX } from '../src/money.ts';
 import {
   DEFAULT_PRODUCT,
   ensureDefaultProduct,
   findProduct,
   listProducts,
-} from '../src/merchants/products.ts';
-import { MINOR_MAX } from '../src/money.ts';
+} from '../src/products/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
 let testService: TestService;
@@ -150,7 +150,7 @@ describe('the product DEFAULT', () => {
     const found = (await listProducts(db)).filter(({ code }) => code === DEFAULT_PRODUCT);
     assert.equal(found.length, 1);
     assert.deepEqual(
-      [found[0]?.minValueMinor, found[0]?.maxValueMinor, found[0]?.maxQuantity],
+      [found[0]?.minValue, found[0]?.maxValue, found[0]?.maxQuantity],
       [1n, 10_000_000n, 100_000],
     );
   });

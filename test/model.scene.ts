@@ -1,5 +1,5 @@
 import { suspendMerchant } from '../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/products/products.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 import { FLOAT_MINOR, MERCHANTS, PRODUCTS } from './model.state.ts';
 
@@ -39,8 +39,8 @@ export async function createProducts({ service }: ListeningService): Promise<voi
       name: code,
       activation: later ? 'on-activation' : 'immediate',
       scope: issuerOnly ? 'issuer' : 'network',
-      minValueMinor: BigInt(leastMinor),
-      maxValueMinor: BigInt(mostMinor),
+      minValue: BigInt(leastMinor),
+      maxValue: BigInt(mostMinor),
       maxQuantity: most,
     });
     if (!onSale) await putOnSale(operator, code, false);

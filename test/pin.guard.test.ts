@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Context } from '../src/context.ts';
 import type { CodeAndPin } from '../src/keyring/ring.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import type { Refusal } from '../src/refusal.ts';
 import { balance } from '../src/vouchers/balance.ts';

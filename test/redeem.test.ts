@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';

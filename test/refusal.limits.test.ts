@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { asOperator, testService } from './harness.ts';
 
 test("an order beyond a limit is refused with the contract's message and the limit", async (t) => {
@@ -8,8 +8,8 @@ test("an order beyond a limit is refused with the contract's message and the lim
   const merchant = await testing.createMerchant();
   const terms = {
     ...productDefaults('EUR', 2),
-    minValueMinor: 500n,
-    maxValueMinor: 20_000n,
+    minValue: 500n,
+    maxValue: 20_000n,
     maxQuantity: 40,
   };
   await createProduct(asOperator(testing.service), { ...terms, code: 'CARD', name: 'Card' });

@@ -7,7 +7,7 @@ import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
-import { ensureDefaultProduct } from '../src/merchants/products.ts';
+import { ensureDefaultProduct } from '../src/products/products.ts';
 import { createOnAll, startCitus } from './citus/cluster.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
 import { createPooledAccount, startPgBouncer } from './pgbouncer/bouncer.ts';

@@ -7,7 +7,7 @@ import type { Context } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import type { HotStatement } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults } from '../src/products/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
 /** On one server there is one bucket. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { revokeKey } from '../src/api-keys/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/products/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update } from './dialects.ts';
 import { asOperator } from './harness.ts';

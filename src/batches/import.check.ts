@@ -5,8 +5,8 @@ import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { isReference } from '../ledger/claims.ts';
 import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
-import type { Product } from '../merchants/products.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
+import type { Product } from '../products/products.ts';
 import { isDay } from '../time.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
 import { findCodeKeys } from './queries.ts';
@@ -149,7 +149,7 @@ function readCard(
 
 const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 
-function readBalance(text: string | undefined, { currency, decimals, maxValueMinor }: Product, note: Note) {
+function readBalance(text: string | undefined, { currency, decimals, maxValue }: Product, note: Note) {
   if (text === undefined) return void note('is missing');
   if (text.includes(','))
     return void note(
@@ -160,10 +160,8 @@ function readBalance(text: string | undefined, { currency, decimals, maxValueMin
   if (decimal.scale > decimals) return void note(`has more decimals than ${currency}, which has ${decimals}`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
   if (minor === 0n) return void note('is 0: leave out vouchers that are used up');
-  if (minor > MINOR_MAX || minor > maxValueMinor)
-    return void note(
-      `is above ${toText({ minor: maxValueMinor, decimals })}, the greatest value of its product`,
-    );
+  if (minor > MINOR_MAX || minor > maxValue)
+    return void note(`is above ${toText({ minor: maxValue, decimals })}, the greatest value of its product`);
   return minor;
 }
 

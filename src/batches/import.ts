@@ -5,8 +5,8 @@ import type { Operator, Service } from '../context.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import { listFloats } from '../merchants/floats.ts';
-import { listProducts, type Product } from '../merchants/products.ts';
 import { type Sum, toText } from '../money.ts';
+import { listProducts, type Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
   findTaken,

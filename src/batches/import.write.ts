@@ -9,7 +9,7 @@ import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf } from '../ledger/journal.ts';
 import { debitFloat } from '../ledger/queries.ts';
-import type { Product } from '../merchants/products.ts';
+import type { Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import { findTaken, type ImportRow } from './import.check.ts';
 import { finishImport, importVouchers, insertChunk, insertImportedBatch } from './import.queries.ts';

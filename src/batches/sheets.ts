@@ -6,8 +6,8 @@ import type * as print from '@scrip/print';
 import type { Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { findMerchant } from '../merchants/merchants.ts';
-import { findProduct } from '../merchants/products.ts';
 import { toText } from '../money.ts';
+import { findProduct } from '../products/products.ts';
 import type { Batch } from './batch.ts';
 import type { PrintedVoucher, Write } from './export.ts';
 

@@ -7,6 +7,7 @@ import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startJobs } from '../jobs/queue.ts';
 import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
+import { QUANTITY_MAX } from '../products/products.ts';
 import { addExport } from './batch-export.ts';
 import { amountText, parseProduct } from './merchant.ts';
 import { untilStopped } from './open.ts';
@@ -25,7 +26,6 @@ import { LISTED_MAX, listCommand, performCommand, performWith } from './perform.
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 
-const QUANTITY_MAX = 5_000_000;
 const REFERENCE_MAX = 100;
 const POLL_MS = 200;
 /** A batch that has not grown for this long has no worker. This process then produces it. */

@@ -10,7 +10,7 @@ import { createPartitions } from '../db/partitions.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
 import { actFor, createMerchant } from '../merchants/merchants.ts';
-import { createProduct, findProduct, type Product, productDefaults } from '../merchants/products.ts';
+import { createProduct, findProduct, type Product, productDefaults } from '../products/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';

@@ -17,7 +17,7 @@ import {
   findProduct,
   type Product,
   productDefaults,
-} from '../merchants/products.ts';
+} from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import { actor } from './usage.ts';
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { ImportRules } from '../batches/import.check.ts';
 import { UnreadableFile } from '../batches/import.read.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
-import { DEFAULT_PRODUCT } from '../merchants/products.ts';
+import { DEFAULT_PRODUCT } from '../products/products.ts';
 import { untilStopped } from './open.ts';
 import {
   CommandError,

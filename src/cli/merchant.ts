@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { PERMISSIONS } from '../context.ts';
-import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { decimalsOf } from '../money.ts';
 import { type Merchant, merchants } from '../operator/merchants.ts';
+import { DEFAULT_PRODUCT } from '../products/products.ts';
 import { notFound, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCurrencyCode, parseId, parsePermission, parseText, parseValue, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';

@@ -16,7 +16,7 @@ import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
-import { ensureDefaultProduct } from '../merchants/products.ts';
+import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';

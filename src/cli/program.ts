@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   product: derived(
     'product',
     'products, the terms on which vouchers are generated',
-    async () => (await import('../operator/products.ts')).PRODUCTS,
+    async () => (await import('../products/products.ts')).PRODUCTS,
   ),
   batch: async () => (await import('./batch.ts')).registerBatch,
   voucher: async () => (await import('./voucher.ts')).registerVoucher,

@@ -12,7 +12,7 @@ import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
 import { newId } from '../ledger/id.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
-import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../merchants/products.ts';
+import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../products/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { QUANTITY_MAX } from '../products/products.ts';
 import { Nullable, Word } from '../schema.ts';
 
 /** Fields that the requests and answers of both variants share. */
@@ -15,8 +16,6 @@ function withLimits<Schema extends TSchema>(schema: Schema, limits: object): Sch
 
 /** The largest amount that is read, in major units of any currency: fifteen digits (src/money.ts). */
 const AMOUNT_MAX = 9_999_999_999_999.99;
-/** The highest quantity limit that a product can have. */
-const QUANTITY_MAX = 5_000_000;
 const REFERENCE_LENGTH = { minLength: 1, maxLength: 100 };
 const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f-\\u009f]+$';
 

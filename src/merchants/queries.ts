@@ -192,81 +192,8 @@ select id, ${until}, name from merchants where id = ${id} and name <> ${name}
 on conflict do nothing`;
 }
 
-export function findProductRow(code: string): Sql {
-  return sql`select * from products where code = ${code}`;
-}
-
 export function findFinestDecimals(): Sql {
   return sql`select max(decimals) as decimals from products`;
-}
-
-export function listProductRows(): Sql {
-  return sql`select * from products order by id limit 10000`;
-}
-
-export type NewProduct = {
-  readonly code: string;
-  readonly name: string;
-  readonly currency: string;
-  readonly decimals: number;
-  readonly activation: 'immediate' | 'on-activation';
-  readonly scope: 'network' | 'issuer';
-  /** The owner of expired value. A batch keeps the policy of its acceptance. */
-  readonly expiryPolicy: 'operator' | 'issuer' | 'unclaimed';
-  readonly minValueMinor: bigint;
-  readonly maxValueMinor: bigint;
-  readonly maxQuantity: number;
-  readonly validityDays: number;
-  readonly merchantId: number | null;
-};
-
-export function insertProduct(product: NewProduct): Sql {
-  return sql`
-insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
-  max_value_minor, max_quantity, validity_days, merchant_id)
-values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
-  ${product.activation}::product_activation, ${product.scope}::product_scope,
-  ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor}, ${product.maxValueMinor},
-  ${product.maxQuantity}, ${product.validityDays}, ${product.merchantId})
-on conflict on constraint products_code_unique do nothing
-returning *`;
-}
-
-/** Changes terms of a product; null does not change one. Batches keep the terms of their order. */
-export function setProduct(
-  code: string,
-  { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
-): Sql {
-  return sql`
-update products set
-  name = coalesce(${name}, name),
-  min_value_minor = coalesce(${minValueMinor}::bigint, min_value_minor),
-  max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor),
-  max_quantity = coalesce(${maxQuantity}::int, max_quantity),
-  validity_days = coalesce(${validityDays}::int, validity_days),
-  expiry_policy = coalesce(${expiryPolicy}::expiry_policy, expiry_policy)
-where code = ${code} returning *`;
-}
-
-export type ProductChange = {
-  readonly name: string | null;
-  readonly expiryPolicy: NewProduct['expiryPolicy'] | null;
-  readonly minValueMinor: bigint | null;
-  readonly maxValueMinor: bigint | null;
-  readonly maxQuantity: number | null;
-  readonly validityDays: number | null;
-};
-
-export function listProductRowsAfter(after: number, limit: number): Sql {
-  return sql`select * from products where id > ${after} order by id limit ${limit}`;
-}
-
-export function lockProduct(code: string): Sql {
-  return sql`select * from products where code = ${code} for no key update`;
-}
-
-export function setOnSale(code: string, onSale: boolean): Sql {
-  return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
 }
 
 export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {

@@ -11,12 +11,12 @@ import { countExports, listExports } from '../batches/export.ts';
 import { generate, newReference } from '../batches/generate.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { actFor, findMerchant } from '../merchants/merchants.ts';
-import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
+import { findProduct, type Product, ProductCode, QUANTITY_MAX } from '../products/products.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import {
   Count,
@@ -35,9 +35,7 @@ import {
   Word,
 } from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { ProductCode } from './products.ts';
 
-const QUANTITY_MAX = 5_000_000;
 const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
 
 const BatchSchema = Type.Object({
@@ -187,11 +185,11 @@ async function explained(
   return new Refusal(code, { message: `${message} (${code})${reason === undefined ? '' : `: ${reason}`}` });
 }
 
-function boundsOf({ code, currency, decimals, maxQuantity, minValueMinor, maxValueMinor }: Product) {
+function boundsOf({ code, currency, decimals, maxQuantity, minValue, maxValue }: Product) {
   const text = (minor: bigint) => toText({ minor, decimals });
   return {
     '16': `a batch of ${code} has up to ${maxQuantity} vouchers`,
-    '61': `vouchers of ${code} have values from ${text(minValueMinor)} to ${text(maxValueMinor)} ${currency}`,
+    '61': `vouchers of ${code} have values from ${text(minValue)} to ${text(maxValue)} ${currency}`,
   };
 }
 

@@ -8,6 +8,7 @@ import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
 import {
   checkDay,
   Day,
@@ -23,7 +24,6 @@ import {
   Word,
 } from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { ProductCode, requireProduct } from './products.ts';
 
 /** The rules of the books: account numbers, and rules that follow from a law or an estimate. */
 
@@ -84,7 +84,7 @@ const account = changing({
   risk: 'step-up',
   async run(caller, { kind, number, merchantId, product, taxCode = null }) {
     const merchant = merchantId ? await requireMerchant(caller, merchantId, 'merchantId') : null;
-    const found = product ? await requireProduct(caller, product) : null;
+    const found = product ? await requireProduct(caller.service.db, product) : null;
     await setGlAccount(caller, {
       account_kind: kind,
       merchant_id: merchant?.id ?? 0,
@@ -173,7 +173,7 @@ const dormancy = changing({
   roles: MONEY,
   approval: alone('It moves no money: it decides what a report lists.'),
   async run(caller, { name, months, basis, product: code }) {
-    const product = code ? await requireProduct(caller, code) : null;
+    const product = code ? await requireProduct(caller.service.db, code) : null;
     await setDormancyRule(caller, { name, basis, months, productId: product?.id ?? 0 });
     return { name, months, basis, product: product?.code ?? null };
   },
@@ -200,7 +200,7 @@ const vat = changing({
     checkDay(from, 'from');
     requireCountry(country);
     const ratePpm = toPpm(rate, 'rate');
-    const { id: productId } = await requireProduct(caller, code);
+    const { id: productId } = await requireProduct(caller.service.db, code);
     await setVatTreatment(caller, code, { productId, from, treatment, country, ratePpm });
     return { product: code, from, treatment, country, rate };
   },
@@ -226,7 +226,7 @@ const breakageRate = changing({
   approval: alone('It moves no money: it is an estimate in a report.'),
   async run(caller, { product: code, from: given, percent }) {
     checkDay(given, 'from');
-    const { id: productId } = await requireProduct(caller, code);
+    const { id: productId } = await requireProduct(caller.service.db, code);
     const from = given ?? (await today(caller.service));
     await setBreakageRate(caller, { productId, code, from, ratePpm: toPpm(percent, 'percent') });
     return { product: code, from, percent };

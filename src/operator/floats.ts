@@ -7,6 +7,7 @@ import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople 
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import { requireProduct } from '../products/products.ts';
 import {
   Amount,
   Currency,
@@ -20,7 +21,6 @@ import {
   Text,
 } from '../schema.ts';
 import { requireMerchant } from './merchants.ts';
-import { requireProduct } from './products.ts';
 
 const FloatSchema = Type.Object({
   merchantId: MerchantId,
@@ -44,7 +44,7 @@ export type Float = Static<typeof FloatSchema>;
 
 /** Returns the currency of an operation on a float: by default that of the product DEFAULT. */
 export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
-  const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
+  const currency = given ?? (await requireProduct(caller.service.db, 'DEFAULT')).currency;
   requireDecimals(currency);
   return currency;
 }

@@ -10,12 +10,12 @@ import {
   permitMerchant,
   suspendMerchant,
 } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
 import {
   Amount,
   Currency,
@@ -31,7 +31,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { ProductCode, requireProduct } from './products.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');
@@ -110,7 +109,7 @@ const createMerchant = changing({
   risk: 'step-up',
   status: 201,
   async run(caller, input) {
-    const product = await requireProduct(caller, input.product ?? DEFAULT_PRODUCT);
+    const product = await requireProduct(caller.service.db, input.product ?? DEFAULT_PRODUCT);
     const { name, permit = [], opaque = false, currency = product.currency } = input;
     if (input.float !== undefined && !MONEY.some((role) => caller.principal.roles.includes(role)))
       throw new Problem(
@@ -224,7 +223,7 @@ const setMerchant = changing({
     if (name === null && opaque === null && product === undefined)
       throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
     const merchant = await requireMerchant(caller, id);
-    const productId = product === undefined ? null : (await requireProduct(caller, product)).id;
+    const productId = product === undefined ? null : (await requireProduct(caller.service.db, product)).id;
     await changeMerchant(caller, merchant.id, { name, opaque, productId });
     return show(caller, id);
   },

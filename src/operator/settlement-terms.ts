@@ -4,6 +4,7 @@ import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
 import {
   checkDay,
   Day,
@@ -20,7 +21,6 @@ import {
 } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
 import { requireMerchant } from './merchants.ts';
-import { ProductCode, requireProduct } from './products.ts';
 
 /** The terms of settlement. They are dated and never edited. */
 
@@ -127,7 +127,7 @@ const set = changing({
     if (misplaced)
       throw invalid(misplaced, 'dependent', 'belongs to the terms of the merchant, not of a product');
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const found = product ? await requireProduct(caller, product) : null;
+    const found = product ? await requireProduct(caller.service.db, product) : null;
     const { period = 'month', delayDays = 0, payee = null, last4 = null } = given;
     const leastPayout = leastPayoutOf(given.leastPayout ?? 0);
     const ofMerchant = found

@@ -1,5 +1,6 @@
 import { JOBS } from '../jobs/jobs.ts';
 import type { AnyOperation } from '../operation.ts';
+import { PRODUCTS } from '../products/products.ts';
 import { API_KEYS } from './api-keys.ts';
 // biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 import { APPROVALS } from './approval-operations.ts';
@@ -17,7 +18,6 @@ import { FLOATS } from './floats.ts';
 import { BACKGROUND } from './job-operations.ts';
 import { MERCHANTS } from './merchants.ts';
 import { MONEY_OPERATIONS } from './money.ts';
-import { PRODUCTS } from './products.ts';
 import { KEYRING, SETTINGS } from './settings.ts';
 import { SETTLEMENT_DOCUMENTS } from './settlement-documents.ts';
 import { SETTLEMENT_TERMS } from './settlement-terms.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { openDatabase, openOwner } from '../../src/db/pool.ts';
-import { ensureDefaultProduct } from '../../src/merchants/products.ts';
+import { ensureDefaultProduct } from '../../src/products/products.ts';
 import { type ListeningService, startListening, type TestService } from '../harness.ts';
 
 /** Databases of the cluster that the run has started (test/server.ts). */

@@ -1,0 +1,355 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
+import { decimalsOf, toSum } from '../money.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
+import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
+import {
+  Amount,
+  Currency,
+  Input,
+  Line,
+  MerchantId,
+  Money,
+  minorOf,
+  Nullable,
+  Reason,
+  requireDecimals,
+  Text,
+  toId,
+  Word,
+} from '../schema.ts';
+
+/** Products: the terms under which merchants generate vouchers. A batch keeps the terms of its order. */
+
+/** The product that always exists. */
+export const DEFAULT_PRODUCT = 'DEFAULT';
+
+/** The highest quantity limit that a product can have. */
+export const QUANTITY_MAX = 5_000_000;
+const DAYS_MAX = 36_500;
+
+export const ProductCode = Type.String({
+  pattern: '^[A-Za-z0-9_.-]{1,50}$',
+  description: 'The code of the product.',
+  examples: [DEFAULT_PRODUCT],
+});
+
+const Activation = Word(['immediate', 'on-activation'] as const, {
+  description: '`on-activation`: vouchers carry their value once they are activated.',
+});
+const Scope = Word(['network', 'issuer'] as const, {
+  description: '`network`: any merchant may redeem; `issuer`: only the merchant that generated the voucher.',
+});
+const ExpiryPolicy = Word(['operator', 'issuer', 'unclaimed'] as const, {
+  description:
+    'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
+});
+const Name = Line(200, 'The name of the product.', 'Gift card');
+const MaxQuantity = Type.Integer({
+  minimum: 1,
+  maximum: QUANTITY_MAX,
+  description: 'The highest quantity of a batch.',
+});
+const ValidityDays = Type.Integer({
+  minimum: 1,
+  maximum: DAYS_MAX,
+  description: 'How long vouchers are valid.',
+});
+const MinValue = Type.Optional(Amount('The least value of a voucher.'));
+const MaxValue = Type.Optional(Amount('The greatest value of a voucher.'));
+
+const ProductSchema = Type.Object(
+  {
+    code: Text,
+    name: Text,
+    currency: Text,
+    activation: Activation,
+    scope: Scope,
+    expiryPolicy: ExpiryPolicy,
+    maxQuantity: MaxQuantity,
+    validityDays: ValidityDays,
+    onSale: Type.Boolean(),
+    minValue: Money(),
+    maxValue: Money(),
+    merchantId: Nullable(MerchantId),
+  },
+  { title: 'Product' },
+);
+
+/** A product. The values are in minor units. */
+export type Product = Static<typeof ProductSchema> & { readonly id: number; readonly decimals: number };
+
+const COLUMNS = sql`
+id, code, name, currency, decimals, activation, scope, expiry_policy as "expiryPolicy",
+max_quantity as "maxQuantity", validity_days as "validityDays", on_sale as "onSale",
+min_value_minor as "minValue", max_value_minor as "maxValue", merchant_id::text as "merchantId"`;
+
+export type NewProduct = Omit<Product, 'id' | 'onSale'>;
+
+const VALIDITY_DAYS = 365;
+const QUANTITY_DEFAULT_MAX = 100_000;
+/** The default highest value, in major units. */
+const GREATEST_VALUE = 100_000n;
+/** The default lowest value is a hundredth, or one minor unit if the currency has no hundredths. */
+const DECIMALS_MIN = 2;
+
+/** Returns the default terms of a product. */
+export function productDefaults(currency: string, decimals: number) {
+  return {
+    currency,
+    decimals,
+    activation: 'immediate',
+    scope: 'network',
+    expiryPolicy: 'operator',
+    minValue: 10n ** BigInt(Math.max(decimals - DECIMALS_MIN, 0)),
+    maxValue: GREATEST_VALUE * 10n ** BigInt(decimals),
+    maxQuantity: QUANTITY_DEFAULT_MAX,
+    validityDays: VALIDITY_DAYS,
+    merchantId: null,
+  } as const;
+}
+
+const insertProduct = (product: NewProduct): Sql => sql`
+insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
+  max_value_minor, max_quantity, validity_days, merchant_id)
+values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
+  ${product.activation}::product_activation, ${product.scope}::product_scope,
+  ${product.expiryPolicy}::expiry_policy, ${product.minValue}, ${product.maxValue},
+  ${product.maxQuantity}, ${product.validityDays}, ${product.merchantId}::int)
+on conflict on constraint products_code_unique do nothing
+returning ${COLUMNS}`;
+
+/** Creates the product `DEFAULT` if it is missing. Several processes can do so at once. */
+export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
+  if (await findProduct(db, DEFAULT_PRODUCT)) return;
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
+  await db.query(
+    insertProduct({ code: DEFAULT_PRODUCT, name: 'Voucher', ...productDefaults(currency, decimals) }),
+  );
+}
+
+/** Returns a product as the audit shows it. */
+function termsOf({ decimals, id: _id, minValue, maxValue, ...terms }: Product) {
+  const sum = (minor: bigint) => toSum(terms.currency, { minor, decimals });
+  return { ...terms, minValue: sum(minValue), maxValue: sum(maxValue) };
+}
+
+/** Creates a product. @returns undefined if the code exists already */
+export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [product] = await tx.query<Product>(insertProduct(wanted));
+    if (!product) return undefined;
+    await audit(tx, operator, {
+      action: 'product.create',
+      subject: `product ${product.code}`,
+      after: termsOf(product),
+    });
+    return product;
+  });
+}
+
+export async function findProduct(db: Queries, code: string): Promise<Product | undefined> {
+  const [product] = await db.query<Product>(sql`select ${COLUMNS} from products where code = ${code}`);
+  return product;
+}
+
+/** Returns a product. @throws Problem if there is no such product */
+export async function requireProduct(db: Queries, code: string): Promise<Product> {
+  const product = await findProduct(db, code);
+  if (!product) throw notFound(`product ${code}`);
+  return product;
+}
+
+/** Returns products, oldest first. @param after only products with a higher id */
+export async function listProducts(db: Queries, after = 0, count = 10_000): Promise<Product[]> {
+  return db.query<Product>(sql`
+select ${COLUMNS} from products where id > ${after} order by id limit ${count}`);
+}
+
+/** Locks a product until the transaction ends. @throws Problem if there is no such product */
+async function lockProduct(tx: Queries, code: string): Promise<Product> {
+  const [product] = await tx.query<Product>(sql`
+select ${COLUMNS} from products where code = ${code} for no key update`);
+  if (!product) throw notFound(`product ${code}`);
+  return product;
+}
+
+export type ProductChange = Partial<
+  Pick<Product, 'name' | 'expiryPolicy' | 'minValue' | 'maxValue' | 'maxQuantity' | 'validityDays'>
+>;
+
+/** Changes terms of a product, for future batches. @throws Problem */
+export async function changeProduct(
+  operator: Operator,
+  code: string,
+  { name, expiryPolicy, minValue, maxValue, maxQuantity, validityDays }: ProductChange,
+): Promise<Product> {
+  return operator.service.db.transaction(async (tx) => {
+    const before = await lockProduct(tx, code);
+    checkValues({ ...before, ...(minValue && { minValue }), ...(maxValue && { maxValue }) });
+    const [after] = await tx.query<Product>(sql`
+update products set
+  name = coalesce(${name ?? null}, name),
+  expiry_policy = coalesce(${expiryPolicy ?? null}::expiry_policy, expiry_policy),
+  min_value_minor = coalesce(${minValue ?? null}::bigint, min_value_minor),
+  max_value_minor = coalesce(${maxValue ?? null}::bigint, max_value_minor),
+  max_quantity = coalesce(${maxQuantity ?? null}::int, max_quantity),
+  validity_days = coalesce(${validityDays ?? null}::int, validity_days)
+where code = ${code} returning ${COLUMNS}`);
+    await audit(tx, operator, {
+      action: 'product.set',
+      subject: `product ${code}`,
+      before: termsOf(before),
+      after: termsOf(after as Product),
+    });
+    return after as Product;
+  });
+}
+
+function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValue'>): void {
+  if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below minValue');
+}
+
+/** Puts a product on sale or takes it off sale. Existing vouchers do not change. @throws Problem */
+export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product> {
+  return operator.service.db.transaction(async (tx) => {
+    const before = await lockProduct(tx, code);
+    const [after] = await tx.query<Product>(sql`
+update products set on_sale = ${onSale} where code = ${code} returning ${COLUMNS}`);
+    await audit(tx, operator, {
+      action: onSale ? 'product.on-sale' : 'product.off-sale',
+      subject: `product ${code}`,
+      before: { onSale: before.onSale },
+      after: { onSale },
+    });
+    return after as Product;
+  });
+}
+
+const create = changing({
+  name: 'product.create',
+  summary: 'Create a product',
+  method: 'POST',
+  path: '/products',
+  command: 'product create',
+  input: Input({
+    code: ProductCode,
+    name: Name,
+    activation: Type.Optional(Activation),
+    scope: Type.Optional(Scope),
+    expiryPolicy: Type.Optional(ExpiryPolicy),
+    currency: Type.Optional(Currency),
+    minValue: MinValue,
+    maxValue: MaxValue,
+    maxQuantity: Type.Optional(MaxQuantity),
+    validityDays: Type.Optional(ValidityDays),
+    merchantId: Type.Optional(
+      Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
+    ),
+    reason: Reason,
+  }),
+  output: ProductSchema,
+  roles: MANAGE,
+  approval: alone('It moves no money: a merchant pays for what is generated from it.'),
+  status: 201,
+  async run(caller, { reason: _reason, minValue, maxValue, merchantId = null, ...given }) {
+    const { db } = caller.service;
+    const currency = given.currency ?? (await requireProduct(db, DEFAULT_PRODUCT)).currency;
+    const wanted = {
+      ...productDefaults(currency, requireDecimals(currency)),
+      ...given,
+      ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
+      ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
+      merchantId,
+    };
+    if (merchantId !== null) {
+      const id = toId(merchantId, 'merchantId');
+      const [merchant] = await db.query(sql`select from merchants where id = ${id}`);
+      if (!merchant) throw notFound(`merchant ${merchantId}`);
+    }
+    checkValues(wanted);
+    const product = await createProduct(caller, wanted);
+    if (!product) throw new Problem('exists', `the product ${wanted.code} exists already`);
+    return product;
+  },
+});
+
+const list = listing({
+  name: 'product.list',
+  summary: 'List products, oldest first',
+  path: '/products',
+  command: 'product list',
+  item: ProductSchema,
+  roles: SEE_VOUCHERS,
+  rows: ({ service }, _filters, [after = 0], count) => listProducts(service.readDb, Number(after), count),
+  position: (product) => [(product as Product).id],
+});
+
+const show = reading({
+  name: 'product.show',
+  summary: 'Get a product',
+  method: 'GET',
+  path: '/products/:code',
+  command: 'product show',
+  input: Input({ code: ProductCode }),
+  output: ProductSchema,
+  roles: SEE_VOUCHERS,
+  run: ({ service }, { code }) => requireProduct(service.db, code),
+});
+
+const set = changing({
+  name: 'product.set',
+  summary: 'Change a product; existing batches keep their terms',
+  method: 'PATCH',
+  path: '/products/:code',
+  command: 'product set',
+  input: Input({
+    code: ProductCode,
+    name: Type.Optional(Name),
+    expiryPolicy: Type.Optional(ExpiryPolicy),
+    minValue: MinValue,
+    maxValue: MaxValue,
+    maxQuantity: Type.Optional(MaxQuantity),
+    validityDays: Type.Optional(ValidityDays),
+    reason: Reason,
+  }),
+  output: ProductSchema,
+  roles: MANAGE,
+  approval: alone('It moves no money: the terms of existing batches stay.'),
+  async run(caller, { code, reason: _reason, minValue, maxValue, ...given }) {
+    const { currency } = await requireProduct(caller.service.db, code);
+    const change = {
+      ...given,
+      ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
+      ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
+    };
+    if (Object.keys(change).length === 0)
+      throw invalid('name', 'required', 'or another field is required: there is nothing to change');
+    return changeProduct(caller, code, change);
+  },
+});
+
+function sale(verb: 'on-sale' | 'off-sale') {
+  return changing({
+    name: `product.${verb}`,
+    summary: verb === 'on-sale' ? 'Let merchants generate a product' : 'Refuse to generate a product (15)',
+    method: 'POST',
+    path: `/products/:code/${verb}`,
+    command: `product ${verb}`,
+    input: Input({ code: ProductCode, reason: Reason }),
+    output: ProductSchema,
+    roles: MANAGE,
+    approval: alone('It moves no money, and can be undone.'),
+    run: (caller, { code }) => putOnSale(caller, code, verb === 'on-sale'),
+  });
+}
+
+export const products = { create, list, show, set, onSale: sale('on-sale'), offSale: sale('off-sale') };
+
+export const PRODUCTS = tableOf(...Object.values(products));
