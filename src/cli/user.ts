@@ -10,13 +10,14 @@ import {
   endAllSessions,
   invite,
   listAllUsers,
+  removeInvitation,
   resetSecondFactor,
   setRolesOf,
   type toUserJson,
 } from '../operator/users.ts';
-import { findUser } from '../people/users.ts';
+import { listAccounts, type UserInfo } from '../people/users.ts';
 import { baseUrlOf } from './link.ts';
-import { notFound, numberOf, printFields, printJson, printTable, say } from './output.ts';
+import { notFound, numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseId, parseText, repeat } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
 
@@ -62,6 +63,7 @@ export function registerUser(program: Command): void {
     "take a user's password, second factors and sessions, and print a link to enroll again",
   ).action(reset);
   change('confirm', 'confirm that an account is that of the person it names').action(confirm);
+  change('remove', 'remove an invited user who has never enrolled').action(remove);
   change('end-sessions', 'end all sessions of a user').action(endSessions);
 }
 
@@ -116,9 +118,16 @@ async function list({ merchant, limit, json }: Json & { merchant?: string; limit
 /** Reads the id of the user that the command line names. */
 const named = (who: string) => async (service: Service) => {
   if (/^\d+$/.test(who)) return { id: String(parseId(who, 'user')) };
-  const user = await findUser(service.db, who);
+  const [user, ...others] = await listAccounts(service.db, who);
+  // The operator's own account comes first, so that no merchant's invitation stands in its way.
+  if (user && user.merchantId !== null && others.length > 0) wrongUsage(ambiguous([user, ...others]));
   return user ? { id: String(user.id) } : notFound('such user: `scrip user list` shows them');
 };
+
+const ambiguous = (users: readonly UserInfo[]) =>
+  `several merchants have a user with this address; name one by its id: ${users
+    .map(({ id, merchantId }) => `${id} (merchant ${merchantId})`)
+    .join(', ')}`;
 
 async function disable(who: string, options: Json): Promise<void> {
   await performCommand(disableUser, named(who), options, ({ email }) =>
@@ -146,6 +155,10 @@ async function reset(who: string, { json }: Json): Promise<void> {
 
 async function confirm(who: string, options: Json): Promise<void> {
   await performCommand(confirmOne, named(who), options, ({ email }) => say(`${email} is confirmed`));
+}
+
+async function remove(who: string, options: Json): Promise<void> {
+  await performCommand(removeInvitation, named(who), options, ({ email }) => say(`${email} is removed`));
 }
 
 async function endSessions(who: string, options: Json): Promise<void> {

@@ -225,6 +225,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   bound(users.setRoles, { path: '/users/:id/set-roles', roles: TEAM, owner: ofUser }),
   bound(users.disable, { path: '/users/:id/disable', roles: TEAM, owner: ofUser }),
   bound(users.enable, { path: '/users/:id/enable', roles: TEAM, owner: ofUser }),
+  bound(users.remove, { path: '/users/:id/remove', roles: TEAM, owner: ofUser }),
   bound(users.reset, { path: '/users/:id/reset-2fa', roles: TEAM, owner: ofUser }),
   bound(users.endSessions, { path: '/users/:id/end-sessions', roles: TEAM, owner: ofUser }),
 ];

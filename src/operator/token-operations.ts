@@ -4,7 +4,7 @@ import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
-import { findUser, type UserInfo } from '../people/users.ts';
+import { findAccount, findUser, type UserInfo } from '../people/users.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
@@ -147,9 +147,11 @@ async function personOf(
   { for: email, roles }: { readonly for?: string | null; readonly roles: readonly string[] },
   merchantId: number | null,
 ): Promise<UserInfo | undefined> {
-  const named = email ?? principal.userId;
-  if (named === null) return undefined;
-  const user = await findUser(db, named);
+  const isOwn = email === undefined || email === null;
+  if (isOwn && principal.userId === null) return undefined;
+  const user = isOwn
+    ? await findUser(db, principal.userId as number)
+    : await findAccount(db, email, merchantId);
   if (user?.state !== 'active') throw invalid('for', 'user', 'must be the email address of an active user');
   const person = { ...user, isActive: true };
   if (!roles.every((role) => hasRole(person, role, merchantId)))

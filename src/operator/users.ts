@@ -9,6 +9,7 @@ import {
   type Invitation,
   inviteUser,
   listUsers,
+  removeUser,
   resetUser,
   setUserDisabled,
   setUserRoles,
@@ -214,6 +215,23 @@ function disabling(verb: 'disable' | 'enable') {
 export const disableUser = disabling('disable');
 export const enableUser = disabling('enable');
 
+export const removeInvitation = changing({
+  name: 'user.remove',
+  summary: 'Remove an invited user who has never enrolled',
+  method: 'POST',
+  path: '/users/:id/remove',
+  command: 'user remove',
+  input: Input({ id: UserId, reason: Reason }),
+  output: UserSchema,
+  roles: GOVERN,
+  approval: alone('It takes back an invitation that nobody has accepted.'),
+  async run(caller, { id }) {
+    const user = await requireUser(caller, id);
+    await removeUser(caller, user.id);
+    return toUserJson(user);
+  },
+});
+
 export const resetSecondFactor = changing({
   name: 'user.reset-2fa',
   summary: "Take a user's password, second factors and sessions, and make a link to enroll again",
@@ -291,6 +309,7 @@ export const USERS = tableOf(
   setRolesOf,
   disableUser,
   enableUser,
+  removeInvitation,
   resetSecondFactor,
   confirmOne,
   endAllSessions,
@@ -303,6 +322,7 @@ export const users = {
   setRoles: setRolesOf,
   disable: disableUser,
   enable: enableUser,
+  remove: removeInvitation,
   reset: resetSecondFactor,
   endSessions: endAllSessions,
 };

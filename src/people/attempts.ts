@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
-import type { Origin } from './sessions.ts';
+import type { Door, Origin } from './sessions.ts';
 
 /**
  * The limits on attempts to sign in and to step up. Each attempt is counted in the database before it is
@@ -38,6 +38,7 @@ const NETWORK: Rule = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 
 export type Limits = readonly (readonly [subject: readonly (string | number | bigint)[], rule: Rule])[];
 
 export type Attempt = {
+  readonly door: Door;
   readonly email: string;
   readonly address: string;
   /** The known device of the account from which the attempt comes. */
@@ -46,14 +47,17 @@ export type Attempt = {
 
 const ofDevice = ({ userId, id }: Device): Limits => [[['device', userId, id], GUESSER]];
 
-/** Returns the limits for a password. */
-export function passwordLimits({ email, address, device }: Attempt): Limits {
+/**
+ * Returns the limits for a password. They are those of a door, since the owner of an account at one door must
+ * not gain guesses at another one, nor lock anybody out of it.
+ */
+export function passwordLimits({ door, email, address, device }: Attempt): Limits {
   if (device) return ofDevice(device);
   const network = networkOf(address);
   return [
     [['network', network], NETWORK],
-    [['password', email, network], GUESSER],
-    [['password', email], ACCOUNT],
+    [['password', door, email, network], GUESSER],
+    [['password', door, email], ACCOUNT],
   ];
 }
 
@@ -61,11 +65,15 @@ export function passwordLimits({ email, address, device }: Attempt): Limits {
  * Returns the limits for a second factor, once the password was right. A code has six digits, so all unknown
  * devices together have the limit of one.
  */
-export function factorLimits({ email, address, device }: Attempt): Limits {
+export function factorLimits({
+  userId,
+  address,
+  device,
+}: Pick<Attempt, 'address' | 'device'> & { readonly userId: number }): Limits {
   if (device) return ofDevice(device);
   return [
     [['network', networkOf(address)], NETWORK],
-    [['factor', email], GUESSER],
+    [['factor', userId], GUESSER],
   ];
 }
 

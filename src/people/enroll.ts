@@ -15,6 +15,7 @@ import {
   deleteRecoveryCodes,
   findInvited,
   insertRecoveryCodes,
+  listUsersByEmail,
   setSignedIn,
   takeRecoveryCode,
   type UserRow,
@@ -172,6 +173,20 @@ export async function wordsOf({ db }: Service, { email, name, merchant_id }: Use
   return [email, name, ...(merchant ? [merchant.name] : [])];
 }
 
+/**
+ * Returns the hash of a new password of a user. The portal compares a password with all accounts of an
+ * address, so these have one salt.
+ */
+export async function hashPasswordOf(
+  { db }: Service,
+  { id, email, merchant_id: merchantId }: Pick<UserRow, 'id' | 'email' | 'merchant_id'>,
+  password: string,
+): Promise<string> {
+  const accounts = merchantId === null ? [] : await db.query<UserRow>(listUsersByEmail(email));
+  const others = accounts.filter((each) => each.merchant_id !== null && each.id !== id);
+  return hashPassword(password, others.find((each) => each.password_hash)?.password_hash ?? undefined);
+}
+
 const NAME_LENGTH_MAX = 100;
 
 export type Enroll = { readonly name: string; readonly password: string; readonly totp: string };
@@ -200,7 +215,7 @@ export async function enroll(
   const step = totpStep(secret, totp, clock());
   if (step === undefined)
     throw invalid('totp', 'code', 'is not what the authenticator app shows now: wait for the next code');
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPasswordOf(service, user, password);
   return db.transaction(async (tx) => {
     await holdKeyRing(tx, keys);
     const sealed = keys.sealText(ownerOfTotp(user.id), secret);

@@ -206,7 +206,7 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
     if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
     return { session: await signIn(service, known, origin, proof), isStepUp: false, userId: known.id };
   }
-  const [user] = email === undefined ? [] : await db.query<UserRow>(findUserByEmail(email));
+  const [user] = email === undefined ? [] : await db.query<UserRow>(findUserByEmail(email, null));
   if (!user || user.disabled_at || user.merchant_id !== null || user.is_bound) throw notInvited();
   if (user.enrolled_at) return { begun: await beginOwnFactor(service, user, account) };
   if (!user.invitation_expires_at || user.invitation_expires_at <= clock()) throw notInvited();

@@ -77,9 +77,13 @@ async function hashOf(
   return promise;
 }
 
-/** Returns the hash of a new password, with its salt and its cost. */
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(SALT_BYTES);
+/**
+ * Returns the hash of a new password, with its salt and its cost.
+ * @param other the hash of another account with the same address: with its salt, a password is compared with
+ *   both in the time that one takes
+ */
+export async function hashPassword(password: string, other?: string): Promise<string> {
+  const salt = other === undefined || isOutdated(other) ? randomBytes(SALT_BYTES) : readHash(other).salt;
   const { N, r, p } = PASSWORD_COST;
   const hashed = await hashOf(password, salt, 'known');
   return `scrypt$${N}$${r}$${p}$${salt.toString('base64url')}$${hashed.toString('base64url')}`;
@@ -101,16 +105,28 @@ function readHash(hash: string): Cost & { readonly salt: Buffer; readonly expect
 }
 
 /**
- * Returns whether a password matches a hash. Without a hash (for an unknown account) it takes the same time.
+ * Returns the hashes that a password matches. Those with one salt take the time of one, and so does none (for
+ * an unknown account).
  * @throws Problem `too-many-requests` if too many wait
  */
-export async function isPassword(password: string, hash: string | null, by: Hashing): Promise<boolean> {
-  if (hash === null) {
-    await hashOf(password, NOBODY_SALT, by);
-    return false;
+export async function matchingHashes(
+  password: string,
+  hashes: readonly string[],
+  by: Hashing,
+): Promise<string[]> {
+  if (hashes.length === 0) await hashOf(password, NOBODY_SALT, by);
+  const matching: string[] = [];
+  for (const alike of Map.groupBy(hashes, (hash) => hash.slice(0, hash.lastIndexOf('$'))).values()) {
+    const { salt, expected: _expected, ...cost } = readHash(alike[0] as string);
+    const found = await hashOf(password, salt, by, cost);
+    matching.push(...alike.filter((hash) => timingSafeEqual(found, readHash(hash).expected)));
   }
-  const { salt, expected, ...cost } = readHash(hash);
-  return timingSafeEqual(await hashOf(password, salt, by, cost), expected);
+  return matching;
+}
+
+/** Returns whether a password matches a hash. */
+export async function isPassword(password: string, hash: string | null, by: Hashing): Promise<boolean> {
+  return (await matchingHashes(password, hash === null ? [] : [hash], by)).length > 0;
 }
 
 /**

@@ -33,8 +33,20 @@ export type UserRow = {
   readonly recovery_codes: number;
 };
 
-export function findUserByEmail(email: string): Sql {
-  return { text: `${USER} where u.email = $1`, values: [email] };
+/** Finds the account of an address: at the operator (null), or at a merchant. */
+export function findUserByEmail(email: string, merchantId: number | null): Sql {
+  return {
+    text: `${USER} where u.email = $1 and u.merchant_id is not distinct from $2`,
+    values: [email, merchantId],
+  };
+}
+
+/** Lists all accounts of an address, that of the operator first. */
+export function listUsersByEmail(email: string): Sql {
+  return {
+    text: `${USER} where u.email = $1 order by u.merchant_id nulls first limit 1000`,
+    values: [email],
+  };
 }
 
 export function findUserById(id: number): Sql {
@@ -42,8 +54,11 @@ export function findUserById(id: number): Sql {
 }
 
 /** Locks a user until the transaction ends. */
-export function lockUserByEmail(email: string): Sql {
-  return { text: `${USER} where u.email = $1 for update of u`, values: [email] };
+export function lockUserByEmail(email: string, merchantId: number | null): Sql {
+  return {
+    text: `${USER} where u.email = $1 and u.merchant_id is not distinct from $2 for update of u`,
+    values: [email, merchantId],
+  };
 }
 
 export function lockUserById(id: number): Sql {
@@ -69,7 +84,7 @@ export function insertUser(user: {
   return sql`
 insert into users (email, name, merchant_id, roles, created_at)
 values (${user.email}, ${user.name}, ${user.merchantId}, ${user.roles}, ${user.now})
-on conflict (email) do nothing returning id`;
+on conflict (email, merchant_id) do nothing returning id`;
 }
 
 /**
@@ -113,6 +128,11 @@ export function acceptTotpStep(id: number, step: number): Sql {
   return sql`
 update users set totp_step = ${step}
 where id = ${id} and (totp_step is null or totp_step < ${step}) returning id`;
+}
+
+/** Removes a user who has never enrolled. Returns whether it was removed (sql/020-people.sql). */
+export function removeInvited(id: number): Sql {
+  return sql`select remove_invited(${id}) as removed`;
 }
 
 /** Makes the open invitation of a user. An earlier link becomes void. */

@@ -90,9 +90,24 @@ type SessionRow = {
 
 export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
 
+/**
+ * Returns the name of a user in the audit. A merchant can invite any address, also one of the operator, so
+ * the name of its users says whose they are.
+ */
+export function nameOfUser(email: string, merchantId: number | null): string {
+  return merchantId === null ? email : `${email} (merchant ${merchantId})`;
+}
+
+type Named = { readonly id: number; readonly email: string } & (
+  | { readonly merchantId: number | null }
+  | { readonly merchant_id: number | null }
+);
+
 /** Returns the actor of a user's changes. */
-export function actorOfUser(user: { id: number; email: string }, { address, requestId }: Origin): Actor {
-  return { kind: 'user', id: String(user.id), name: user.email, origin: address, requestId, reason: null };
+export function actorOfUser(user: Named, { address, requestId }: Origin): Actor {
+  const merchantId = 'merchantId' in user ? user.merchantId : user.merchant_id;
+  const name = nameOfUser(user.email, merchantId);
+  return { kind: 'user', id: String(user.id), name, origin: address, requestId, reason: null };
 }
 
 const AGENT_LENGTH_MAX = 200;
@@ -187,7 +202,7 @@ export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'pas
  */
 export async function renewStepped(
   service: Service,
-  { id, user }: { readonly id: bigint; readonly user: { readonly id: number; readonly email: string } },
+  { id, user }: { readonly id: bigint; readonly user: Named },
   oldToken: string | null,
   origin: Origin,
   factor: string,

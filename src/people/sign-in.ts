@@ -5,6 +5,7 @@ import { networkOf } from '../network.ts';
 import { invalid, Problem } from '../problem.ts';
 import {
   attempt,
+  countAttempt,
   factorLimits,
   forget,
   passwordLimits,
@@ -14,13 +15,13 @@ import {
 } from './attempts.ts';
 import { SIGN_IN_MS } from './begun.ts';
 import { deviceOf } from './devices.ts';
-import { acceptFactor, type Factor, replaceRecoveryCodes, wordsOf } from './enroll.ts';
-import { checkNewPassword, hashPassword, isOutdated, isPassword } from './password.ts';
+import { acceptFactor, type Factor, hashPasswordOf, replaceRecoveryCodes, wordsOf } from './enroll.ts';
+import { checkNewPassword, isOutdated, isPassword, matchingHashes } from './password.ts';
 import {
   acceptInvitation,
   bindOidc,
-  findUserByEmail,
   findUserById,
+  listUsersByEmail,
   setPasswordHash,
   setSignedIn,
   type UserRow,
@@ -77,35 +78,80 @@ export type Begun = {
   readonly factors: readonly ('totp' | 'passkey')[];
 };
 
+/** The merchants among which a person has to choose, who has accounts with one address and password there. */
+export type Choice = { readonly merchants: readonly number[] };
+
 /**
  * Begins to sign in with a password.
+ * @param asked.merchantId the merchant whose portal it is, if the person has accounts at several
+ * @returns the merchants to choose from, if the password is that of several accounts
  * @throws Problem `too-many-requests`; `unauthorized`, which is the same for an unknown address and a wrong
  *   password
  */
 export async function beginSignIn(
   service: Service,
   door: Door,
-  asked: { readonly email: string; readonly password: string },
+  asked: { readonly email: string; readonly password: string; readonly merchantId?: number | undefined },
   origin: Origin,
-): Promise<Begun> {
+): Promise<Begun | Choice> {
   const { db } = service;
-  const { address, devices } = origin;
   const email = asked.email.trim().toLowerCase();
-  const [row] = await db.query<UserRow>(findUserByEmail(email));
-  const user = signable(row, door);
-  const device = deviceOf(devices, user);
-  const limits = passwordLimits({ email, address, device });
-  const hash = user?.password_hash ?? null;
-  const hashing = device ? 'known' : { network: networkOf(address) };
-  const trial = { limits, userId: row?.id, by: 'password', origin };
-  await attempt(service, trial, () => isPassword(asked.password, hash, hashing), wrongPassword);
-  if (!user || hash === null) throw wrongPassword();
-  await takeBack(service, limits);
-  if (isOutdated(hash)) await db.query(setPasswordHash(user.id, await hashPassword(asked.password)));
+  const rows = await db.query<UserRow>(listUsersByEmail(email));
+  const ofDoor = rows.filter((row) => doorOf(row.merchant_id) === door);
+  const users = ofDoor.filter(
+    (row) => signable(row, door) && (asked.merchantId ?? row.merchant_id) === row.merchant_id,
+  );
+  const found = await withPassword(service, door, { email, users, subject: ofDoor[0]?.id }, asked, origin);
+  const [user, ...others] = found;
+  if (!user) throw wrongPassword();
+  if (others.length > 0) return { merchants: found.map(({ merchant_id }) => merchant_id as number) };
+  if (isOutdated(user.password_hash as string))
+    await db.query(setPasswordHash(user.id, await hashPasswordOf(service, user, asked.password)));
   return {
     token: await beginSecondFactor(service, user.id),
     factors: factorsOf(user.totp_secret !== null, user.has_passkey),
   };
+}
+
+/**
+ * Returns the users who have a password. A device that one of them knows has a limit of its own, with which
+ * only the account of that user is tried: the owner of one account gains no guesses at another one.
+ * @throws Problem `too-many-requests`; `unauthorized` if there is none
+ */
+async function withPassword(
+  service: Service,
+  door: Door,
+  { email, users, subject }: { email: string; users: readonly UserRow[]; subject: number | undefined },
+  { password }: { readonly password: string },
+  origin: Origin,
+): Promise<UserRow[]> {
+  const { address, devices } = origin;
+  const known = users.filter((user) => deviceOf(devices, user));
+  const unknown = users.filter((user) => !known.includes(user));
+  const groups = [
+    ...known.map((user) => [user]),
+    ...(unknown.length > 0 || known.length === 0 ? [unknown] : []),
+  ];
+  const limitsOf = ([user]: readonly UserRow[]) =>
+    passwordLimits({ door, email, address, device: deviceOf(devices, user) });
+  const [first = []] = groups;
+  const trial = { limits: limitsOf(first), userId: subject, by: 'password', origin };
+  let found: UserRow[] = [];
+  const check = async () => {
+    for (const [tried, group] of groups.entries()) {
+      if (tried > 0) await countAttempt(service, limitsOf(group));
+      const hashes = group.flatMap((user) => user.password_hash ?? []);
+      const by = deviceOf(devices, group[0]) ? 'known' : { network: networkOf(address) };
+      const matching = await matchingHashes(password, hashes, by);
+      found = group.filter((user) => user.password_hash !== null && matching.includes(user.password_hash));
+      if (found.length === 0) continue;
+      for (const each of groups.slice(0, tried + 1)) await takeBack(service, limitsOf(each));
+      return true;
+    }
+    return false;
+  };
+  await attempt(service, trial, check, wrongPassword);
+  return found;
 }
 
 /**
@@ -145,9 +191,8 @@ export async function finishSignIn(
   const [row] = begun ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw expired;
-  const { email } = user;
   const device = deviceOf(origin.devices, user);
-  const limits = factorLimits({ email, address: origin.address, device });
+  const limits = factorLimits({ userId: user.id, address: origin.address, device });
   const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
   const trial = { limits, userId: user.id, by: how, origin };
   await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
@@ -269,7 +314,7 @@ export async function changePassword(
   const isRight = () => isPassword(password, user.password_hash, 'known');
   await attempt(service, trial, isRight, () => invalid('password', 'wrong', 'is not the present password'));
   await takeBack(service, limits);
-  const hash = await hashPassword(newPassword);
+  const hash = await hashPasswordOf(service, user, newPassword);
   await service.db.transaction(async (tx) => {
     await tx.query(setPasswordHash(id, hash));
     await tx.query(deleteSessions(id, session.id));

@@ -12,9 +12,11 @@ import {
   findUserById,
   insertUser,
   listUserRows,
+  listUsersByEmail,
   lockOwners,
   lockUserByEmail,
   lockUserById,
+  removeInvited,
   setDisabled,
   setInvitation,
   setRoles,
@@ -70,11 +72,24 @@ export function toUser(row: UserRow): UserInfo {
 
 export const subjectOf = (id: number) => `user ${id}`;
 
-/** Finds a user by id or by email address. */
-export async function findUser(db: Queries, named: number | string): Promise<UserInfo | undefined> {
-  const statement = typeof named === 'number' ? findUserById(named) : findUserByEmail(named.toLowerCase());
-  const [row] = await db.query<UserRow>(statement);
+export async function findUser(db: Queries, id: number): Promise<UserInfo | undefined> {
+  const [row] = await db.query<UserRow>(findUserById(id));
   return row && toUser(row);
+}
+
+/** Finds the account of an address: at the operator (null), or at a merchant. */
+export async function findAccount(
+  db: Queries,
+  email: string,
+  merchantId: number | null,
+): Promise<UserInfo | undefined> {
+  const [row] = await db.query<UserRow>(findUserByEmail(email.trim().toLowerCase(), merchantId));
+  return row && toUser(row);
+}
+
+/** Lists all accounts of an address, that of the operator first. */
+export async function listAccounts(db: Queries, email: string): Promise<UserInfo[]> {
+  return (await db.query<UserRow>(listUsersByEmail(email.trim().toLowerCase()))).map(toUser);
 }
 
 /**
@@ -128,17 +143,12 @@ export async function inviteUser(operator: Operator, invite: Invite): Promise<In
     if (merchantId !== null && !(await findMerchant(tx, merchantId))) throw notFound('such merchant');
     const name = invite.name?.trim() || email.slice(0, email.indexOf('@'));
     await tx.query(insertUser({ email, name, merchantId, roles, now: service.clock() }));
-    const [user] = await tx.query<UserRow>(lockUserByEmail(email));
+    const [user] = await tx.query<UserRow>(lockUserByEmail(email, merchantId));
     if (!user) throw new Error('a user was inserted, and no row came back');
     if (user.enrolled_at || user.disabled_at)
       throw new Problem(
         'exists',
         'there is a user with this email address: change its roles, or reset its second factor',
-      );
-    if (user.merchant_id !== merchantId)
-      throw new Problem(
-        'exists',
-        'this person was invited elsewhere already: a user belongs to the operator or to one merchant',
       );
     await tx.query(setRoles(user.id, name, roles));
     const invitation = await insertLink(operator, tx, user.id, invite.handing);
@@ -251,6 +261,23 @@ export async function resetUser(operator: Operator, id: number, handing?: Handin
 }
 
 /**
+ * Removes a user who was invited and has never enrolled. The link becomes void.
+ * @throws Problem `not-found`; `conflict` for a user who has enrolled before
+ */
+export async function removeUser(operator: Operator, id: number): Promise<void> {
+  await changeUser(operator, id, async (tx, { email, roles, merchant_id: merchantId }) => {
+    const [row] = await tx.query<{ removed: boolean }>(removeInvited(id));
+    if (!row?.removed)
+      throw new Problem(
+        'conflict',
+        'this user has enrolled before: disable it, since others may refer to it',
+      );
+    const before = { email, roles, merchantId };
+    return { result: undefined, audited: { action: 'user.remove', subject: subjectOf(id), before } };
+  });
+}
+
+/**
  * Ends the sessions of a user.
  * @returns how many
  * @throws Problem `not-found`
@@ -285,7 +312,7 @@ export async function inviteDemoOwner(operator: Operator): Promise<string> {
     await tx.query(
       insertUser({ email: DEMO_OWNER, name: 'Demo owner', merchantId: null, roles: ['owner'], now }),
     );
-    const [user] = await tx.query<UserRow>(lockUserByEmail(DEMO_OWNER));
+    const [user] = await tx.query<UserRow>(lockUserByEmail(DEMO_OWNER, null));
     if (!user) throw new Error('a user was inserted, and no row came back');
     await tx.query(enrollDemoOwner(user.id, now));
     await tx.query(deleteLinks(user.id));

@@ -80,6 +80,7 @@ export const actions: Catalogue['actions'] = {
     'Konto bestätigen',
     'Bestätigen Sie es, wenn Sie gesehen haben, dass diese Person es benutzt. Vorher gibt es nichts frei.',
   ],
+  'user.remove': ['Einladung zurücknehmen', 'Der Link wird ungültig, und die Adresse ist frei.'],
   'user.disable': ['Deaktivieren', 'Die Person wird abgemeldet und kann sich nicht mehr anmelden.'],
   'user.enable': ['Aktivieren', 'Die Person kann sich wieder anmelden.'],
   'user.reset-2fa': ['Zweiten Faktor zurücksetzen', 'Erzeugt einen Link, um einen neuen einzurichten.'],

@@ -142,6 +142,7 @@ export const de: Catalogue = {
     again: 'Ihre Sitzung ist beendet. Melden Sie sich an, um weiterzuarbeiten',
     email: 'E-Mail',
     password: 'Passwort',
+    merchant: 'Sie haben ein Konto bei mehreren Händlern. Bei welchem melden Sie sich an?',
     next: 'Weiter',
     factor: 'Sechs Ziffern Ihres Authenticators',
     recovery: 'Wiederherstellungscode verwenden',

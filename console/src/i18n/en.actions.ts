@@ -63,6 +63,7 @@ export const actions = {
     'Confirm the account',
     'Confirm it if you have seen that person use it. Until then it approves nothing.',
   ],
+  'user.remove': ['Remove the invitation', 'The link no longer works, and the address is free.'],
   'user.disable': ['Disable', 'The person is signed out and cannot sign in.'],
   'user.enable': ['Enable', 'The person can sign in again.'],
   'user.reset-2fa': ['Reset the second factor', 'Makes a link to set up a new one.'],

@@ -138,6 +138,7 @@ export const en = {
     again: 'Your session has ended. Sign in to continue',
     email: 'Email',
     password: 'Password',
+    merchant: 'You have an account at several merchants. Which one?',
     next: 'Continue',
     factor: 'Six digits from your authenticator',
     recovery: 'Use a recovery code',

@@ -49,6 +49,7 @@ export function Screen() {
                 item['state'] === 'active' &&
                   item['confirmed'] === false && { name: 'user.confirm', given, effect },
                 { name: 'user.set-roles', given, current: { roles: item['roles'] } },
+                item['state'] === 'invited' && { name: 'user.remove', given, effect, isDanger: true },
                 { name: 'user.end-sessions', given, effect },
                 { name: 'user.reset-2fa', given, effect, isDanger: true },
                 item['state'] === 'disabled'

@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { send } from '../api.ts';
@@ -8,7 +8,12 @@ import { canUsePasskeys, signInByPasskey } from './passkey.ts';
 import { PasswordField } from './password.tsx';
 import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
 
-type Answer = { readonly next?: 'second-factor'; readonly factors?: readonly string[] };
+type Merchant = { readonly id: string; readonly name: string };
+type Answer = {
+  readonly next?: 'second-factor' | 'merchant';
+  readonly factors?: readonly string[];
+  readonly merchants?: readonly Merchant[];
+};
 type Step = 'password' | 'totp' | 'recovery';
 
 /**
@@ -33,6 +38,9 @@ export function SignInForm({
   const hasProvider = useSingleSignOn();
   const [step, setStep] = useState<Step>(startsAt);
   const [values, setValues] = useState({ email, password: '', totp: '', recoveryCode: '' });
+  // The merchants with an account of this address and password, if there are several.
+  const [merchants, setMerchants] = useState<readonly Merchant[]>([]);
+  const [merchantId, setMerchantId] = useState('');
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
 
@@ -42,6 +50,7 @@ export function SignInForm({
     try {
       const answer = await enter();
       if (answer.next === 'second-factor') return setStep('totp');
+      if (answer.next === 'merchant') return setMerchants(answer.merchants ?? []);
       await client.invalidateQueries();
       onDone();
     } catch (caught) {
@@ -55,7 +64,7 @@ export function SignInForm({
     const { email: typed, password, totp, recoveryCode } = values;
     const body =
       step === 'password'
-        ? { email: typed, password }
+        ? { email: typed, password, ...(merchantId && { merchantId }) }
         : step === 'totp'
           ? { totp: totp.replace(/\s/g, '') }
           : { recoveryCode };
@@ -101,6 +110,19 @@ export function SignInForm({
               value={values.password}
               onChange={set('password')}
             />
+            {merchants.length > 0 && (
+              <NativeSelect
+                label={texts.merchant}
+                required
+                autoFocus
+                data={[
+                  { value: '', label: '' },
+                  ...merchants.map(({ id, name }) => ({ value: id, label: name })),
+                ]}
+                value={merchantId}
+                onChange={(event) => setMerchantId(event.currentTarget.value)}
+              />
+            )}
           </>
         )}
         {step === 'totp' && (

@@ -3,7 +3,7 @@ import { recordRefusal, UNKNOWN_ACCOUNT } from '../../audit/refusals.ts';
 import type { Service } from '../../context.ts';
 import { findToken, findTokenId, isToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
-import { type Door, findSession, type Session } from '../../people/sessions.ts';
+import { type Door, findSession, nameOfUser, type Session } from '../../people/sessions.ts';
 import type { PortalRole, Principal, Role } from '../../principal.ts';
 import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
@@ -107,7 +107,7 @@ async function identifyPerson(
       kind: 'user',
       id: String(session.user.id),
       userId: session.user.id,
-      name: session.user.email,
+      name: nameOfUser(session.user.email, session.user.merchantId),
       roles: session.user.roles as (Role | PortalRole)[],
       merchantId: session.user.merchantId,
       origin: request.ip,

@@ -20,6 +20,7 @@ import {
 } from '../../people/sessions.ts';
 import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
+import { MerchantId, toId } from '../../schema.ts';
 import type { Desk } from './desk.ts';
 import {
   type Asked,
@@ -50,6 +51,7 @@ const SignIn = Type.Object(
   {
     email: Type.Optional(Text()),
     password: Type.Optional(Text(1_000)),
+    merchantId: Type.Optional(MerchantId),
     totp: Type.Optional(Text(10)),
     recoveryCode: Type.Optional(Text(40)),
     link: Type.Optional(Text()),
@@ -174,11 +176,14 @@ async function signInStep(
 ) {
   const { door } = serving;
   const signed = (token: string) => signedIn(service, door, reply, token, origin);
-  const { email, password, totp, recoveryCode, link, passkey } = body;
-  if (Object.keys(body).length === 2 && email !== undefined && password !== undefined) {
-    const { token, factors } = await beginSignIn(service, door, { email, password }, origin);
-    setCookie(reply, 'begun', door, token);
-    return { next: 'second-factor', factors };
+  const { email, password, merchantId, totp, recoveryCode, link, passkey } = body;
+  const names = Object.keys(body).filter((name) => name !== 'merchantId');
+  if (names.length === 2 && email !== undefined && password !== undefined) {
+    const of = merchantId === undefined ? undefined : toId(merchantId, 'merchantId');
+    const begun = await beginSignIn(service, door, { email, password, merchantId: of }, origin);
+    if ('merchants' in begun) return { next: 'merchant', merchants: await namesOf(service, begun.merchants) };
+    setCookie(reply, 'begun', door, begun.token);
+    return { next: 'second-factor', factors: begun.factors };
   }
   const factor: Factor | undefined =
     totp === undefined ? (recoveryCode === undefined ? undefined : { recoveryCode }) : { totp };
@@ -196,6 +201,9 @@ async function signInStep(
   setCookie(reply, 'begun', door, undefined);
   return signed(token);
 }
+
+const namesOf = ({ db }: Service, ids: readonly number[]) =>
+  Promise.all(ids.map(async (id) => ({ id: String(id), name: (await findMerchant(db, id))?.name ?? '' })));
 
 /**
  * Sets the cookie of a session, and returns the session.
