@@ -7,7 +7,7 @@ import { retrying } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openOwner, type Queries } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { type Cluster, createOnAll, startCitus } from './citus/cluster.ts';
+import { type Cluster, createOnAll, execute, startCitus } from './citus/cluster.ts';
 import { startOn } from './citus/databases.ts';
 import { DIALECTS, type Voucher } from './dialects.ts';
 import { temporaryFolder } from './leave-nothing.ts';
@@ -17,14 +17,17 @@ const [A] = DIALECTS;
 assert.ok(A);
 
 /** Opens a till on a cluster of its own, since tests kill its workers. */
-async function openTill(t: TestContext): Promise<{ till: Till; cluster: Cluster; url: string }> {
+async function openTill(
+  t: TestContext,
+  { spare = 0 }: { readonly spare?: number } = {},
+): Promise<{ till: Till; cluster: Cluster; url: string }> {
   const folder = await temporaryFolder('scrip-citus-');
-  const cluster = await startCitus(folder, ['shared_buffers = 64MB']);
+  const cluster = await startCitus(folder, ['shared_buffers = 64MB'], 2 + spare);
   t.after(async () => {
     for (const server of [cluster.coordinator, ...cluster.workers]) await server.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  await createOnAll(cluster, 'scrip');
+  await createOnAll({ ...cluster, workers: cluster.workers.slice(0, 2) }, 'scrip');
   const url = cluster.coordinator.url(undefined, 'scrip');
   await migrate(url);
   await distribute(url, 4);
@@ -135,5 +138,41 @@ test('calls follow a bucket that moves to another worker', async (t) => {
   }
   moves = false;
   await calls;
+  await till.reconciles();
+});
+
+/** What a node must have before the service can use it: `functions` are open to every account. */
+const prepared = `
+  select (select array_to_string(s.setconfig, ' ') from pg_db_role_setting s
+      join pg_database d on d.oid = s.setdatabase and d.datname = current_database()) as settings,
+    (select rolcanlogin from pg_roles where rolname = 'scrip_service') as "signsIn",
+    (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
+      and 'p_bucket' = any (p.proargnames) and has_function_privilege('public', p.oid, 'execute')) as open,
+    (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
+      and 'p_bucket' = any (p.proargnames)
+      and exists (select from unnest(p.proconfig) c where c like 'plan_cache_mode=%')) as generic`;
+
+test('a worker that is added later is prepared by the same command, and takes over buckets', async (t) => {
+  const { till, cluster, url } = await openTill(t, { spare: 1 });
+  const vouchers = await till.vouchers(10, 25);
+  const [from, , added] = cluster.workers;
+  assert.ok(from && added);
+  await execute(added, 'postgres', 'create database scrip');
+  await execute(added, 'scrip', 'create extension citus');
+  const add = `select citus_add_node('127.0.0.1', ${added.port})`;
+  await execute(cluster.coordinator, 'scrip', 'set search_path = pg_catalog', add);
+  assert.deepEqual(await distribute(url), { buckets: 4, workers: 3, isNew: false });
+  const on = async (server: { url(user?: string, database?: string): string }) => {
+    const owner = await openOwner(server.url(undefined, 'scrip'));
+    return owner.query({ text: prepared, values: [] }).finally(() => owner.close());
+  };
+  const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
+  assert.deepEqual(await on(added), [ready]);
+  assert.deepEqual(await on(from), [ready]);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  await owner.query(sql`select replicate_reference_tables('force_logical')`);
+  await moveAll(owner, from.port, added.port);
+  for (const voucher of vouchers) await till.done(A.redeem(voucher, 2, `r${voucher.serialNumber}`));
   await till.reconciles();
 });

@@ -29,15 +29,14 @@ begin
     order by r.is_rule desc, p.oid
   loop
     if f.is_generic then execute format('alter function %s reset plan_cache_mode', f.signature); end if;
-    if f.is_distributed then continue; end if;
-    if f.is_rule then
+    if f.is_rule and not f.is_distributed then
       perform create_distributed_function(f.signature::regprocedure);
-    else
+    elsif not f.is_distributed then
       perform create_distributed_function(
         f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
-      -- The workers have received the grants, but not the revokes.
-      execute format('revoke execute on function %s from public', f.signature);
     end if;
+    -- A worker receives the grants, but not the revokes, also one that is added later.
+    if not f.is_rule then execute format('revoke execute on function %s from public', f.signature); end if;
   end loop;
 end $$;
 
