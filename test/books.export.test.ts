@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, type TestContext, test } from 'node:test';
 import { closeDays } from '../src/books/close.ts';
-import { type ExportWanted, exportBooks } from '../src/books/export.ts';
+import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../src/books/export.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { approve, pay } from '../src/settlement/approve.ts';
@@ -15,6 +15,10 @@ import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
  * Five days of two merchants: sales, redemptions, an update, expiries, commission and a payout; exported,
  * and checked by other programs.
  */
+
+const WHOLE = { from: '2026-03-01', to: '2026-03-06' };
+const OPEN_TRANSACTIONS = `select query from pg_stat_activity
+  where datname = current_database() and state like 'idle in transaction%'`;
 
 let ledger: Ledger;
 let shopId: number;
@@ -82,8 +86,7 @@ async function close(): Promise<void> {
 
 async function textOf(wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>): Promise<string> {
   let text = '';
-  const interval = { from: '2026-03-01', to: '2026-03-06' };
-  await exportBooks(ledger.started.service, { ...interval, ...wanted }, async (piece) => {
+  await exportBooks(ledger.started.service, { ...WHOLE, ...wanted }, async (piece) => {
     text += piece;
   });
   return text;
@@ -104,6 +107,31 @@ for (const rowByRow of [false, true]) {
     assert.equal((await hledgerCheck(t, await textOf({ format: 'hledger', rowByRow }))) ?? '', '');
   });
 }
+
+for (const format of EXPORT_FORMATS.filter((each) => each !== 'gl'))
+  test(`${format} holds no transaction open while its reader takes a piece`, async () => {
+    const held: unknown[] = [];
+    await exportBooks(ledger.started.service, { ...WHOLE, format, rowByRow: true }, async () => {
+      held.push(...(await ledger.sql(OPEN_TRANSACTIONS)));
+    });
+    assert.deepEqual(held, []);
+  });
+
+test('rows are in the order of time, and one that is missing ends the export', async () => {
+  const lines = (await textOf({ format: 'ndjson' })).trim().split('\n');
+  const rows = lines.map((line) => JSON.parse(line) as { occurredAt: string; transactionId: string });
+  const keys = rows.map(({ occurredAt, transactionId }) => `${occurredAt} ${transactionId}`);
+  assert.deepEqual(keys, keys.toSorted());
+  assert.ok(keys.length > 10);
+  const flip = `update scrip.book_seals
+    set listing = set_byte(listing, 0, get_byte(listing, 0) # 255) where starts_at = '2026-03-01T09:00:00Z'`;
+  await ledger.sql(flip);
+  try {
+    await assert.rejects(textOf({ format: 'ndjson' }), /of 2026-03-01 is missing/);
+  } finally {
+    await ledger.sql(flip);
+  }
+});
 
 test('an export from a later day opens with the balances of the day before', async (t) => {
   const text = await textOf({ format: 'beancount', from: '2026-03-03' });

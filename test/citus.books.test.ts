@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeDays } from '../src/books/close.ts';
+import { exportBooks } from '../src/books/export.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
@@ -41,6 +42,24 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
   );
   const { ok, days, breaks } = await verifyBooks(ledger.started.service);
   assert.deepEqual([ok, days, breaks], [true, 1, []]);
+  const exported = async (format: 'ndjson' | 'camt053') => {
+    let text = '';
+    const wanted = { format, from: '2026-03-02', to: '2026-03-03' };
+    await exportBooks(ledger.started.service, wanted, async (piece) => {
+      text += piece;
+    });
+    return text;
+  };
+  const journal = await ledger.sql<{ id: string; kind: string }>(
+    'select id, kind from scrip.journal order by occurred_at, id',
+  );
+  const lines = (await exported('ndjson')).trim().split('\n');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { transactionId: string }).transactionId),
+    journal.map(({ id }) => id),
+  );
+  const stated = journal.filter(({ kind }) => kind !== 'ACTIVATION');
+  assert.equal((await exported('camt053')).split('<Ntry>').length, stated.length + 1);
   const [row] = await ledger.sql<{ id: string }>(
     `select id from scrip.journal where kind = 'REDEMPTION' order by id limit 1`,
   );

@@ -1,13 +1,15 @@
-import type { Queries } from '../db/pool.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { decimalsOf, toText } from '../money.ts';
 import { addDays } from '../time.ts';
 import {
-  closeRows,
-  fetchRows,
+  allowWholeDay,
   listBalances,
+  listByAccount,
   listClosings,
   listMovements,
-  openRows,
+  listRows,
+  listSealed,
+  listSlices,
 } from './export.queries.ts';
 
 /**
@@ -172,6 +174,10 @@ export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[
   return (await db.query<MovementRow>(listMovements(day))).map(toMovement);
 }
 
+/** The rows that are read at once. */
+const PAGE = 2_000;
+const ID_BYTES = 16;
+
 type RowsWanted = {
   /** Only movements on this merchant's floats and settlement accounts. Without it, all movements. */
   readonly merchantId?: number | undefined;
@@ -180,22 +186,55 @@ type RowsWanted = {
 };
 
 /**
- * Returns the rows of a day in the order of time and id, and reads them page by page.
- * @param tx a transaction, since the cursor ends with it
+ * Returns the rows of a day in the order of time and id, page by page. The seals of the day say which rows
+ * these are. Closed days do not change, so no snapshot is held while the reader takes a page.
  */
 export async function* rowsOf(
-  tx: Queries,
-  { startsAt, endsAt }: Pick<ClosedDay, 'startsAt' | 'endsAt'>,
+  db: Database,
+  day: ClosedDay,
   { merchantId, byAccount = false }: RowsWanted = {},
 ): AsyncGenerator<Movement> {
-  await tx.query(openRows(startsAt, endsAt, merchantId ?? null, byAccount));
-  for (;;) {
-    const rows = await tx.query<MovementRow>(fetchRows);
-    if (rows.length === 0) break;
-    for (const row of rows) yield toMovement(row);
+  const pages = byAccount ? pagesByAccount(db, day, merchantId) : pagesOfSlices(db, day);
+  for await (const ids of pages) {
+    const rows = await db.query<MovementRow>(listRows(ids));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const id of ids) {
+      const row = byId.get(id);
+      if (!row) throw new Error(`row ${id} of ${day.day} is missing: see scrip books verify`);
+      yield toMovement(row);
+    }
   }
-  await tx.query(closeRows);
 }
+
+async function* pagesOfSlices(db: Database, { startsAt, endsAt }: ClosedDay): AsyncGenerator<string[]> {
+  const slices = await db.query<{ starts_at: Date; rows: bigint }>(listSlices(startsAt, endsAt));
+  for (const { starts_at, rows } of slices)
+    for (let skipped = 0; skipped < rows; skipped += PAGE) {
+      const page = await db.query<{ id: string }>(listSealed(starts_at, skipped, PAGE));
+      yield page.map(({ id }) => id);
+    }
+}
+
+async function* pagesByAccount(
+  db: Database,
+  { startsAt, endsAt }: ClosedDay,
+  merchantId: number | undefined,
+): AsyncGenerator<string[]> {
+  const accounts = await db.transaction(async (tx) => {
+    for (const statement of allowWholeDay) await tx.query(statement);
+    return tx.query<{ ids: Buffer }>(listByAccount(startsAt, endsAt, merchantId ?? null));
+  });
+  for (const { ids } of accounts)
+    for (let at = 0; at < ids.length; at += PAGE * ID_BYTES) {
+      const page = ids.subarray(at, at + PAGE * ID_BYTES);
+      yield Array.from({ length: page.length / ID_BYTES }, (_, index) =>
+        toUuid(page.subarray(index * ID_BYTES, (index + 1) * ID_BYTES)),
+      );
+    }
+}
+
+const toUuid = (bytes: Buffer) =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
 /** Returns an amount as text, with all decimals of its currency. */
 export function amountText(minor: bigint, currency: string): string {

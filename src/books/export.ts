@@ -1,7 +1,6 @@
 import type { Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
+import type { Database } from '../db/pool.ts';
 import { addDays } from '../time.ts';
-import { allowLongExport } from './export.queries.ts';
 import {
   type Account,
   amountText,
@@ -52,7 +51,7 @@ export type ExportWanted = {
 const PIECE = 65_536;
 
 /**
- * Exports closed days from one snapshot. The same days give the same bytes.
+ * Exports closed days. The same days give the same bytes.
  * @param write receives the text piece by piece; the next piece is made after its promise is fulfilled
  * @throws DayNotClosed; Unmapped for `gl`. Nothing has been written then.
  */
@@ -61,50 +60,47 @@ export async function exportBooks(
   wanted: ExportWanted,
   write: (piece: string) => Promise<void>,
 ): Promise<void> {
-  await readDb.transaction(async (tx) => {
-    for (const statement of allowLongExport) await tx.query(statement);
-    const days = await closedDays(tx, wanted.from, wanted.to);
-    let held = '';
-    for await (const piece of piecesOf(tx, wanted, days)) {
-      held += piece;
-      if (held.length < PIECE) continue;
-      await write(held);
-      held = '';
-    }
-    if (held !== '') await write(held);
-  }, 'repeatable read');
+  const days = await closedDays(readDb, wanted.from, wanted.to);
+  let held = '';
+  for await (const piece of piecesOf(readDb, wanted, days)) {
+    held += piece;
+    if (held.length < PIECE) continue;
+    await write(held);
+    held = '';
+  }
+  if (held !== '') await write(held);
 }
 
-function piecesOf(tx: Queries, wanted: ExportWanted, days: readonly ClosedDay[]): AsyncGenerator<string> {
+function piecesOf(db: Database, wanted: ExportWanted, days: readonly ClosedDay[]): AsyncGenerator<string> {
   const { format, rowByRow = false, style = 'standard' } = wanted;
-  if (format === 'camt053') return writeCamt(tx, days, wanted.merchantId);
-  if (format === 'gl') return writeGl(tx, days, rowByRow, style);
-  if (format === 'csv') return writeCsv(tx, days, style);
-  if (format === 'ndjson') return writeNdjson(tx, days);
-  return writePlainText(tx, days, format, rowByRow);
+  if (format === 'camt053') return writeCamt(db, days, wanted.merchantId);
+  if (format === 'gl') return writeGl(db, days, rowByRow, style);
+  if (format === 'csv') return writeCsv(db, days, style);
+  if (format === 'ndjson') return writeNdjson(db, days);
+  return writePlainText(db, days, format, rowByRow);
 }
 
-const movementsOf = (tx: Queries, day: ClosedDay, rowByRow: boolean) =>
-  rowByRow ? rowsOf(tx, day) : sumsOf(tx, day);
+const movementsOf = (db: Database, day: ClosedDay, rowByRow: boolean) =>
+  rowByRow ? rowsOf(db, day) : sumsOf(db, day);
 
 async function* writePlainText(
-  tx: Queries,
+  db: Database,
   days: readonly ClosedDay[],
   format: PlainTextFormat,
   rowByRow: boolean,
 ): AsyncGenerator<string> {
-  const journal = new PlainText(format, await namesAt(tx, days));
-  yield journal.begin(days, await balancesAt(tx, addDays(days[0]?.day ?? '', -1)));
+  const journal = new PlainText(format, await namesAt(db, days));
+  yield journal.begin(days, await balancesAt(db, addDays(days[0]?.day ?? '', -1)));
   for (const day of days) {
-    for await (const movement of await movementsOf(tx, day, rowByRow))
+    for await (const movement of await movementsOf(db, day, rowByRow))
       yield journal.movement(day.day, movement);
-    yield journal.end(day.day, await balancesAt(tx, day.day), day === days.at(-1));
+    yield journal.end(day.day, await balancesAt(db, day.day), day === days.at(-1));
   }
 }
 
 /** Returns the names as they were at the end of the last day. */
-const namesAt = (tx: Queries, days: readonly ClosedDay[]) =>
-  readNames(tx, days.at(-1)?.endsAt ?? new Date(0));
+const namesAt = (db: Database, days: readonly ClosedDay[]) =>
+  readNames(db, days.at(-1)?.endsAt ?? new Date(0));
 
 const GL_HEADER = [
   'date',
@@ -122,19 +118,19 @@ const GL_HEADER = [
 
 /** Writes the general ledger. @throws Unmapped before anything is written */
 async function* writeGl(
-  tx: Queries,
+  db: Database,
   days: readonly ClosedDay[],
   rowByRow: boolean,
   style: CsvStyle,
 ): AsyncGenerator<string> {
-  const mapping = await readGlMapping(tx);
-  for (const day of days) checkMapped(mapping, await sumsOf(tx, day));
+  const mapping = await readGlMapping(db);
+  for (const day of days) checkMapped(mapping, await sumsOf(db, day));
   yield csvText([GL_HEADER], style);
   for (const day of days) {
     const lines = new GlDay(mapping, day);
-    if (!rowByRow) yield csvText(lines.sums(await sumsOf(tx, day)).map(glCells), style);
+    if (!rowByRow) yield csvText(lines.sums(await sumsOf(db, day)).map(glCells), style);
     else
-      for await (const movement of rowsOf(tx, day)) {
+      for await (const movement of rowsOf(db, day)) {
         const text = [movement.kind, movement.id, movement.reference].filter(Boolean).join(' ');
         yield csvText(lines.lines(movement, text).map(glCells), style);
       }
@@ -178,19 +174,19 @@ const CSV_HEADER = [
 ];
 
 /** Writes every row of the journal as CSV. The journal holds neither codes nor PINs. */
-async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
-  const names = await namesAt(tx, days);
+async function* writeCsv(db: Database, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
+  const names = await namesAt(db, days);
   yield csvText([CSV_HEADER], style);
   for (const day of days)
-    for await (const movement of rowsOf(tx, day)) yield csvText([csvCells(day.day, movement, names)], style);
+    for await (const movement of rowsOf(db, day)) yield csvText([csvCells(day.day, movement, names)], style);
 }
 
 /** Writes every row of the journal as one JSON object per line. */
-async function* writeNdjson(tx: Queries, days: readonly ClosedDay[]): AsyncGenerator<string> {
-  const names = await namesAt(tx, days);
+async function* writeNdjson(db: Database, days: readonly ClosedDay[]): AsyncGenerator<string> {
+  const names = await namesAt(db, days);
   const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
   for (const day of days)
-    for await (const movement of rowsOf(tx, day)) {
+    for await (const movement of rowsOf(db, day)) {
       const cells = csvCells(day.day, movement, names);
       const fields = CSV_HEADER.map((name, at) => [name, plain(cells[at] ?? null)]);
       yield `${JSON.stringify(Object.fromEntries(fields))}\n`;
@@ -214,16 +210,16 @@ const keyOf = ({ kind, merchantId, currency }: Account) =>
   `${currency} ${String(merchantId).padStart(10, '0')} ${kind}`;
 
 async function* writeCamt(
-  tx: Queries,
+  db: Database,
   days: readonly ClosedDay[],
   merchantId: number | undefined,
 ): AsyncGenerator<string> {
-  const names = await namesAt(tx, days);
+  const names = await namesAt(db, days);
   const isStated = (account: Account) =>
     STATED.has(account.kind) && (merchantId === undefined || account.merchantId === merchantId);
   const statedAt = async (day: string) =>
     new Map(
-      (await balancesAt(tx, day))
+      (await balancesAt(db, day))
         .filter(({ account }) => isStated(account))
         .map((each) => [keyOf(each.account), each]),
     );
@@ -232,10 +228,10 @@ async function* writeCamt(
   for (const day of days) {
     const after = await statedAt(day.day);
     const accounts = new Map([...before, ...after].map(([key, { account }]) => [key, account]));
-    for (const { debit, credit } of await sumsOf(tx, day))
+    for (const { debit, credit } of await sumsOf(db, day))
       for (const account of [debit, credit]) if (isStated(account)) accounts.set(keyOf(account), account);
     const due = [...accounts].sort(([one], [other]) => (one < other ? -1 : 1));
-    const rows = rowsOf(tx, day, { merchantId, byAccount: true });
+    const rows = rowsOf(db, day, { merchantId, byAccount: true });
     let next = await rows.next();
     for (const [key, account] of due) {
       const openingMinor = before.get(key)?.balanceMinor ?? 0n;
