@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import type { Sandbox } from '../src/http/sandbox.ts';
 import { buildServer } from '../src/http/server.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 import { startBare } from './http.bare.ts';
@@ -57,22 +59,39 @@ test('no odd path of a static file is answered with a file or a 500', async (t) 
     }
 });
 
-/** Paths of every kind of answer: pages, files, APIs, redirects, refusals, and what is not HTTP. */
-const ANSWERED = [
-  ...['/', '/healthz', '/readyz', '/nothing', '/%', '/docs/', '/docs', '/docs/guides/', '/docs/none'],
-  ...['/docs/operator/openapi.json', '/favicon.ico', '/console', '/console/', '/console/x', '/portal/'],
-  ...['/console/assets/none.js', '/api/v2/transactions', '/merchant-client/v2/transactions', '/api/v2/none'],
-  ...['/operator/v1/merchants', '/operator/v1/session', '/operator/v1/session/methods', '/operator/v1/none'],
-  ...['/portal/v1/merchant', '/portal/v1/session', '/operator/v1/jobs/1/events'],
-];
+/** Paths that no route has, and what is not HTTP. */
+const ODD_TARGETS = ['/nothing', '/%', '/docs/none', '/api/v2/none', '/operator/v1/none', 'no path'];
+const ODD_METHODS = ['OPTIONS', 'CONNECT', 'PROPFIND', 'NONSENSE'];
 
-test('every answer tells browsers to guess no type, to load nothing foreign, and to use https', async (t) => {
+/** What may be kept in a cache: files that everybody may read. */
+const PUBLIC = /^\/(docs|console\/assets|favicon\.ico)/;
+
+const SANDBOX: Sandbox = {
+  set: () => ({ keyId: '', secret: '', updatedReference: '', vouchers: [] }),
+  renew: async () => {},
+};
+
+/** Every route of a server, as a request of each of its methods. */
+function requestsOf(app: FastifyInstance): (readonly [method: string, path: string])[] {
+  const parts: string[] = [];
+  return app
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const [, indent = '', part = '', methods = ''] = /^(.*─ )?(.*) \((.*)\)$/.exec(line) ?? [];
+      parts.splice(indent.length / 4 - 1, parts.length, part);
+      const path = parts.join('').replace(/:\w+|\*/g, '1');
+      return methods ? methods.split(', ').map((method) => [method, path] as const) : [];
+    });
+}
+
+test('every route tells browsers to load nothing foreign, to tell nobody, to use https, and to keep no data', async (t) => {
   const service = serviceWithoutDatabase();
-  const app = buildServer(service, { publicUrl: 'https://vouchers.example.com' });
+  const app = buildServer(service, { publicUrl: 'https://vouchers.example.com', sandbox: SANDBOX });
   t.after(() => Promise.all([app.close(), service.db.close()]));
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
-  const headsOf = async (target: string, method = 'GET') => {
+  const headOf = async (method: string, target: string) => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const socket = connect(port, '127.0.0.1');
     let text = '';
@@ -80,19 +99,28 @@ test('every answer tells browsers to guess no type, to load nothing foreign, and
       text += chunk;
     });
     socket.once('close', () => resolve(text)).on('error', () => {});
-    socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n`);
     return (await promise).split('\r\n\r\n')[0] ?? '';
   };
-  const heads = [
-    ...ANSWERED.map((path) => headsOf(path)),
-    ...['POST', 'OPTIONS', 'CONNECT', 'PROPFIND', 'NONSENSE'].map((method) => headsOf('/console/', method)),
-    headsOf('no path'),
+  const requests = requestsOf(app);
+  assert.ok(requests.length > 250 && requests.some(([, path]) => path === '/portal/v1/users/1/end-sessions'));
+  const odd = [
+    ...ODD_TARGETS.map((path) => ['GET', path] as const),
+    ...ODD_METHODS.map((method) => [method, '/console/'] as const),
   ];
-  for (const head of await Promise.all(heads)) {
-    assert.match(head, /^HTTP\/1\.1 \d\d\d /);
-    assert.match(head, /\r\nx-content-type-options: nosniff/i, head);
-    assert.match(head, /\r\ncontent-security-policy: [^\r]*frame-ancestors '(none|self)'/i, head);
-    assert.match(head, /\r\nstrict-transport-security: max-age=31536000; includeSubDomains/i, head);
+  for (const [method, path] of [...requests, ...odd]) {
+    const head = await headOf(method, path);
+    const found = `${method} ${path}\n${head}`;
+    assert.match(head, /^HTTP\/1\.1 \d\d\d /, found);
+    assert.match(head, /\r\nx-content-type-options: nosniff/i, found);
+    assert.match(head, /\r\ncontent-security-policy: default-src 'none';[^\r]*base-uri 'none'/i, found);
+    assert.match(head, /\r\ncontent-security-policy: [^\r]*frame-ancestors 'none'/i, found);
+    assert.match(head, /\r\nstrict-transport-security: max-age=31536000; includeSubDomains/i, found);
+    assert.match(head, /\r\nreferrer-policy: no-referrer/i, found);
+    assert.match(head, /\r\npermissions-policy: [^\r]*camera=\(\)/i, found);
+    assert.match(head, /\r\ncross-origin-opener-policy: same-origin/i, found);
+    assert.match(head, /\r\ncross-origin-resource-policy: same-origin/i, found);
+    if (!PUBLIC.test(path)) assert.match(head, /\r\ncache-control: no-store/i, found);
   }
 });
 

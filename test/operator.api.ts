@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { perform } from '../src/operator/perform.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import type { Principal, Role } from '../src/principal.ts';
@@ -69,6 +70,8 @@ export async function startOperator(): Promise<OperatorApi> {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    // Whatever is asked, and whoever asks: browsers and proxies keep no data.
+    if (!url.startsWith('/docs')) assert.equal(response.headers.get('cache-control'), 'no-store');
     const isJson = /json/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };

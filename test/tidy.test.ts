@@ -66,7 +66,7 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
   'Fastify only in src/http': {
     broken: [
       [file('src/cli/serve.ts', "import Fastify from 'fastify';")],
-      [file('src/cli/serve.ts', "import helmet from '@fastify/helmet';")],
+      [file('src/cli/serve.ts', "import files from '@fastify/static';")],
     ],
     fine: [file('src/http/server.ts', "import Fastify from 'fastify';")],
   },
@@ -84,6 +84,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       [file('src/log.ts', "import { argv, env } from 'node:process';")],
     ],
     fine: [file('src/config.ts', 'read(process.env)')],
+  },
+  'policies for browsers begin in src/http/headers.ts': {
+    broken: [[file('src/http/sandbox.ts', "header('content-security-policy', \"default-src 'none'\")")]],
+    fine: [file('src/http/sandbox.ts', "header('content-security-policy', policyOf({ 'img-src': '*' }))")],
   },
   'regular expressions are literals': {
     broken: [[file('src/json.ts', "const STRING = new RegExp('a+$');")]],

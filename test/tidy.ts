@@ -214,6 +214,11 @@ export const RULES = {
     'reads the environment, which only src/config.ts does',
     (file) => isSource(file) && file.path !== 'src/config.ts',
   ),
+  'policies for browsers begin in src/http/headers.ts': forbid(
+    /\b(default-src|frame-ancestors)\b/g,
+    'writes a policy for browsers: use policyOf, which permits nothing but what is named',
+    (file) => isSource(file) && file.path !== 'src/http/headers.ts',
+  ),
   'regular expressions are literals': forbid(
     /\bRegExp\(/g,
     'builds a regular expression: write a literal, which the test of linear time finds',

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import helmet from '@fastify/helmet';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
 import { serveFolder } from './files.ts';
@@ -25,16 +24,12 @@ const NONCE = '__NONCE__';
  */
 function policyFor(nonce: string): string {
   return policyOf({
-    'default-src': "'none'",
     'script-src': "'self'",
     'style-src': `'self' 'nonce-${nonce}'`,
     'img-src': "'self' data:",
     'font-src': "'self'",
     'connect-src': "'self'",
-    'object-src': "'none'",
-    'base-uri': "'none'",
     'form-action': "'self'",
-    'frame-ancestors': "'none'",
   });
 }
 
@@ -44,11 +39,6 @@ function policyFor(nonce: string): string {
  */
 export function serveConsole(app: FastifyInstance, service: Service): void {
   app.register(async (scope) => {
-    await scope.register(helmet, {
-      contentSecurityPolicy: false,
-      strictTransportSecurity: false,
-      referrerPolicy: { policy: 'no-referrer' },
-    });
     scope.addHook('onRequest', (request, _reply, done) => {
       request.trace.route = '/console/*';
       done();
@@ -96,7 +86,6 @@ function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
   return reply
     .header('content-security-policy', policyFor(nonce))
-    .header('cache-control', 'no-store')
     .type('text/html; charset=utf-8')
     .send(html.replace(NONCE, nonce));
 }

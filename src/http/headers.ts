@@ -1,12 +1,35 @@
+const NOTHING = "'none'";
+
+/**
+ * Returns a Content-Security-Policy that permits what is named, and nothing else. No page may appear in a
+ * frame, or change the address that its links begin with.
+ */
+export function policyOf(permitted: Readonly<Record<string, string>>): string {
+  const all = {
+    'default-src': NOTHING,
+    ...permitted,
+    'form-action': permitted['form-action'] ?? NOTHING,
+    'base-uri': NOTHING,
+    'frame-ancestors': NOTHING,
+  };
+  return Object.entries(all)
+    .map(([name, sources]) => `${name} ${sources}`)
+    .join('; ');
+}
+
 /**
  * The headers of every answer, for browsers. Pages set a policy of their own, which permits what they load;
- * all other answers may load nothing and appear in no frame. No answer is kept in a cache unless it says
- * so.
+ * all other answers may load nothing. No answer is kept in a cache unless it says so, no other page holds a
+ * handle on ours or embeds what we answer, and none learns an address from us.
  */
 const ALWAYS: readonly Header[] = [
   ['cache-control', 'no-store'],
-  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+  ['content-security-policy', policyOf({})],
   ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+  ['permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
+  ['cross-origin-opener-policy', 'same-origin'],
+  ['cross-origin-resource-policy', 'same-origin'],
 ];
 
 /** A year, and all names below that of the service: browsers then never ask it by http. */
@@ -20,11 +43,4 @@ export type Header = readonly [name: string, value: string];
  */
 export function headersFor(publicUrl: string | undefined): readonly Header[] {
   return publicUrl?.startsWith('https:') ? [...ALWAYS, HTTPS_ONLY] : ALWAYS;
-}
-
-/** Returns a Content-Security-Policy from its directives. */
-export function policyOf(directives: Readonly<Record<string, string>>): string {
-  return Object.entries(directives)
-    .map(([name, sources]) => `${name} ${sources}`)
-    .join('; ');
 }

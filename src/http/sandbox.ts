@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
+import { policyOf } from './headers.ts';
 
 /**
  * Adds to the interface of a sandbox: amounts that cause each refusal, delays and outages, and a page that
@@ -96,10 +97,8 @@ export function serveSandbox(app: FastifyInstance, sandbox: Sandbox): void {
     request.trace.route = '/sandbox';
     const set = sandbox.set();
     if (!request.headers.accept?.includes('text/html')) return { ...set, amounts: amounts() };
-    reply.header(
-      'content-security-policy',
-      "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
-    );
+    const permitted = { 'style-src': "'unsafe-inline'", 'form-action': "'self'" };
+    reply.header('content-security-policy', policyOf(permitted));
     return reply.type(HTML).send(page(set));
   });
   app.post('/sandbox/vouchers', async (request, reply) => {

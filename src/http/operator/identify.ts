@@ -194,7 +194,6 @@ const EXPIRED = { reason: 'expired' };
  */
 function sendPage(reply: FastifyReply, next: string, text: string): FastifyReply {
   return reply
-    .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
     .type('text/html; charset=utf-8')
     .send(
       '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scrip</title>' +

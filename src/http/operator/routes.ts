@@ -185,11 +185,7 @@ const ALONE = { approval: { alone: true } };
  */
 async function sendFile(reply: FastifyReply, { name, mediaType, content }: File): Promise<FastifyReply> {
   const body = typeof content === 'string' || Buffer.isBuffer(content) ? content : await begun(content);
-  return reply
-    .type(mediaType)
-    .header('content-disposition', `attachment; filename="${name}"`)
-    .header('cache-control', 'no-store')
-    .send(body);
+  return reply.type(mediaType).header('content-disposition', `attachment; filename="${name}"`).send(body);
 }
 
 /**
