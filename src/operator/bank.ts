@@ -80,7 +80,8 @@ const listAccounts = reading({
 });
 
 const Iban = Type.String({
-  pattern: '^[A-Za-z0-9 ./-]{1,50}$',
+  pattern: '^ *[A-Za-z0-9./-]( *[A-Za-z0-9./-]){0,33} *$',
+  maxLength: 50,
   description:
     'Its IBAN, or another number, as the statements state it; left out: that of the first statement.',
   examples: ['DE89370400440532013000'],
