@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import packed from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core';
-import { inviteDemoOwner } from '../src/people/users.ts';
+import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
 /** Opens the console in a Chromium, and records its errors. */
@@ -131,7 +131,8 @@ export async function signedIn(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const open = await newPage(browser, listening, options);
-  await open.page.goto(`/console/sign-in#${await inviteDemoOwner(asOperator(listening.service))}`);
+  const token = await inviteDemoPerson(asOperator(listening.service), DEMO_OWNER);
+  await open.page.goto(`/console/sign-in#${token}`);
   await ready(open.page, 'Overview');
   return open;
 }

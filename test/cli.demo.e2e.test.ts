@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { prepareDemo } from '../src/cli/demo.ts';
-import { testService } from './harness.ts';
+import { demoLinks } from '../src/cli/demo-people.ts';
+import { resetUser } from '../src/people/users.ts';
+import { Browser } from './browser.ts';
+import { asOperator, testService } from './harness.ts';
 import { Installation } from './installation.ts';
 import { startScrip } from './scrip.ts';
 
@@ -44,6 +47,53 @@ test('the curl lines of the demo work in order, on the vouchers that they genera
   const userOf = (line = '') => /-u (\S+)/.exec(line)?.[1];
   assert.equal(userOf(again.find((line) => line.startsWith('curl '))), userOf(lines[0]));
 });
+
+test('the demo ends with links that sign in an owner, finance, support and the owner of a portal', async (t) => {
+  const { service, baseUrl, createMerchant } = await testService(t);
+  // A database without the demo's history gets no second person.
+  assert.equal((await demoLinks(service, baseUrl)).filter((line) => line.includes('#')).length, 1);
+  const kiosk = await createMerchant({ name: 'Corner Kiosk' });
+  const signInAll = async () => {
+    const links = (await demoLinks(service, baseUrl)).filter((line) => line.includes('#'));
+    return Promise.all(links.map((line) => follow(baseUrl, line)));
+  };
+  const [owner, finance, support, merchant] = await signInAll();
+  const told = await Promise.all(
+    [owner, finance, support, merchant].map(async (each) => (await each?.get('/session'))?.body),
+  );
+  assert.deepEqual(
+    told.map(({ user, alone }) => [user.roles, user.merchantId, alone]),
+    [
+      [['owner'], null, false],
+      [['finance'], null, false],
+      [['support'], null, false],
+      [['owner'], String(kiosk.id), false],
+    ],
+  );
+  const body = { merchantId: String(kiosk.id), amount: 5, reference: 'back', reason: 'Paid back.' };
+  const proposed = await finance?.post('/floats/refund', body);
+  assert.equal(proposed?.status, 202, proposed?.text);
+  const approved = await owner?.post(`/approvals/${proposed?.body.approval.id}/approve`);
+  assert.deepEqual([approved?.status, approved?.body.state], [200, 'APPROVED'], approved?.text);
+  // Another start works after somebody has reset or disabled a person, who stays disabled.
+  assert.equal((await owner?.post(`/users/${told[2].user.id}/disable`))?.status, 200);
+  const reset = await finance?.post(`/users/${told[1].user.id}/reset-2fa`);
+  assert.equal(reset?.status, 403);
+  await resetUser(asOperator(service), Number(told[1].user.id));
+  const again = await signInAll();
+  assert.deepEqual(
+    await Promise.all(again.map(async (each) => (await each.get('/session')).status)),
+    [200, 200, 401, 200],
+  );
+});
+
+/** Opens a printed link. */
+async function follow(baseUrl: string, line: string) {
+  const [, app, link] = /\/(console|portal)\/sign-in#(\S+)$/.exec(line) ?? assert.fail(line);
+  const browser = new Browser(baseUrl, app === 'console' ? 'operator' : 'portal');
+  await browser.post('/session', { link });
+  return browser;
+}
 
 test('the first start of the demo says what it does, line by line, before it is ready', async (t) => {
   const { folder } = await Installation.make(t);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildServer } from '../src/http/server.ts';
-import { inviteDemoOwner } from '../src/people/users.ts';
+import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD, signIn } from './browser.ts';
 import { asOperator, testService } from './harness.ts';
 
@@ -193,8 +193,8 @@ test('the people of a merchant sign in to the portal, but not to the console', a
 
 test('the owner of the demo signs in once by a link, from this machine only', async (t) => {
   const { baseUrl, service, clock } = await testService(t);
-  const first = await inviteDemoOwner(asOperator(service));
-  const link = await inviteDemoOwner(asOperator(service));
+  const first = await inviteDemoPerson(asOperator(service), DEMO_OWNER);
+  const link = await inviteDemoPerson(asOperator(service), DEMO_OWNER);
   const answers = await Promise.all(
     [first, link, link].map((each) => new Browser(baseUrl).post('/session', { link: each })),
   );
@@ -202,7 +202,7 @@ test('the owner of the demo signs in once by a link, from this machine only', as
   const proxied = buildServer(service, { trustedProxies: ['127.0.0.1'] });
   t.after(() => proxied.close());
   const browser = new Browser(await proxied.listen({ host: '127.0.0.1', port: 0 }));
-  const third = await inviteDemoOwner(asOperator(service));
+  const third = await inviteDemoPerson(asOperator(service), DEMO_OWNER);
   assert.equal(
     (await browser.post('/session', { link: third }, { 'x-forwarded-for': '192.0.2.1' })).status,
     401,
@@ -216,7 +216,7 @@ test('the owner of the demo signs in once by a link, from this machine only', as
     'the owner of the demo has no second factor to renew',
   );
   clock.advance(3_000_000);
-  const late = await inviteDemoOwner(asOperator(service));
+  const late = await inviteDemoPerson(asOperator(service), DEMO_OWNER);
   clock.advance(3_600_000);
   assert.equal((await browser.post('/session', { link: late })).status, 401);
   const password = await browser.post('/session', { email: 'owner@demo.invalid', password: PASSWORD });

@@ -133,6 +133,11 @@ test('a second start of a demo has the same merchant and the same data', async (
   const second = await serve(t, settings, '--demo');
   const [key] = /key \S+, secret \S+/.exec(first.out()) ?? [''];
   assert.ok(second.out().includes(key));
+  // The links of its people come last.
+  assert.match(
+    second.out(),
+    /\n {2}Owner of Corner Kiosk, portal +http:\/\/localhost:\d+\/portal\/sign-in#\S+\n+$/,
+  );
   assert.deepEqual(await demoBalance(first.out(), second.baseUrl), before);
 });
 

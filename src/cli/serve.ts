@@ -20,7 +20,6 @@ import {
 } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
-import { actor } from './usage.ts';
 import { startBackground, startMetrics } from './work.ts';
 
 /** How long the service waits after Ctrl-C for connections to end: no load balancer has to notice. */
@@ -42,7 +41,7 @@ export function registerServe(program: Command): void {
   program
     .command('serve')
     .description('run the API and the background work in this process; migrations are applied first')
-    .option('--demo', 'add a demo merchant, and print curl commands to paste')
+    .option('--demo', 'add a demo merchant, and print curl commands and links that sign in')
     .option('--sandbox', "serve a sandbox for integrators' tests, in a separate data folder")
     .option('--no-work', 'leave the background work to `scrip work`')
     .option(
@@ -197,24 +196,19 @@ async function greet(
     lines.push('', `This is a sandbox. Its key, its vouchers and its amounts: ${baseUrl}/sandbox`);
   } else if (options.demo) {
     const { prepareDemo } = await import('./demo.ts');
-    const port = Number(new URL(baseUrl).port);
-    const link = await signInLink(service, { ...config, port });
-    if (link) lines.push(`  ${'Console, once'.padEnd(24)}${link}`);
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
+    // Only if no other machine can reach the port: those who read the output may then sign in.
+    if (isLoopback(config.host) && config.publicUrl === undefined) {
+      const { demoLinks } = await import('./demo-people.ts');
+      const port = Number(new URL(baseUrl).port);
+      lines.push('', ...(await demoLinks(service, baseUrlOf({ ...config, port }))));
+    }
   } else {
     const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
     if (!merchants?.found)
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
-}
-
-/** Returns a link that signs in the owner of the demo; none if other machines can reach this port. */
-async function signInLink(service: Service, config: Config): Promise<string | undefined> {
-  if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
-  const { inviteDemoOwner } = await import('../people/users.ts');
-  const token = await inviteDemoOwner({ service, actor: { ...actor(), reason: 'the demo' } });
-  return `${baseUrlOf(config)}/console/sign-in#${token}`;
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {

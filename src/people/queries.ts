@@ -175,9 +175,12 @@ where id = ${id} and invitation_hash = coalesce(${tokenHash}::bytea, invitation_
 returning id`;
 }
 
-/** Enrolls the owner of the demo, who signs in by a link. */
-export function enrollDemoOwner(id: number, now: Date): Sql {
-  return sql`update users set enrolled_at = ${now} where id = ${id} and enrolled_at is null`;
+/** Enrolls a person of the demo, who signs in by a link. This machine confirms the account. */
+export function enrollByLink(id: number, now: Date): Sql {
+  return sql`
+update users set
+  enrolled_at = ${now}, confirmed_at = ${now}, invitation_hash = null, invitation_expires_at = null
+where id = ${id} and enrolled_at is null`;
 }
 
 export function setPasswordHash(id: number, passwordHash: string): Sql {

@@ -7,7 +7,6 @@ import { invalid, notFound, Problem } from '../problem.ts';
 import { type Holders, setHolders } from './persons.queries.ts';
 import {
   clearFactors,
-  enrollDemoOwner,
   findUserByEmail,
   findUserById,
   insertUser,
@@ -23,13 +22,9 @@ import {
   type UserRow,
 } from './queries.ts';
 import { checkRoles } from './roles.ts';
-import { deleteLinks, insertSignIn } from './sessions.queries.ts';
 import { endSessions, factorsOf } from './sessions.ts';
 
 /** People who may sign in: users of the operator and of merchants. */
-
-/** The address of the demo's owner. It can receive no mail, since the name is reserved (RFC 2606). */
-const DEMO_OWNER = 'owner@demo.invalid';
 
 const INVITATION_MS = 72 * 3_600_000;
 
@@ -293,35 +288,4 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
     };
     return { result, audited };
   });
-}
-
-/** The validity of a demo link. */
-const SIGN_IN_LINK_MS = 3_600_000;
-
-/**
- * Makes a link with which the owner of the demo signs in once, without password and second factor, from this
- * machine only.
- * @returns its token, which is not stored
- */
-export async function inviteDemoOwner(operator: Operator): Promise<string> {
-  const { service } = operator;
-  const { token, tokenHash } = newBearer(service.keys, 'sign-in');
-  const now = service.clock();
-  const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
-  await service.db.transaction(async (tx) => {
-    await tx.query(
-      insertUser({ email: DEMO_OWNER, name: 'Demo owner', merchantId: null, roles: ['owner'], now }),
-    );
-    const [user] = await tx.query<UserRow>(lockUserByEmail(DEMO_OWNER, null));
-    if (!user) throw new Error('a user was inserted, and no row came back');
-    await tx.query(enrollDemoOwner(user.id, now));
-    await tx.query(deleteLinks(user.id));
-    await tx.query(insertSignIn({ tokenHash, userId: user.id, stage: 'link', expiresAt }));
-    await audit(tx, operator, {
-      action: 'user.invite',
-      subject: subjectOf(user.id),
-      after: { email: DEMO_OWNER, expiresAt },
-    });
-  });
-  return token;
 }

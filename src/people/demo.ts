@@ -1,0 +1,50 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import { newBearer } from '../credentials.ts';
+import { enrollByLink, insertUser, lockUserByEmail, type UserRow } from './queries.ts';
+import { deleteLinks, insertSignIn } from './sessions.queries.ts';
+import { subjectOf } from './users.ts';
+
+/** The people of the demo, who sign in by links. */
+
+export type DemoPerson = {
+  /** An address that can receive no mail, since the name is reserved (RFC 2606). */
+  readonly email: `${string}@demo.invalid`;
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly merchantId: number | null;
+};
+
+export const DEMO_OWNER: DemoPerson = {
+  email: 'owner@demo.invalid',
+  name: 'Demo owner',
+  roles: ['owner'],
+  merchantId: null,
+};
+
+/** The validity of a link. */
+const SIGN_IN_LINK_MS = 3_600_000;
+
+/**
+ * Makes a link with which a person of the demo signs in once, without password and second factor, from this
+ * machine only.
+ * @returns its token, which is not stored
+ */
+export async function inviteDemoPerson(operator: Operator, person: DemoPerson): Promise<string> {
+  const { service } = operator;
+  const { email, merchantId } = person;
+  const { token, tokenHash } = newBearer(service.keys, 'sign-in');
+  const now = service.clock();
+  const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
+  await service.db.transaction(async (tx) => {
+    await tx.query(insertUser({ ...person, now }));
+    const [user] = await tx.query<UserRow>(lockUserByEmail(email, merchantId));
+    if (!user) throw new Error('a user was inserted, and no row came back');
+    await tx.query(enrollByLink(user.id, now));
+    await tx.query(deleteLinks(user.id));
+    await tx.query(insertSignIn({ tokenHash, userId: user.id, stage: 'link', expiresAt }));
+    const subject = subjectOf(user.id);
+    await audit(tx, operator, { action: 'user.invite', subject, after: { email, merchantId, expiresAt } });
+  });
+  return token;
+}
