@@ -4,22 +4,24 @@
 -- The rows of the journal with the time at which they are booked: their own, or for a late row that of the
 -- slice to which it was added. Ids are within an hour of the row's time, and a late row has a place within
 -- that slice. A query for an interval of `booked_at` therefore also limits `place`, so that it uses the
--- primary key. `digest` proves a row. This is a view because Citus rejects functions that return rows of the
--- journal.
+-- primary key. `digest` proves a row: it is the hash of `line` (docs/reference/seals.md). This is a view
+-- because Citus rejects functions that return rows of the journal.
 create view book_rows as
-select p.*,
-  sha256(convert_to(concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|',
-    p.amount_minor, '|', p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|',
-    p.serial_number, '|', p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference), 'UTF8'))
-    as digest
+select q.*, sha256(convert_to(q.line, 'UTF8')) as digest
 from (
-  select j.id as place, j.occurred_at as booked_at,
-    date_bin('15 minutes', j.occurred_at, 'epoch') as slice_at, j.*
-  from journal j where not exists (select from book_late_rows l where l.id = j.id)
-  union all
-  select id_floor(l.slice_at), l.slice_at, l.slice_at, j.*
-  from book_late_rows l join journal j on j.id = l.id
-) p;
+  select p.*,
+    concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|', p.amount_minor, '|',
+      p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|', p.serial_number, '|',
+      p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference) as line
+  from (
+    select j.id as place, j.occurred_at as booked_at,
+      date_bin('15 minutes', j.occurred_at, 'epoch') as slice_at, j.*
+    from journal j where not exists (select from book_late_rows l where l.id = j.id)
+    union all
+    select id_floor(l.slice_at), l.slice_at, l.slice_at, j.*
+    from book_late_rows l join journal j on j.id = l.id
+  ) p
+) q;
 
 -- Returns their sums, with the columns of `book_slices`.
 create function slice_movements(

@@ -42,7 +42,7 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
   );
   const { ok, days, breaks } = await verifyBooks(ledger.started.service);
   assert.deepEqual([ok, days, breaks], [true, 1, []]);
-  const exported = async (format: 'ndjson' | 'camt053') => {
+  const exported = async (format: 'ndjson' | 'camt053' | 'sealed') => {
     let text = '';
     const wanted = { format, from: '2026-03-02', to: '2026-03-03' };
     await exportBooks(ledger.started.service, wanted, async (piece) => {
@@ -58,6 +58,7 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
     lines.map((line) => (JSON.parse(line) as { transactionId: string }).transactionId),
     journal.map(({ id }) => id),
   );
+  assert.equal((await exported('sealed')).match(/"row":/g)?.length, journal.length);
   const stated = journal.filter(({ kind }) => kind !== 'ACTIVATION');
   assert.equal((await exported('camt053')).split('<Ntry>').length, stated.length + 1);
   const [row] = await ledger.sql<{ id: string }>(

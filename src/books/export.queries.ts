@@ -27,10 +27,11 @@ from book_movements where day = ${day}::date
 order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`;
 }
 
-/** Lists the sealed slices of an interval, with the number of their rows. */
+/** Lists the sealed slices of an interval, with the number and the hash of their rows. */
 export function listSlices(from: Date, to: Date): Sql {
   return sql`
-select starts_at, rows from book_seals where starts_at >= ${from} and starts_at < ${to} order by starts_at`;
+select starts_at, rows, hash from book_seals where starts_at >= ${from} and starts_at < ${to}
+order by starts_at`;
 }
 
 /** Returns ids of a slice from its listing, in the order of time and id. */
@@ -97,6 +98,11 @@ export const allowWholeDay: readonly Sql[] = [
   sql`set local statement_timeout = '2h'`,
   sql`set local enable_bitmapscan = on`,
 ];
+
+/** Returns the texts of rows that are hashed, by their ids and in any order. */
+export function listLines(ids: readonly string[]): Sql {
+  return sql`select id, line from book_rows where id = any (${plainArray(ids)}::uuid[])`;
+}
 
 export type GlAccountRow = {
   account_kind: string;

@@ -1,4 +1,5 @@
 import type { Database, Queries } from '../db/pool.ts';
+import type { Sql } from '../db/sql.ts';
 import { decimalsOf, toText } from '../money.ts';
 import { addDays } from '../time.ts';
 import {
@@ -6,6 +7,7 @@ import {
   listBalances,
   listByAccount,
   listClosings,
+  listLines,
   listMovements,
   listRows,
   listSealed,
@@ -195,24 +197,45 @@ export async function* rowsOf(
   { merchantId, byAccount = false }: RowsWanted = {},
 ): AsyncGenerator<Movement> {
   const pages = byAccount ? pagesByAccount(db, day, merchantId) : pagesOfSlices(db, day);
-  for await (const ids of pages) {
-    const rows = await db.query<MovementRow>(listRows(ids));
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    for (const id of ids) {
-      const row = byId.get(id);
-      if (!row) throw new Error(`row ${id} of ${day.day} is missing: see scrip books verify`);
-      yield toMovement(row);
-    }
-  }
+  for await (const ids of pages)
+    for (const row of await inOrder<MovementRow>(db, day, ids, listRows)) yield toMovement(row);
+}
+
+/** Reads rows, and puts them into the order of their ids. */
+async function inOrder<Row extends { readonly id: string | null }>(
+  db: Database,
+  { day }: ClosedDay,
+  ids: readonly string[],
+  list: (ids: readonly string[]) => Sql,
+): Promise<Row[]> {
+  const byId = new Map((await db.query<Row>(list(ids))).map((row) => [row.id, row]));
+  return ids.map((id) => {
+    const row = byId.get(id);
+    if (!row) throw new Error(`row ${id} of ${day} is missing: see scrip books verify`);
+    return row;
+  });
 }
 
 async function* pagesOfSlices(db: Database, { startsAt, endsAt }: ClosedDay): AsyncGenerator<string[]> {
-  const slices = await db.query<{ starts_at: Date; rows: bigint }>(listSlices(startsAt, endsAt));
-  for (const { starts_at, rows } of slices)
-    for (let skipped = 0; skipped < rows; skipped += PAGE) {
-      const page = await db.query<{ id: string }>(listSealed(starts_at, skipped, PAGE));
-      yield page.map(({ id }) => id);
-    }
+  for (const slice of await db.query<Slice>(listSlices(startsAt, endsAt))) yield* pagesOf(db, slice);
+}
+
+type Slice = { readonly starts_at: Date; readonly rows: bigint; readonly hash: Buffer };
+
+async function* pagesOf(db: Database, { starts_at, rows }: Slice): AsyncGenerator<string[]> {
+  for (let skipped = 0; skipped < rows; skipped += PAGE) {
+    const page = await db.query<{ id: string }>(listSealed(starts_at, skipped, PAGE));
+    yield page.map(({ id }) => id);
+  }
+}
+
+/** Returns the slices of a day, each after the texts of its rows, as they were hashed. */
+export async function* sealsOf(db: Database, day: ClosedDay): AsyncGenerator<string[] | Slice> {
+  for (const slice of await db.query<Slice>(listSlices(day.startsAt, day.endsAt))) {
+    for await (const ids of pagesOf(db, slice))
+      yield (await inOrder<{ id: string; line: string }>(db, day, ids, listLines)).map(({ line }) => line);
+    yield slice;
+  }
 }
 
 async function* pagesByAccount(

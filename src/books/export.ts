@@ -1,14 +1,17 @@
 import type { Service } from '../context.ts';
 import type { Database } from '../db/pool.ts';
 import { addDays } from '../time.ts';
+import { type ClosingRow, listClosings } from './close.queries.ts';
 import {
   type Account,
   amountText,
   balancesAt,
   type ClosedDay,
   closedDays,
+  DayNotClosed,
   type Movement,
   rowsOf,
+  sealsOf,
   sumsOf,
 } from './export.rows.ts';
 import {
@@ -24,8 +27,9 @@ import {
 import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
+import { textOfClosing } from './seal.ts';
 
-export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson'] as const;
+export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];
 
 /** The formats that only some options concern: those of CSV, of one merchant, and of sums or rows. */
@@ -77,6 +81,7 @@ function piecesOf(db: Database, wanted: ExportWanted, days: readonly ClosedDay[]
   if (format === 'gl') return writeGl(db, days, rowByRow, style);
   if (format === 'csv') return writeCsv(db, days, style);
   if (format === 'ndjson') return writeNdjson(db, days);
+  if (format === 'sealed') return writeSealed(db, days);
   return writePlainText(db, days, format, rowByRow);
 }
 
@@ -191,6 +196,22 @@ async function* writeNdjson(db: Database, days: readonly ClosedDay[]): AsyncGene
       const fields = CSV_HEADER.map((name, at) => [name, plain(cells[at] ?? null)]);
       yield `${JSON.stringify(Object.fromEntries(fields))}\n`;
     }
+}
+
+/** Writes what closings are computed from (docs/reference/seals.md), as one JSON object per line. */
+async function* writeSealed(db: Database, days: readonly ClosedDay[]): AsyncGenerator<string> {
+  const line = (object: object) => `${JSON.stringify(object)}\n`;
+  for (const day of days) {
+    for await (const each of sealsOf(db, day))
+      if (Array.isArray(each)) for (const row of each) yield line({ row });
+      else yield line({ slice: each.starts_at, rows: Number(each.rows), hash: each.hash.toString('hex') });
+    const [closing] = await db.query<ClosingRow & { hash: Buffer }>(
+      listClosings(day.day, addDays(day.day, 1)),
+    );
+    if (!closing) throw new DayNotClosed(day.day);
+    const [previousHash, hash] = [closing.previous_hash, closing.hash].map((each) => each.toString('hex'));
+    yield line({ closing: textOfClosing(closing), previousHash, hash });
+  }
 }
 
 function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {

@@ -52,11 +52,8 @@ export const VERSION = 1;
 /** The hash before the first closing. */
 export const GENESIS = Buffer.alloc(32);
 
-/**
- * Returns the hash of a closing: SHA-256 over the hash before it and the columns as JSON
- * (docs/explanation/books.md).
- */
-export function hashOfClosing(row: ClosingRow): Buffer {
+/** Returns the text of a closing that is hashed: its columns as JSON. */
+export function textOfClosing(row: ClosingRow): string {
   const columns = [
     row.day,
     row.starts_at.toISOString(),
@@ -70,6 +67,13 @@ export function hashOfClosing(row: ClosingRow): Buffer {
     row.version,
     row.closed_at.toISOString(),
   ];
-  const text = JSON.stringify(['scrip closing', ...columns]);
-  return hash('sha256', Buffer.concat([row.previous_hash, Buffer.from(text)]), 'buffer');
+  return JSON.stringify(['scrip closing', ...columns]);
+}
+
+/**
+ * Returns the hash of a closing: SHA-256 over the hash before it and the text of the closing
+ * (docs/reference/seals.md).
+ */
+export function hashOfClosing(row: ClosingRow): Buffer {
+  return hash('sha256', Buffer.concat([row.previous_hash, Buffer.from(textOfClosing(row))]), 'buffer');
 }

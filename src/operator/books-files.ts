@@ -78,6 +78,7 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
   gl: ['csv', CSV_TYPE],
   csv: ['csv', CSV_TYPE],
   ndjson: ['ndjson', 'application/x-ndjson'],
+  sealed: ['ndjson', 'application/x-ndjson'],
 };
 
 const exportDays = reading({
