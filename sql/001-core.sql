@@ -97,6 +97,7 @@ create table api_keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   rotated_to text, -- the key that replaces it
+  is_of_merchant boolean not null default false, -- made by a user or a token of the merchant
   changed_by xid8 not null default pg_current_xact_id(),
   constraint api_keys_limit_is_whole check ((calls_per_second is null) = (calls_burst is null))
 );

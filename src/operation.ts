@@ -69,6 +69,8 @@ export type Approval =
       readonly when: readonly Condition[] | null;
       /** Roles that may propose the operation, besides those that may perform it. */
       readonly proposers: readonly Role[];
+      /** The roles that may approve the operation; null: those that may perform it. */
+      readonly approvers: readonly Role[] | null;
     };
 
 /** One person is enough. */
@@ -83,8 +85,9 @@ export function twoPeople({
   why,
   when = null,
   proposers = [],
+  approvers = null,
 }: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): Approval {
-  return { people: 2, why, when, proposers };
+  return { people: 2, why, when, proposers, approvers };
 }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -97,6 +100,11 @@ export type Caller = Operator & {
    * approval.
    */
   readonly checkerId?: number | null;
+  /**
+   * Whether two people have agreed, or the caller decides alone: a merchant about itself, or the operator as
+   * long as one person is everybody. Left out: not.
+   */
+  readonly isAgreed?: boolean;
 };
 
 export type Operation<Input extends TObject = TObject, Output extends TSchema = TSchema> = {

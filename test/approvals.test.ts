@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { floatOf, scene, topUp, voucherOf } from './approvals.ts';
+import { approved, floatOf, scene, topUp, voucherOf } from './approvals.ts';
 import { type Browser, enrolled, signIn } from './browser.ts';
 
 test('a proposal is executed when another person approves it', async (t) => {
@@ -56,8 +56,7 @@ test('a request that was answered by a proposal is answered by it again, whateve
   const first = await send();
   const again = await send();
   assert.equal((await bob.post(`/approvals/${first.body.approval.id}/approve`, {})).status, 200);
-  const limit = await ada.post('/settings/limits/USD', { amount: 1_000_000 });
-  assert.equal((await bob.post(`/approvals/${limit.body.approval.id}/approve`, {})).status, 200);
+  await approved(bob, await ada.post('/settings/limits/USD', { amount: 1_000_000 }));
   for (const { status, body, headers } of [again, await send()])
     assert.deepEqual([status, body, headers.get('idempotent-replayed')], [202, first.body, 'true']);
 });
@@ -91,9 +90,8 @@ test('a maker cannot approve their own proposal, in another session or with a to
   await refusedBy(ada, approval.id);
   await refusedBy(await signIn(listening, people[0]), approval.id);
   // A token proposes in the name of its owner, and cannot approve.
-  const made = await ada.post('/tokens', { roles: ['owner'], stepUp: true });
-  assert.equal(made.status, 201, made.text);
-  const asToken = { authorization: `Bearer ${made.body.token}`, cookie: undefined };
+  const made = await approved(bob, await ada.post('/tokens', { roles: ['owner'], stepUp: true }));
+  const asToken = { authorization: `Bearer ${made.token}`, cookie: undefined };
   const byToken = await ada.post('/floats/top-up', topUp(merchantId), asToken);
   assert.equal(byToken.status, 202, byToken.text);
   for (const { id } of [approval, byToken.body.approval]) {
@@ -101,8 +99,8 @@ test('a maker cannot approve their own proposal, in another session or with a to
     await refusedBy(ada, id, asToken);
   }
   // Nor can the token of another person.
-  const bobs = await bob.post('/tokens', { roles: ['owner'], stepUp: true });
-  await refusedBy(bob, approval.id, { authorization: `Bearer ${bobs.body.token}`, cookie: undefined });
+  const bobs = await approved(ada, await bob.post('/tokens', { roles: ['owner'], stepUp: true }));
+  await refusedBy(bob, approval.id, { authorization: `Bearer ${bobs.token}`, cookie: undefined });
   // The database refuses it as well.
   const decide = sql`
 update approvals set state = 'APPROVED', checker_id = maker_id, checker = 'x', decided_at = now()

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { sql } from '../src/db/sql.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
@@ -33,6 +34,18 @@ export const topUp = (merchantId: string, amount = 20_000) => ({
   amount,
   reason: 'A transfer came in.',
 });
+
+/** Approves what was proposed. @returns the answer of the operation, with its secrets */
+export async function approved(
+  by: Browser,
+  proposed: { status: number; text: string; body: { approval: { id: string } } },
+  // biome-ignore lint/suspicious/noExplicitAny: a test may read any part of an answer.
+): Promise<any> {
+  assert.equal(proposed.status, 202, proposed.text);
+  const { status, text, body } = await by.post(`/approvals/${proposed.body.approval.id}/approve`);
+  assert.equal(status, 200, text);
+  return body.output;
+}
 
 /** The sum of all floats, in minor units. */
 export async function floatOf({ service }: ListeningService): Promise<number> {

@@ -4,21 +4,22 @@ import { OPERATIONS } from '../../src/operator/table.ts';
 
 /** How many people each change needs, from the declarations of the operations. */
 export function approvalsText(): string {
-  const operations = OPERATIONS.map(({ name, approval }) => ({ name, approval }));
+  const operations = OPERATIONS.map(({ name, approval, roles }) => ({ name, approval, roles }));
   const commands = Object.entries(COMMANDS_ONLY).map(([words, { approval }]) => ({
     name: `scrip ${words}`,
     approval,
+    roles: ['the command line'],
   }));
-  const changes = [...operations, ...commands].flatMap(({ name, approval }) =>
-    approval === null ? [] : [{ name, approval }],
+  const changes = [...operations, ...commands].flatMap(({ approval, ...each }) =>
+    approval === null ? [] : [{ ...each, approval }],
   );
   const of = (people: 1 | 2) => changes.filter(({ approval }) => approval.people === people);
   return [
     '## Two people',
     '',
-    '| operation | when | why | may also be proposed by |',
-    '| --- | --- | --- | --- |',
-    ...of(2).map(({ name, approval }) => twoPeopleRow(name, approval)),
+    '| operation | when | why | performed by | may also be proposed by | approved by |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...of(2).map(twoPeopleRow),
     '',
     '## One person',
     '',
@@ -29,8 +30,12 @@ export function approvalsText(): string {
   ].join('\n');
 }
 
-function twoPeopleRow(name: string, approval: Approval): string {
+type Named = { readonly name: string; readonly approval: Approval; readonly roles: readonly string[] };
+
+function twoPeopleRow({ name, approval, roles }: Named): string {
   if (approval.people === 1) return '';
   const when = approval.when?.map(({ text }) => text).join(', or ') ?? 'always';
-  return `| \`${name}\` | ${when} | ${approval.why} | ${approval.proposers.join(', ')} |`;
+  const { why, proposers } = approval;
+  const by = [roles, proposers, approval.approvers ?? roles].map((each) => each.join(', ')).join(' | ');
+  return `| \`${name}\` | ${when} | ${why} | ${by} |`;
 }

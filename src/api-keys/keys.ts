@@ -1,5 +1,5 @@
 import { audit, type Change } from '../audit/audit.ts';
-import type { Operator, Permission, Service } from '../context.ts';
+import { type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
 import { hashSecret, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { findMerchantRow, pardonKey, touchKey } from '../merchants/queries.ts';
@@ -21,6 +21,8 @@ export type NewKey = { readonly keyId: string; readonly secret: string };
 export type KeyInfo = {
   readonly keyId: string;
   readonly merchantId: number;
+  /** Whether a user or a token of the merchant made it, and not the operator. */
+  readonly isOfMerchant: boolean;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -44,7 +46,18 @@ export type Restrictions = {
   /** The networks as returned by `readNetwork`. */
   readonly networks?: readonly string[] | undefined;
   readonly expiresAt?: Date | undefined;
+  readonly isOfMerchant?: boolean | undefined;
 };
+
+/** The permissions that show codes: with them, a key takes vouchers away. */
+const OPENING: readonly Permission[] = ['generate', 'download'];
+
+/** Returns whether a key of these scopes can take vouchers away. Without scopes, it has all permissions. */
+export const opensCodes = (scopes: readonly unknown[] | null): boolean =>
+  scopes === null || OPENING.some((scope) => scopes.includes(scope));
+
+/** The scopes of a key that shows no codes. */
+export const TILL_SCOPES = PERMISSIONS.filter((permission) => !OPENING.includes(permission));
 
 /** The reason why a key cannot be created or changed, in words for the operator. */
 export class KeyRefused extends Error {}
@@ -58,12 +71,12 @@ const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perS
 export async function createKey(
   operator: Operator,
   merchantId: number,
-  { scopes, networks, expiresAt }: Restrictions = {},
+  { scopes, networks, expiresAt, isOfMerchant }: Restrictions = {},
 ): Promise<NewKey> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
     if (expiresAt && expiresAt <= service.clock()) throw new KeyRefused('it would have expired already');
-    if (scopes) {
+    if (scopes && scopes !== TILL_SCOPES) {
       const [merchant] = await tx.query<{ permissions: string[] }>(findMerchantRow(merchantId));
       const missing = scopes.filter((scope) => !merchant?.permissions.includes(scope));
       if (missing.length > 0)
@@ -75,7 +88,7 @@ export async function createKey(
       networks: networks ?? null,
       expiresAt: expiresAt ?? null,
     };
-    const { key, change } = await makeKey(tx, merchantId, service.clock(), terms);
+    const { key, change } = await makeKey(tx, merchantId, service.clock(), terms, isOfMerchant);
     await audit(tx, operator, change);
     return key;
   });
@@ -86,14 +99,14 @@ export async function makeKey(
   tx: Queries,
   merchantId: number,
   now: Date,
-  terms: KeyTerms = ANYTHING,
+  terms: Partial<KeyTerms> = {},
+  isOfMerchant = false,
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
-  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), terms, now));
-  return {
-    key,
-    change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after: { merchantId, ...terms } },
-  };
+  const all = { ...ANYTHING, ...terms };
+  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), all, now, isOfMerchant));
+  const after = { merchantId, ...all, madeBy: isOfMerchant ? 'merchant' : 'operator' };
+  return { key, change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after } };
 }
 
 type Locked = {
@@ -118,6 +131,7 @@ export async function rotateKey(
   keyId: string,
   overlapMs: number,
   expiresAt: Date | null,
+  isOfMerchant = false,
 ): Promise<(NewKey & { readonly until: Date }) | undefined> {
   const now = operator.service.clock();
   return operator.service.db.transaction(async (tx) => {
@@ -134,7 +148,7 @@ export async function rotateKey(
       perSecond: old.calls_per_second,
       burst: old.calls_burst,
     };
-    const { key, change } = await makeKey(tx, old.merchant_id, now, terms);
+    const { key, change } = await makeKey(tx, old.merchant_id, now, terms, isOfMerchant);
     const [row] = await tx.query<{ expires_at: Date }>(
       expireRotated(keyId, key.keyId, new Date(now.getTime() + overlapMs)),
     );
@@ -198,6 +212,7 @@ export async function pardon(operator: Operator, keyId: string): Promise<boolean
 }
 
 type Row = Locked & {
+  is_of_merchant: boolean;
   id: string;
   created_at: Date;
   calls: bigint;
@@ -222,6 +237,7 @@ function toInfo(row: Row): KeyInfo {
   return {
     keyId: row.id,
     merchantId: row.merchant_id,
+    isOfMerchant: row.is_of_merchant,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     expiresAt: row.expires_at,

@@ -15,12 +15,13 @@ export function insertKey(
   secretHash: Buffer,
   terms: KeyTerms,
   now: Date,
+  isOfMerchant: boolean,
 ): Sql {
   return sql`
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
-  calls_burst, created_at)
+  calls_burst, created_at, is_of_merchant)
 values (${keyId}, ${merchantId}, ${secretHash}, ${terms.scopes}::text[], ${terms.networks}::text[],
-  ${terms.expiresAt}, ${terms.perSecond}, ${terms.burst}, ${now})`;
+  ${terms.expiresAt}, ${terms.perSecond}, ${terms.burst}, ${now}, ${isOfMerchant})`;
 }
 
 export function revokeKeyRow(keyId: string, merchantId: number | null, now: Date): Sql {
@@ -50,9 +51,9 @@ export function setLimit(keyId: string, perSecond: number | null, burst: number 
 /** Lists the keys of a merchant, or one key, with their counts of a day and their last use. */
 export function listKeyRows(merchantId: number | null, keyId: string | null, day: string): Sql {
   return sql`
-select k.id, k.merchant_id, k.created_at, k.revoked_at, k.expires_at, k.scopes, k.networks, k.rotated_to,
-  k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses,
-  d.blocked_at, l.last_call_at
+select k.id, k.merchant_id, k.is_of_merchant, k.created_at, k.revoked_at, k.expires_at, k.scopes,
+  k.networks, k.rotated_to, k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls,
+  coalesce(d.guesses, 0) as guesses, d.blocked_at, l.last_call_at
 from api_keys k
 left join api_key_days d on d.key_id = k.id and d.day = ${day}::date
 left join lateral (

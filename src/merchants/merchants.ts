@@ -39,6 +39,8 @@ export type CreateMerchant = {
   readonly permit: readonly Permission[];
   readonly opaque: boolean;
   readonly productId: number;
+  /** The scopes of its first key; left out: all permissions. */
+  readonly scopes?: readonly Permission[] | undefined;
   readonly float?: { readonly currency: string; readonly amountMinor: bigint } | undefined;
 };
 
@@ -55,7 +57,7 @@ export async function createMerchant(
       insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId, now),
     );
     if (!row) throw new Error('a merchant was inserted, and no row came back');
-    const { key, change } = await makeKey(tx, row.id, now);
+    const { key, change } = await makeKey(tx, row.id, now, { scopes: wanted.scopes ?? null });
     const { name, opaque, productId, float } = wanted;
     const changes: Change[] = [
       {

@@ -6,17 +6,19 @@ import {
   KeyRefused,
   limitKey,
   listKeys,
+  opensCodes,
   pardon,
   revokeKey,
   rotateKey,
+  TILL_SCOPES,
 } from '../api-keys/keys.ts';
 import { PERMISSIONS } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
-import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Count,
@@ -49,7 +51,9 @@ const Limit = Type.Object({ perSecond: Count, burst: Count });
 const Scopes = Type.Array(Word(PERMISSIONS), {
   minItems: 1,
   uniqueItems: true,
-  description: "Of the merchant's permissions, these only; left out: all.",
+  description:
+    "Of the merchant's permissions, these only; left out: all, but for `generate` and `download` if one person " +
+    'of the operator makes the key alone.',
 });
 const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
   maxItems: 50,
@@ -59,6 +63,7 @@ const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
 const KeySchema = Type.Object({
   keyId: KeyId,
   merchantId: MerchantId,
+  madeBy: Word(['merchant', 'operator'] as const, { description: 'Whose user, token or command made it.' }),
   createdAt: Time,
   revokedAt: NullableTime,
   expiresAt: NullableTime,
@@ -74,10 +79,11 @@ const KeySchema = Type.Object({
 
 export type ApiKey = Static<typeof KeySchema>;
 
-function toJson(key: KeyInfo): ApiKey {
+function toJson({ isOfMerchant: of, ...key }: KeyInfo): ApiKey {
   return {
     ...key,
     merchantId: String(key.merchantId),
+    madeBy: of ? 'merchant' : 'operator',
     calls: Number(key.calls),
     scopes: key.scopes && [...key.scopes],
     networks: key.networks && [...key.networks],
@@ -90,10 +96,25 @@ async function show({ service }: Caller, keyId: string): Promise<ApiKey> {
   return toJson(key);
 }
 
+const isOfMerchant = ({ principal }: Caller) => principal.merchantId !== null;
+
 function explain(error: unknown): never {
   if (error instanceof KeyRefused) throw new Problem('conflict', error.message);
   throw error;
 }
+
+const OPENS_CODES: Condition = {
+  text: 'the scopes name `generate` or `download`, with which a key takes vouchers away',
+  applies: (_caller, { scopes }) => Array.isArray(scopes) && opensCodes(scopes),
+};
+
+const REPLACES_OPENING_KEY: Condition = {
+  text: 'the key can generate vouchers or download their codes',
+  async applies({ service }, { keyId }) {
+    const key = isKeyId(String(keyId)) ? await findKeyInfo(service, String(keyId)) : undefined;
+    return key !== undefined && opensCodes(key.scopes);
+  },
+};
 
 const create = changing({
   name: 'api-key.create',
@@ -110,8 +131,7 @@ const create = changing({
   }),
   output: Type.Object({ keyId: KeyId, secret: Secret }),
   roles: CONNECT,
-  approval: alone('The key belongs to the merchant, and its secret is shown once.'),
-  risk: 'step-up',
+  approval: twoPeople({ why: 'Codes and PINs are money.', when: [OPENS_CODES], approvers: MANAGE }),
   status: 201,
   async run(caller, { merchantId, scopes, networks: given, expiresAt: end }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
@@ -121,7 +141,10 @@ const create = changing({
       return network;
     });
     const expiresAt = end === undefined ? undefined : await toEnd(caller, end, 'expiresAt');
-    return createKey(caller, id, { scopes, networks, expiresAt }).catch(explain);
+    // One person of the operator alone makes a key that shows no codes.
+    const standard = caller.isAgreed ? undefined : TILL_SCOPES;
+    const restrictions = { scopes: scopes ?? standard, networks, expiresAt };
+    return createKey(caller, id, { ...restrictions, isOfMerchant: isOfMerchant(caller) }).catch(explain);
   },
 });
 
@@ -179,11 +202,14 @@ const rotate = changing({
   }),
   output: Type.Object({ keyId: KeyId, secret: Secret, replaces: KeyId, until: Time }),
   roles: CONNECT,
-  approval: alone('The key belongs to the merchant, and its secret is shown once.'),
-  risk: 'step-up',
+  approval: twoPeople({
+    why: 'Codes and PINs are money.',
+    when: [REPLACES_OPENING_KEY],
+    approvers: MANAGE,
+  }),
   async run(caller, { keyId, overlap = '24h', expiresAt }) {
     const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
-    const made = await rotateKey(caller, keyId, toMs(overlap), end).catch(explain);
+    const made = await rotateKey(caller, keyId, toMs(overlap), end, isOfMerchant(caller)).catch(explain);
     if (!made) throw notFound(`key ${keyId}`);
     return { keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until };
   },
@@ -248,6 +274,7 @@ const pardonKey = changing({
   output: KeySchema,
   roles: CONNECT,
   approval: alone('It moves no money. The guesses of the rest of the day are counted again.'),
+  risk: 'step-up',
   async run(caller, { keyId }) {
     await show(caller, keyId);
     if (!(await pardon(caller, keyId)))

@@ -17,7 +17,7 @@ import {
   Word,
 } from '../schema.ts';
 import { approve, turnDown } from './approvals.ts';
-import { type Effect, parsed } from './four-eyes.ts';
+import { approversOf, type Effect, parsed } from './four-eyes.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on approvals. */
@@ -198,7 +198,10 @@ const decide = (verb: 'reject' | 'withdraw') => ({
   async run(caller: Caller, { id, comment = null }: { id: string; comment?: string | null }) {
     const find = await findOperation();
     // An operation that this version does not know is rejected by an owner.
-    await turnDown(caller, toId(id), { verb, comment }, (name) => find(name)?.roles ?? ['owner']);
+    await turnDown(caller, toId(id), { verb, comment }, (name) => {
+      const operation = find(name);
+      return operation ? approversOf(operation) : ['owner'];
+    });
     return show(caller, id);
   },
 });

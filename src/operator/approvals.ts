@@ -211,7 +211,8 @@ function runAsMaker({ caller, operation, row }: Deciding, service: Service): Pro
   const maker = makerOf(row);
   const actor = actorOf(maker, row.reason);
   const checkerId = caller.principal.userId;
-  return operation.run({ service, principal: maker, actor, checkerId }, JSON.parse(row.input) as Fields);
+  const asMaker = { service, principal: maker, actor, checkerId, isAgreed: true };
+  return operation.run(asMaker, JSON.parse(row.input) as Fields);
 }
 
 /**
@@ -267,7 +268,7 @@ function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment
 
 /**
  * Rejects a proposal with a comment for the maker, or withdraws it on behalf of its maker.
- * @param rolesOf returns the roles that may call the operation with a name, and thus reject it
+ * @param rolesOf returns the roles that may approve the operation with a name, and thus reject it
  * @throws Problem `not-found`, `conflict`; `forbidden` for another person or role
  */
 export async function turnDown(

@@ -166,6 +166,7 @@ export const bulk = changing({
   approval: twoPeople({
     why: 'A mistake concerns many cards, and an extension can give money back that was booked as income.',
     when: [UNBLOCKS_OR_EXTENDS_MANY, MOVES_MONEY],
+    approvers: ['owner', 'finance', 'operations'],
   }),
   risk: 'step-up',
   status: 202,

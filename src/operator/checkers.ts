@@ -4,7 +4,7 @@ import { holdPeople, isOnlyPerson, standingTo } from '../people/persons.ts';
 import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { mayPropose } from './four-eyes.ts';
+import { approversOf, mayPropose } from './four-eyes.ts';
 import { type ApprovalRow, findTokenById, lockToken } from './queries.ts';
 import { rolesNow, type TokenRow } from './tokens.ts';
 
@@ -66,7 +66,7 @@ async function turnOfUser(
   if (!(await mayApprove(tx, userId, operation)))
     throw new Problem(
       'forbidden',
-      `${operation.name} is approved by one of the roles ${operation.roles.join(', ')}`,
+      `${operation.name} is approved by one of the roles ${approversOf(operation).join(', ')}`,
     );
   const { obstacle, isNobodys } = await standingTo(tx, row, userId);
   if (obstacle === 'not-confirmed')
@@ -89,10 +89,10 @@ async function turnOfUser(
   throw new Problem('conflict', 'you have approved this: another person has to approve it, too');
 }
 
-/** Returns whether a user is active, and has a role that may perform an operation. */
-async function mayApprove(tx: Queries, userId: number, { roles }: AnyOperation): Promise<boolean> {
+/** Returns whether a user is active, and has a role that may approve an operation. */
+async function mayApprove(tx: Queries, userId: number, operation: AnyOperation): Promise<boolean> {
   const user = await findUser(tx, userId);
-  return user?.state === 'active' && roles.some((role) => user.roles.includes(role));
+  return user?.state === 'active' && approversOf(operation).some((role) => user.roles.includes(role));
 }
 
 function ownProposal({ mode, not_before }: ApprovalRow, obstacle: 'own' | 'may-be-own'): Problem {

@@ -106,6 +106,7 @@ const warnFloat = changing({
   output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Type.Number()) }),
   roles: MONEY,
   approval: alone('It moves no money: it decides when the merchant is warned.'),
+  risk: 'step-up',
   async run(caller, { merchantId, below, currency: given }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);

@@ -18,6 +18,13 @@ type Ruled = Pick<AnyOperation, 'name' | 'approval'>;
 export const proposersOf = ({ approval }: Pick<AnyOperation, 'approval'>): readonly Role[] =>
   approval?.people === 2 ? approval.proposers : [];
 
+/** Returns the roles that may approve an operation, and reject it. */
+export const approversOf = ({
+  approval,
+  roles,
+}: Pick<AnyOperation, 'approval' | 'roles'>): readonly string[] =>
+  approval?.people === 2 ? (approval.approvers ?? roles) : roles;
+
 /**
  * Returns whether somebody may propose an operation that their roles do not permit. Users of a merchant may
  * not.

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { TILL_SCOPES } from '../api-keys/keys.ts';
 import { PERMISSIONS } from '../context.ts';
 import { listFloats } from '../merchants/floats.ts';
 import {
@@ -83,6 +84,9 @@ async function show(caller: Caller, id: string): Promise<MerchantDetails> {
 const createMerchant = changing({
   name: 'merchant.create',
   summary: 'Create a merchant with its first API key, whose secret is shown once',
+  description:
+    'The first key of a merchant that one person creates alone can neither generate vouchers nor download their ' +
+    'codes. Two people make one that can, or the merchant itself in its portal.',
   method: 'POST',
   path: '/merchants',
   command: 'merchant create',
@@ -123,6 +127,8 @@ const createMerchant = changing({
       permit,
       opaque,
       productId: product.id,
+      // One person alone makes a key that shows no codes.
+      scopes: caller.isAgreed ? undefined : TILL_SCOPES,
       ...(input.float !== undefined && {
         float: { currency, amountMinor: minorOf(input.float, currency, 'float') },
       }),
@@ -176,6 +182,7 @@ function suspension(verb: 'suspend' | 'resume') {
     output: MerchantWithFloats,
     roles: MANAGE,
     approval: alone('It moves no money, and can be undone.'),
+    risk: verb === 'resume' ? 'step-up' : 'plain',
     async run(caller, { id }) {
       const merchant = await requireMerchant(caller, id);
       await suspendMerchant(caller, merchant.id, verb === 'suspend');
@@ -195,6 +202,7 @@ function permission(verb: 'permit' | 'forbid') {
     output: MerchantWithFloats,
     roles: MANAGE,
     approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),
+    risk: verb === 'permit' ? 'step-up' : 'plain',
     async run(caller, input) {
       const merchant = await requireMerchant(caller, input.id);
       await permitMerchant(caller, merchant.id, input.permission, verb === 'permit');

@@ -68,9 +68,11 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   checkRole(operation, principal);
   const input = checkInput(operation.input, request.input) as Fields;
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
-  const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
-  if (operation.effect !== 'read') await requireActive(caller);
-  const terms = await checkRisk(operation, caller, input);
+  const actor = actorOf(principal, reason);
+  const asking = { service: request.service, principal, actor, isAgreed: false };
+  if (operation.effect !== 'read') await requireActive(asking);
+  const terms = await checkRisk(operation, asking, input);
+  const caller: Caller = { ...asking, isAgreed: terms !== 'counted' };
   if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
   const claim =
     request.idempotencyKey === undefined || operation.files
@@ -84,9 +86,10 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   } catch (error) {
     if (!(error instanceof NeedsApproval)) throw error;
     if (isMachine(principal)) throw approvalRequired(operation);
+    const agreed = { ...caller, isAgreed: true };
     return (await isAlone(request.service, principal))
-      ? performAlone(operation, caller, input, claim)
-      : performProposal(operation, caller, input, claim);
+      ? performAlone(operation, agreed, input, claim)
+      : performProposal(operation, agreed, input, claim);
   }
 }
 

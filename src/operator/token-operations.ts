@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { readNetwork } from '../network.ts';
-import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { findAccount, findUser, type UserInfo } from '../people/users.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
@@ -159,6 +159,15 @@ async function personOf(
   return user;
 }
 
+/** Roles with which a token without a second factor reads everything, or proposes movements of money. */
+const STRONG_ROLES: readonly unknown[] = ['owner', 'finance', 'operations'];
+
+const GIVES_RIGHTS: Condition = {
+  text: 'it has `stepUp`, or one of the roles owner, finance and operations, or belongs to a merchant',
+  applies: (_caller, { stepUp, roles, merchantId = null }) =>
+    stepUp === true || merchantId !== null || [roles].flat().some((role) => STRONG_ROLES.includes(role)),
+};
+
 export const createToken = changing({
   name: 'token.create',
   summary: 'Create a token, which is shown once',
@@ -173,8 +182,10 @@ export const createToken = changing({
   }),
   isForPeople: true,
   roles: GOVERN,
-  approval: alone('It has at most the roles of its creator, and can propose but not approve.'),
-  risk: 'step-up',
+  approval: twoPeople({
+    why: 'A token acts without a person, long after it was made.',
+    when: [GIVES_RIGHTS],
+  }),
   status: 201,
   async run(caller, input) {
     const { db, clock } = caller.service;

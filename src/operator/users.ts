@@ -133,8 +133,8 @@ const POWERFUL: readonly unknown[] = ['owner', 'finance'];
 const grantsPower = (roles: unknown) => [roles].flat().some((role) => POWERFUL.includes(role));
 
 const INVITES_POWER: Condition = {
-  text: 'the user is one of the operator, with a role that can approve movements of money',
-  applies: (_caller, { merchantId = null, roles }) => merchantId === null && grantsPower(roles),
+  text: 'the user is one of the operator with a role that can approve movements of money, or one of a merchant',
+  applies: (_caller, { merchantId = null, roles }) => merchantId !== null || grantsPower(roles),
 };
 
 export const invite = changing({
@@ -154,7 +154,7 @@ export const invite = changing({
   isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({
-    why: 'An owner or a finance user can approve movements of money.',
+    why: 'It gives a right: to approve movements of money, or to take what belongs to a merchant.',
     when: [INVITES_POWER],
   }),
   risk: 'step-up',
@@ -167,10 +167,10 @@ export const invite = changing({
 });
 
 const GIVES_POWER: Condition = {
-  text: 'a role that can approve movements of money is given to a user of the operator',
+  text: 'a user of the operator gets a role that can approve movements of money, or it is a user of a merchant',
   async applies({ service: { db } }, { id, roles }) {
-    const user = grantsPower(roles) ? await findUser(db, Number(id)) : undefined;
-    return user !== undefined && user.merchantId === null;
+    const user = await findUser(db, toId(String(id)));
+    return user !== undefined && (user.merchantId !== null || grantsPower(roles));
   },
 };
 
@@ -185,7 +185,7 @@ export const setRolesOf = changing({
   isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({
-    why: 'An owner or a finance user can approve movements of money.',
+    why: 'It gives a right: to approve movements of money, or to take what belongs to a merchant.',
     when: [GIVES_POWER],
   }),
   risk: 'step-up',

@@ -15,7 +15,7 @@ import {
   tableOf,
   twoPeople,
 } from '../operation.ts';
-import { CARE, MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { CARE, MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import {
   End,
   Input,
@@ -278,6 +278,7 @@ const extend = changing({
   approval: twoPeople({
     why: 'What has expired is income, the property of others, or money of a merchant.',
     when: [MOVES_MONEY],
+    approvers: MONEY,
   }),
   async run(caller, { serialNumber, expiry }) {
     await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));

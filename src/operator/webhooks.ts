@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
-import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Count,
@@ -65,6 +65,11 @@ export async function requireEndpoint({ service: { db } }: Caller, text: string)
   return endpoint;
 }
 
+const SENDS_CODES: Condition = {
+  text: 'it is `full`: its events contain the codes and PINs of each batch',
+  applies: (_caller, { full }) => full === true,
+};
+
 const addOne = changing({
   name: 'webhook.add',
   summary: 'Add an endpoint, whose secret is shown once',
@@ -89,8 +94,7 @@ const addOne = changing({
   }),
   output: Type.Object({ id: EndpointId, secret: Secret }),
   roles: CONNECT,
-  approval: alone('The merchant is sent what happens to its own vouchers.'),
-  risk: 'step-up',
+  approval: twoPeople({ why: 'Codes and PINs are money.', when: [SENDS_CODES], approvers: MANAGE }),
   // The host name is resolved before the transaction begins.
   effect: 'outside',
   status: 201,

@@ -46,6 +46,8 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
   },
   keys: {
     lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern können Sie ihn, während der Laden geöffnet ist.',
+    byOperator: 'dem Betreiber',
+    byMerchant: 'dem Händler',
   },
   docs: {
     lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel. curl fragt nach dessen Geheimnis.',

@@ -41,7 +41,11 @@ export const portal = {
     statement: 'Statement',
     month: 'Month',
   },
-  keys: { lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.' },
+  keys: {
+    lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.',
+    byOperator: 'the operator',
+    byMerchant: 'the merchant',
+  },
   docs: {
     lead: 'Your first calls, with your own key. curl asks for its secret.',
     order: 'Order two vouchers',

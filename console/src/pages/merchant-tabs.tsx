@@ -68,8 +68,8 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       label: nav.keys,
       needs: 'api-key.list',
       path: '/api-keys',
-      columns: ['keyId', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
-      wide: ['scopes', 'expiresAt', 'calls'],
+      columns: ['keyId', 'madeBy', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
+      wide: ['madeBy', 'scopes', 'expiresAt', 'calls'],
       cell: keyCell,
       empty: <Empty text={empty.keys} action={act('api-key.create')} />,
       fixed,
@@ -147,8 +147,15 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
   ];
 }
 
-/** The actions on a key, at the end of its row. */
+/** A merchant should notice a key that it did not make. */
+function MadeBy({ operator }: { operator: boolean }) {
+  const texts = useTexts().keys;
+  return operator ? <b>{texts.byOperator}</b> : texts.byMerchant;
+}
+
+/** Who made a key, and the actions on it at the end of its row. */
 export function keyCell(name: string, item: Item): ReactNode | undefined {
+  if (name === 'madeBy') return <MadeBy operator={item['madeBy'] === 'operator'} />;
   if (name !== '') return undefined;
   if (item['revokedAt']) return <span className="quiet">–</span>;
   const keyId = String(item['keyId']);

@@ -19,7 +19,7 @@ export function Screen() {
       <List
         path="/api-keys"
         search={search}
-        columns={['keyId', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt', '']}
+        columns={['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt', '']}
         wide={['scopes', 'createdAt', 'expiresAt', 'revokedAt']}
         cell={keyCell}
         empty={<Empty text={texts.empty.keys} action={create} />}

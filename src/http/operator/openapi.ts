@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import type { AnyOperation } from '../../operation.ts';
-import { proposersOf } from '../../operator/four-eyes.ts';
+import { approversOf, proposersOf } from '../../operator/four-eyes.ts';
 import { optionsOf } from '../../options.ts';
 import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';
@@ -136,6 +136,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     description: descriptionOf(operation),
     'x-roles': operation.roles,
     ...(proposers.length > 0 && { 'x-proposers': proposers }),
+    ...(operation.approval?.people === 2 && { 'x-approvers': approversOf(operation) }),
     'x-risk': operation.risk,
     ...(operation.isForPeople && { 'x-for-people': true }),
     ...(operation.bodyMaxBytes !== undefined && { 'x-body-max': operation.bodyMaxBytes }),
