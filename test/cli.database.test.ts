@@ -38,6 +38,17 @@ test('a command in a mistyped data folder creates nothing, and names the setting
   }
 });
 
+test('no command but serve and migrate makes a database where its settings name none', async (t) => {
+  const folder = await temporary(t);
+  const settings = { SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
+  for (const args of [['merchant', 'create', '--name', 'Oops', '--float', '5'], ['work']]) {
+    const { status, out, err } = await runScrip(settings, ...args);
+    assert.deepEqual([status, out], [5, '']);
+    assert.match(err, /^(scrip: |.*)there is no Scrip database in .*data: .* and SCRIP_DATABASE_URL\n$/);
+    assert.deepEqual(await readdir(folder), []);
+  }
+});
+
 test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
   const folder = await temporary(t);
   const { url } = await testDatabase(t);

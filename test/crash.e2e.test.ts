@@ -102,6 +102,7 @@ before(async () => {
       server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });
   });
+  await scrip('migrate', '--json');
   const made = JSON.parse(
     await scrip('merchant', 'create', '--name', 'Crash', '--float', '10000000', '--json'),
   );

@@ -32,6 +32,23 @@ test('the files of a deployment name only settings and commands that exist', asy
   }
 });
 
+test('the command of a machine with systemd has the account and the settings of the unit', async () => {
+  const [unit, command] = (await Promise.all(
+    ['scrip.service', 'scrip'].map((name) => readFile(new URL(`systemd/${name}`, FOLDER), 'utf8')),
+  )) as [string, string];
+  const settings = /^Environment=(.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+  const expected = [
+    ...settings.map((setting) => `--setenv=${setting}`),
+    `--property=EnvironmentFile=${/^EnvironmentFile=(.*)$/m.exec(unit)?.[1]}`,
+    `--property=UMask=${/^UMask=(.*)$/m.exec(unit)?.[1]}`,
+    `--uid=${/^User=(.*)$/m.exec(unit)?.[1]}`,
+    `--gid=${/^Group=(.*)$/m.exec(unit)?.[1]}`,
+    `${/^ExecStart=(.*) serve$/m.exec(unit)?.[1]} "$@"`,
+  ];
+  assert.equal(settings.length, 2);
+  for (const option of expected) assert.ok(command.includes(` ${option}`), option);
+});
+
 test('no file of a deployment contains a password or a key', async () => {
   for (const [file, text] of await readAll()) {
     assert.doesNotMatch(text, /postgres:\/\/[a-z_]+:[^$…@]+@/, file);

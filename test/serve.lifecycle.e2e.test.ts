@@ -157,6 +157,7 @@ test('a Ctrl-C at any moment of the start leaves nothing running', async (t) => 
 
 test('commands work beside a service and without one, and stop only what they started', async (t) => {
   const settings = await ownSettings(t);
+  assert.equal(await scrip(t, settings, 'migrate').ended, 0);
   const before = scrip(t, settings, 'merchant', 'create', '--name', 'Before', '--json');
   assert.equal(await before.ended, 0, before.err());
   assert.ok(!(await runsDatabase(settings)));

@@ -26,9 +26,6 @@ import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
-/** The most characters of a reference in a file name. */
-const NAME_MAX = 80;
-
 type Options = {
   format: string;
   out?: string;
@@ -46,10 +43,7 @@ export function addExport(batch: Command): void {
     .command('export <transactionId>')
     .description('write the codes and PINs of a completed batch for the printer; every export is recorded')
     .requiredOption('--format <format>', 'csv, or pdf: a sheet of cards')
-    .option(
-      '--out <file>',
-      'the file, or - for stdout (default: csv to a stdout that is not a terminal, else a file named after the reference)',
-    )
+    .option('--out <file>', 'the file, or - for stdout (default: stdout, if it is no terminal)')
     .option('--force', 'overwrite the file')
     .option(
       '--font <file>',
@@ -68,15 +62,13 @@ export function addExport(batch: Command): void {
 async function run(text: string, options: Options): Promise<void> {
   const transactionId = parseTransactionId(text);
   const format = oneOf(options.format, '--format', ['csv', 'pdf'] as const);
-  const toStdout =
-    options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
-  checkOptions(options, format, toStdout);
+  const toStdout = checkTargetOptions(options, format);
   const design = cardDesign(options, format);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     await requireApproval(operator, 'batch export');
     const { batch, printed } = await findExportable(service, transactionId);
-    const file = toStdout ? null : (options.out ?? `${fileName(batch.reference, transactionId)}.${format}`);
+    const file = toStdout ? null : (options.out as string);
     if (file !== null) await checkTarget(file, options.force ?? false);
     const write = await prepareWriter(format, printed, service.clock(), design);
     const made = await exportBatch(operator, batch, format, async (vouchers, count) => {
@@ -93,11 +85,15 @@ async function run(text: string, options: Options): Promise<void> {
   });
 }
 
-function checkOptions({ json, out, force }: Options, format: 'csv' | 'pdf', toStdout: boolean): void {
+/** Returns whether the export goes to stdout. It goes to no file that was not named: it is money. */
+function checkTargetOptions({ json, out, force }: Options, format: 'csv' | 'pdf'): boolean {
   if (json && out === '-') wrongUsage('--json and --out - both need stdout');
+  if (out === undefined && (json || process.stdout.isTTY)) wrongUsage('name the file: --out FILE');
+  const toStdout = out === undefined || out === '-';
   if (force && toStdout) wrongUsage('--force needs a file: give --out FILE');
   if (toStdout && format === 'pdf' && process.stdout.isTTY)
     wrongUsage('a terminal cannot show a PDF: give --out FILE');
+  return toStdout;
 }
 
 async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
@@ -194,13 +190,4 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
       ['by', 'reason'],
     ),
   );
-}
-
-/** Turns a merchant's reference into a file name that cannot lead to another folder or hide the file. */
-function fileName(reference: string, transactionId: string): string {
-  const safe = reference
-    .replace(/[^\p{L}\p{N}._-]+/gu, '-')
-    .replace(/^[.-]+/, '')
-    .slice(0, NAME_MAX);
-  return `vouchers-${safe === '' ? transactionId : safe}`;
 }

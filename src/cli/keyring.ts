@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Operator } from '../context.ts';
 import {
+  entriesBeside,
   type KeyFile,
   keyFile,
   newKeyRing,
@@ -117,11 +118,12 @@ async function drop(keyId: string, options: Json): Promise<void> {
     const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();
     if (options.json) return printJson({ keyId, removedFrom: file?.path ?? null });
+    const left = `The key ring then holds ${entriesBeside(operator.service.keys, keyId).join(', ')}`;
     const rest = 'Backups from before still need it';
     say(
       file === undefined
-        ? `nothing depends on ${keyId}: take it out of SCRIP_KEYS. ${rest}`
-        : `nothing depends on ${keyId}, and it is removed from the key file. ${rest}`,
+        ? `nothing depends on ${keyId}: take its entry, and no other, out of the key ring. ${left}. ${rest}`
+        : `nothing depends on ${keyId}, and it is removed from the key file. ${left}. ${rest}`,
     );
   });
 }
@@ -129,7 +131,7 @@ async function drop(keyId: string, options: Json): Promise<void> {
 async function make(options: Json & { ring?: boolean; routing?: boolean }): Promise<void> {
   if (options.ring && options.routing) wrongUsage('--ring and --routing: choose one');
   if (options.routing) return withRing(async ({ service }) => printKey(routingEntry(service.keys), options));
-  printKey(options.ring ? newKeyRing().replace('\n', ',') : newRingKey(), options);
+  printKey(options.ring ? newKeyRing() : newRingKey(), options);
 }
 
 function printKey(key: string, { json }: Json): void {

@@ -97,9 +97,7 @@ async function create(options: CreateOptions): Promise<void> {
     ...(isFunded && { float: parseValue(amount, '--float') }),
     ...(isFunded && currency !== undefined && { currency: parseCurrencyCode(currency) }),
   };
-  await performCommand(merchants.create, input, options, (made) => printSecret(made, false), {
-    create: true,
-  });
+  await performCommand(merchants.create, input, options, (made) => printSecret(made, false));
 }
 
 async function list(options: Json & { name?: string }): Promise<void> {

@@ -64,8 +64,10 @@ export type Opened = {
 type Opening = {
   /** The name of the database's connections. */
   readonly name: string;
-  /** Whether a missing database is created. A listing in a mistyped folder must not create one. */
+  /** Whether a missing database is created. A command with a mistyped or forgotten setting must not. */
   readonly create: boolean;
+  /** Whether it books, so that the partitions of today must be there. */
+  readonly books?: boolean;
   readonly log: Logger;
   /**
    * Whether this is the service itself. It decides where the log of the database is archived, which a command
@@ -81,7 +83,7 @@ type Opening = {
  */
 export async function openService(
   config: Config,
-  { name, create, log, isService = false }: Opening,
+  { name, create, log, isService = false, books = isService }: Opening,
 ): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
@@ -112,7 +114,7 @@ export async function openService(
       const keys = await openKeys(db, config, log);
       if (isService && embedded) await archiveLog(embedded, config.archiveDir, keys);
       await ensureDefaultProduct(db, config.currency);
-      if (create) await createAbsent(db, log);
+      if (books) await createAbsent(db, log);
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
@@ -162,7 +164,7 @@ async function openFolder({ dataDir }: Config, { create, log }: Folder): Promise
 
 export function noDatabase(dataDir: string): StartError {
   return new StartError(
-    `there is no Scrip database in ${dataDir}: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATA_DIR`,
+    `there is no Scrip database in ${dataDir}: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATA_DIR and SCRIP_DATABASE_URL`,
   );
 }
 
@@ -260,8 +262,6 @@ function explain(error: unknown, url: string): unknown {
   return error;
 }
 
-type Command = { readonly create?: boolean };
-
 /** Runs a command that only reads. A signal ends it. */
 export async function withService(run: (service: Service, config: Config) => Promise<void>): Promise<void> {
   await untilStopped((service, config, stop) =>
@@ -275,7 +275,6 @@ export async function withService(run: (service: Service, config: Config) => Pro
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
-  command: Command = {},
 ): Promise<void> {
   await untilStopped(async (service, config, stop) => {
     void stop.asked.then(() => {
@@ -286,18 +285,18 @@ export async function withOperator(
       run({ service, actor: actor() }, config).catch(explainOutcome),
       stop.urged.then(() => unknownOutcome('the command was interrupted')),
     ]);
-  }, command);
+  }, true);
 }
 
 /** Runs a command that ends in an orderly way when it is asked to stop. */
 export async function untilStopped(
   run: (service: Service, config: Config, stop: Stop) => Promise<void>,
-  { create = false }: Command = {},
+  books = false,
 ): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   const { log, flush } = commandLog(config);
-  const { service, close } = await openService(config, { name: 'scrip-command', create, log });
+  const { service, close } = await openService(config, { name: 'scrip-command', create: false, books, log });
   let isDone = false;
   try {
     if (stop.isAsked()) interrupted();

@@ -56,7 +56,6 @@ export async function performCommand<Input extends TObject, Output extends TSche
   { json }: Json,
   print: (output: Static<Output>) => void,
   command: {
-    readonly create?: boolean;
     readonly toJson?: (output: Static<Output>) => unknown;
     readonly end?: (output: Static<Output>) => void;
   } = {},
@@ -68,9 +67,7 @@ export async function performCommand<Input extends TObject, Output extends TSche
     else print(output);
     command.end?.(output);
   };
-  await (operation.effect === 'read'
-    ? withService(run)
-    : withOperator(({ service }) => run(service), command));
+  await (operation.effect === 'read' ? withService(run) : withOperator(({ service }) => run(service)));
 }
 
 /**

@@ -28,7 +28,7 @@ async function work(): Promise<void> {
   const log = createLogger(config.logLevel);
   const { service, close } = await openService(config, {
     name: 'scrip-work',
-    create: true,
+    create: false,
     log,
     isService: true,
   });

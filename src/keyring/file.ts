@@ -24,6 +24,12 @@ export function routingEntry(ring: KeyRing): string {
   return `${ROUTING}:${Buffer.from(routing).toString('base64url')}`;
 }
 
+/** Returns the ids of all entries of a key ring but that of one data key. */
+export function entriesBeside(ring: KeyRing, keyId: string): string[] {
+  const [keys] = ring.share();
+  return [...keys.map(({ id }) => id).filter((id) => id !== keyId), ROUTING];
+}
+
 /** Returns a new data key as text, `id:key`. The id begins with the time and is unique. */
 export function newRingKey(): string {
   const id = `k${Math.floor(Date.now() / 1000).toString(36)}${randomBytes(3).toString('hex')}`;

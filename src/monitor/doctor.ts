@@ -167,8 +167,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
       );
     return ok(keyRing.source);
   },
-  backup: async (_service, { dataDir }) => {
-    if (dataDir === undefined) return undefined;
+  backup: async (service, { dataDir }) => {
+    if (dataDir === undefined) return examineServersArchive(service);
     const last = await readLastBackup(dataDir);
     if (!last) return warning('no backup was made', 'scrip backup DIR, every night (docs/how-to/back-up.md)');
     const age = (Date.now() - Date.parse(last.endedAt)) / 1_000;
@@ -250,6 +250,19 @@ const CHECKS: Readonly<Record<string, Check>> = {
     return ok(found);
   },
 };
+
+/** The backups of an operator's own server are made by its own tools. Scrip sees only whether it archives. */
+async function examineServersArchive(service: Service): Promise<Omit<Finding, 'check'>> {
+  const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service, ARCHIVER);
+  if (archives && failing)
+    return failure('the server cannot archive its log', 'pg_stat_archiver and the log of the server say why');
+  if (archives)
+    return ok('the server archives its log; Scrip knows nothing of its backups: watch them yourself');
+  return warning(
+    'Scrip knows of no backup: this server does not archive its log',
+    "back it up by its own or your provider's tools (docs/how-to/back-up.md)",
+  );
+}
 
 /** A restore follows the newest timeline in the archive, which must be that of this database. */
 async function examineTimelines(service: Service, dataDir: string): Promise<Omit<Finding, 'check'>> {
