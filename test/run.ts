@@ -2,6 +2,7 @@
  * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
  * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
  * runs the files whose names hold a word, `npm run test:watch -- redeem` the same, again after each change.
+ * `npm run attack` runs those that attack (`--attacks`), and prints a table of attacks and outcomes.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -22,6 +23,7 @@ import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { type Attack, attackTable, isAttack } from './attack-table.ts';
 import { findCitus } from './citus/cluster.ts';
 import { type Counts, lastLines } from './last-lines.ts';
 import { atEnd, leavingNothing, temporaryFolder } from './leave-nothing.ts';
@@ -105,9 +107,18 @@ function isPlace(name: string): name is Place {
 /** How long each file took. */
 type Times = { readonly name: string; readonly seconds: number }[];
 
+/** The outcome of each test. */
+type Attacks = Attack[];
+
 type TestEvent = {
   readonly type: string;
   readonly data: { readonly file?: string; readonly success?: boolean };
+};
+
+type EndedTest = {
+  readonly name: string;
+  readonly file?: string;
+  readonly details: { readonly type?: string };
 };
 
 /** Holds back what a process prints until it has ended, and drops it if all of its tests have passed. */
@@ -159,9 +170,10 @@ class ProgressLine {
 /**
  * Runs the files.
  * @param watch runs a file again when it, or what it imports, has changed, until Ctrl-C
+ * @param attacks receives the outcome of each test
  * @returns how many tests passed and failed
  */
-async function runFiles(files: string[], watch: boolean, times: Times): Promise<Counts> {
+async function runFiles(files: string[], watch: boolean, times: Times, attacks: Attacks): Promise<Counts> {
   const stopping = new AbortController();
   atEnd(() => stopping.abort());
   const options = {
@@ -179,7 +191,13 @@ async function runFiles(files: string[], watch: boolean, times: Times): Promise<
     if (nesting === 0 && name.endsWith('.test.ts'))
       times.push({ name, seconds: details.duration_ms / 1_000 });
   });
-  stream.on('test:pass', ({ skip }) => {
+  const add = ({ name, file = '', details }: EndedTest, outcome: Attack['outcome']) => {
+    if (details.type !== 'suite') attacks.push({ file: basename(file), name, outcome });
+  };
+  stream.on('test:fail', (ended) => add(ended, 'broken'));
+  stream.on('test:pass', (ended) => {
+    const { skip } = ended;
+    add(ended, skip === undefined ? 'held' : 'not tried');
     if (skip !== undefined) reasons.push(String(skip));
   });
   stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
@@ -220,12 +238,14 @@ async function main(): Promise<void> {
     times: { type: 'boolean', default: false },
     e2e: { type: 'boolean', default: false },
     all: { type: 'boolean', default: false },
+    attacks: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
   if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
   if (!(await isInstalled(place))) return;
   const isSelected = (name: string) => {
+    if (values.attacks) return isAttack(name);
     if (positionals.length > 0) return positionals.some((word) => name.includes(word));
     return values.all || place !== 'postgres' || isEndToEnd(name) === values.e2e;
   };
@@ -233,15 +253,17 @@ async function main(): Promise<void> {
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0, skipped: [] };
   const times: Times = [];
+  const attacks: Attacks = [];
   process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
   await useMemory();
   await withTestServer(async () => {
-    counts = await runFiles(files, values.watch, times);
+    counts = await runFiles(files, values.watch, times, attacks);
   }, place);
   times.sort((one, other) => other.seconds - one.seconds);
   if (values.times)
     for (const { name, seconds } of times)
       process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${name}\n`);
+  if (values.attacks) process.stdout.write(attackTable(attacks));
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
   process.stdout.write(`${process.stderr.isTTY ? '\n' : ''}${lastLines(counts)}`);
 }
