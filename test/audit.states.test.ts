@@ -16,6 +16,7 @@ import { setLow, topUp } from '../src/merchants/floats.ts';
 import { changeMerchant } from '../src/merchants/merchants.ts';
 import { approve, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
+import { makePayoutFile } from '../src/settlement/payout-file.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { openBank } from './bank.ts';
@@ -87,6 +88,10 @@ before(async () => {
   await close(ledger);
   const [draft] = await draftSettlements(operator, { merchantId: id });
   await approve(operator, draft?.id ?? 0);
+  const iban = 'DE89370400440532013000';
+  const accounts = new Map([[id, { name: 'Shop', iban, bic: null }]]);
+  const payer = { name: 'Operator', iban, bic: null };
+  await makePayoutFile(operator, { ids: [draft?.id ?? 0], format: 'csv', accounts, payer });
   const paid = { bankReference: 'B 1', valueDate: '2026-03-02', reference: 'payout' };
   await pay(operator, { settlementId: draft?.id ?? 0, ...paid });
   await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2, ownMinor: 70_000n });
@@ -136,7 +141,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   'permissions of merchants': "update merchants set permissions = permissions || '{update-redemption}'",
   merchant_names: "update merchant_names set name = 'Another'",
   settlement_terms: 'update settlement_terms set least_payout = least_payout + 1',
-  'bank accounts of merchants': "update settlement_terms set payee_last4 = '9999'",
+  'bank accounts of merchants': "update settlement_terms set payee_digest = sha256('\\x00')",
   floats: 'update floats set low_minor = low_minor + 1 where low_minor is not null',
   products: "update products set code = 'OTHER' where code = 'GIFT'",
   'scopes of products': "update products set scope = 'issuer'",
@@ -159,6 +164,9 @@ const CHANGES: Readonly<Record<string, string>> = {
   bank_matches: 'delete from bank_matches',
   'the sum of the matches of an entry': 'update bank_entries set matched_minor = 0',
   settlements: 'update settlements set due_on = due_on + 1',
+  'the file that pays a settlement': 'update settlements set file_id = null',
+  payout_files: "update payout_files set made_by = 'nobody'",
+  payout_file_settlements: 'delete from payout_file_settlements',
   settlement_lines: 'update settlement_lines set rows = rows + 1',
   settlement_payouts: "update settlement_payouts set bank_reference = 'B 2'",
   settlement_disputes: `insert into settlement_disputes (settlement_id, comment, made_by, made_at)

@@ -48,7 +48,7 @@ before(async () => {
     validFrom: '2026-03-01',
     ...rates,
     payee: null,
-    payeeLast4: null,
+    payeeIban: null,
   });
   await sell(issuer, 2, 10, { productCode: 'SHORT' });
   const cards = await sell(issuer, 4, 33.33);

@@ -82,6 +82,8 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   operator_settings: ['INSERT', 'SELECT', 'UPDATE'],
   operator_tokens: ['INSERT', 'SELECT', 'UPDATE'],
   passkeys: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  payout_file_settlements: ['INSERT', 'SELECT'],
+  payout_files: ['INSERT', 'SELECT'],
   products: ['INSERT', 'SELECT', 'UPDATE'],
   recovery_codes: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   redemption_updates: ['SELECT'],

@@ -10,10 +10,11 @@ import { reconcile } from '../src/ledger/reconcile.ts';
 import { toText } from '../src/money.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { approve, giveBack, pay } from '../src/settlement/approve.ts';
+import { bankDay } from '../src/settlement/bank-day.ts';
 import { drawStatement } from '../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
-import { makePayoutFile, readAccounts } from '../src/settlement/payout-file.ts';
-import { documentsOf, linesOf } from '../src/settlement/settlements.ts';
+import { makePayoutFile, pageOfFiles, readAccounts } from '../src/settlement/payout-file.ts';
+import { documentsOf, dueSettlements, linesOf } from '../src/settlement/settlements.ts';
 import { readSheet } from './print.ts';
 import { close, openScene, settledDay, terms, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
@@ -202,36 +203,131 @@ test('each step of a settlement is announced as the OpenAPI documents describe i
   }
 });
 
-test('a payout file fits its schema, and pays only the account of the present terms', async (t) => {
+type Scene = Awaited<ReturnType<typeof openScene>>;
+const PAYER = { name: 'Operator & Co <Ltd>', iban: 'GB29NWBK60161331926819', bic: null };
+const OTHER = 'GB29NWBK60161331926819';
+
+/** Makes a payout file of settlements of the shop. */
+function fileOf(
+  scene: Scene,
+  ids: readonly number[],
+  more: Partial<Parameters<typeof makePayoutFile>[1]> = {},
+) {
+  const accounts = accountsOf(scene, IBAN);
+  return makePayoutFile(scene.ledger.operator, { ids, format: 'pain001', accounts, payer: PAYER, ...more });
+}
+
+const accountsOf = ({ shop }: Scene, iban: string) =>
+  readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Café Größe,${iban},COBADEFFXXX\n`);
+
+test('a payout file fits its schema, and pays on a bank day in letters that banks take', async (t) => {
+  const scene = await openScene(t);
+  const draft = await draftedDay(scene);
+  await approve(scene.ledger.operator, draft.id);
+  // A Saturday, after the due day.
+  await scene.ledger.at('2026-03-07T10:00:00Z');
+  const { id, content } = await fileOf(scene, [draft.id]);
+  const number = `${scene.shop.merchant.id}-2026-0001`;
+  for (const part of [
+    `<MsgId>SCRIP-20260307-${id}</MsgId>`,
+    `<EndToEndId>${number}-${id}</EndToEndId>`,
+    '<InstdAmt Ccy="USD">97.10</InstdAmt>',
+    '<Nm>Operator + Co .Ltd.</Nm>',
+    '<Nm>Cafe Grosse</Nm>',
+    '<ReqdExctnDt><Dt>2026-03-09</Dt>',
+    '<ChrgBr>SHAR</ChrgBr>',
+  ])
+    assert.ok(content.includes(part), `${part} in ${content}`);
+  const check = schemaCheck('pain.001.001.09');
+  assert.equal((await check(t, content)) ?? '', '');
+  const broken = await check(t, content.replace('<PmtMtd>TRF</PmtMtd>', ''));
+  if (broken !== undefined) assert.notEqual(broken, '');
+});
+
+test('a settlement is in one payout file, unless its payment came back or somebody says why', async (t) => {
+  const scene = await openScene(t);
+  const { ledger } = scene;
+  const { operator } = ledger;
+  const draft = await draftedDay(scene);
+  await approve(operator, draft.id);
+  const first = await fileOf(scene, [draft.id]);
+  await assert.rejects(fileOf(scene, [draft.id]), {
+    code: '58',
+    message: /in payout file \d+: a second file/,
+  });
+  assert.deepEqual(await dueSettlements(ledger.started.service.db, '2026-12-31'), []);
+  const again = await fileOf(scene, [draft.id], { againBecause: 'the bank has lost it' });
+  const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
+  await pay(operator, { ...bank, reference: 'p' });
+  await giveBack(operator, { ...bank, reference: 'r' });
+  assert.deepEqual(await dueSettlements(ledger.started.service.db, '2026-12-31'), [draft.id]);
+  const third = await fileOf(scene, [draft.id]);
+  const listed = await pageOfFiles(ledger.started.service.db, null, 10);
+  const number = `${scene.shop.merchant.id}-2026-0001`;
+  assert.deepEqual(
+    listed.map((each) => [each.id, each.again_because, each.settlements, each.digest.toString('hex')]),
+    [third, again, first].map(({ id, content }) => [
+      id,
+      id === again.id ? 'the bank has lost it' : null,
+      [number],
+      createHash('sha256').update(content).digest('hex'),
+    ]),
+  );
+  assert.equal(new Set([first, again, third].map(({ content }) => /<MsgId>.*?</.exec(content)?.[0])).size, 3);
+  assert.deepEqual(
+    (await reconcile(ledger.started.service)).checks.filter(({ ok }) => !ok),
+    [],
+  );
+});
+
+test('a payout file pays only the account of the present terms, of which the end and a digest are kept', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { operator } = ledger;
   const draft = await draftedDay(scene);
-  const { settlement } = await approve(operator, draft.id);
-  const payer = { name: 'Operator & Co <Ltd>', iban: 'GB29NWBK60161331926819', bic: null };
-  const accounts = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,${IBAN},COBADEFFXXX\n`);
-  const file = await makePayoutFile(operator, [settlement], { format: 'pain001', accounts, payer });
-  assert.match(file, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
-  const check = schemaCheck('pain.001.001.09');
-  assert.equal((await check(t, file)) ?? '', '');
-  const broken = await check(t, file.replace('<PmtMtd>TRF</PmtMtd>', ''));
-  if (broken !== undefined) assert.notEqual(broken, '');
-  const csv = await makePayoutFile(operator, [settlement], { format: 'csv', accounts, payer });
-  assert.match(csv, new RegExp(`,Shop,${IBAN},COBADEFFXXX,97\\.10,USD,2026-03-04\\r\\n$`));
-  const other = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,GB29NWBK60161331926819,\n`);
-  await assert.rejects(
-    makePayoutFile(operator, [settlement], { format: 'csv', accounts: other, payer }),
-    /other characters/,
-  );
+  await approve(operator, draft.id);
+  // It ends like the account of the terms.
+  const alike = 'GB77BARC20031800003000';
+  const wrong = { message: /whose terms name another account/ };
+  for (const iban of [OTHER, alike])
+    await assert.rejects(fileOf(scene, [draft.id], { accounts: accountsOf(scene, iban) }), wrong, iban);
+  const stored = await ledger.sql<{ row: string }>('select t::text as row from scrip.settlement_terms t');
+  assert.ok(stored.every(({ row }) => row.includes('3000') && !row.includes(IBAN)));
   // The merchant has another account now, perhaps because the old one returned a payment.
-  await terms(operator, shop.merchant.id, { validFrom: '2026-03-02', payeeLast4: '6819' });
-  await makePayoutFile(operator, [settlement], { format: 'csv', accounts: other, payer });
-  await assert.rejects(
-    makePayoutFile(operator, [settlement], { format: 'csv', accounts, payer }),
-    /other characters/,
-  );
-  assert.throws(
-    () => readAccounts('merchantId,name,iban,bic\n5,Shop,DE00370400440532013000,\n'),
-    /line 2.*IBAN/,
+  await terms(operator, shop.merchant.id, { validFrom: '2026-03-02', payeeIban: OTHER });
+  await assert.rejects(fileOf(scene, [draft.id]), wrong);
+  const { content } = await fileOf(scene, [draft.id], { accounts: accountsOf(scene, OTHER), format: 'csv' });
+  assert.match(content, new RegExp(`,Café Größe,${OTHER},COBADEFFXXX,97\\.10,USD,2026-03-04\\r\\n$`));
+  await ledger.at('2026-03-03T10:00:00Z');
+  await terms(operator, shop.merchant.id, { validFrom: '2026-03-03', payeeIban: null });
+  const again = { againBecause: 'a test', accounts: accountsOf(scene, OTHER) };
+  await assert.rejects(fileOf(scene, [draft.id], again), { message: /whose terms name no account/ });
+});
+
+test('the accounts of payees are refused with their line', () => {
+  for (const [row, reason] of [
+    ['5,Shop,DE00370400440532013000,', /line 2.*iban/],
+    [`5,Магазин,${IBAN},`, /line 2.*Latin/],
+    [`5,Shop,${IBAN},COBA`, /line 2.*bic/],
+  ] as const)
+    assert.throws(() => readAccounts(`merchantId,name,iban,bic\n${row}\n`), reason);
+});
+
+test('banks pay on weekdays, and in euro not on the closing days of TARGET', () => {
+  assert.deepEqual(
+    [
+      ['2026-03-06', 'USD'],
+      ['2026-03-07', 'USD'],
+      ['2026-04-03', 'USD'],
+      ['2026-04-03', 'EUR'],
+      ['2026-05-01', 'EUR'],
+      ['2027-03-26', 'EUR'],
+      ['2026-12-25', 'EUR'],
+      ['2049-04-16', 'EUR'],
+    ].map(([day = '', currency = '']) => bankDay(day, currency)),
+    [
+      ...['2026-03-06', '2026-03-09', '2026-04-03', '2026-04-07', '2026-05-04', '2027-03-30', '2026-12-28'],
+      '2049-04-20',
+    ],
   );
 });

@@ -22,7 +22,7 @@ export async function terms(operator: Operator, merchantId: number, more: object
     leastPayout: '0',
     delayDays: 3,
     payee: 'House bank',
-    payeeLast4: '3000',
+    payeeIban: 'DE89370400440532013000',
   } as const;
   const rates = { commissionPpm: 25_000, vatPpm: 200_000 };
   await makeTerms(operator, {

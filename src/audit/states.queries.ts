@@ -83,6 +83,10 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
     { table: 'settlement_payouts', ...OF_SETTLEMENT },
     { table: 'settlement_disputes', ...OF_SETTLEMENT },
   ],
+  'payout file': [
+    { table: 'payout_files', key: 't.id', type: 'integer' },
+    { table: 'payout_file_settlements', key: 't.file_id', type: 'integer' },
+  ],
   'api-key': [{ table: 'api_keys', key: 't.id', type: 'text', without: ['changed_by'] }],
   webhook: [
     {

@@ -15,7 +15,7 @@ import {
   upsertOwn,
 } from './account.queries.ts';
 import type { Mapping } from './csv.ts';
-import { accountNumber } from './iban.ts';
+import { accountNumber, maskedAccount } from './iban.ts';
 
 /** The operator's bank accounts, and how their files are read. */
 
@@ -72,7 +72,7 @@ export async function setBankAccount(operator: Operator, wanted: Wanted): Promis
 
 const detailsOf = ({ currency, decimals, number, own_minor: minor, own_from: from }: AccountRow) => ({
   currency,
-  number,
+  number: number === null ? null : maskedAccount(number),
   own: toSum(currency, { minor, decimals }),
   from,
 });

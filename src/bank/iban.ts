@@ -3,6 +3,10 @@ const CHECK_MODULUS = 97;
 /** Returns an IBAN or another number of an account as it is compared: without spaces, in capital letters. */
 export const accountNumber = (text: string): string => text.replace(/\s/g, '').toUpperCase();
 
+/** Returns an account number as lists show it: the first two and the last four characters. */
+export const maskedAccount = (number: string): string =>
+  number.length > 8 ? `${number.slice(0, 2)}…${number.slice(-4)}` : number;
+
 /** Returns whether a text is an IBAN with valid check digits. */
 export function isIban(iban: string): boolean {
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;

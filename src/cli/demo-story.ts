@@ -110,7 +110,7 @@ export class Story {
         leastPayout: '1',
         delayDays: 3,
         payee: 'House bank',
-        payeeLast4: '3000',
+        payeeIban: 'DE89370400440532013000',
       });
     }
   }

@@ -1,3 +1,4 @@
+import { accountNumber, isIban } from '../bank/iban.ts';
 import { PERMISSIONS, type Permission } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
@@ -89,6 +90,12 @@ const YEAR_MAX = 9_999;
 /** Parses a day of the books. The result is text. */
 export function parseDay(text: string, option: string): string {
   return isDay(text) ? text : wrongUsage(`${option} takes a day such as 2030-01-31`);
+}
+
+/** Parses an IBAN. The result has no spaces. */
+export function parseIban(text: string, option: string): string {
+  const iban = accountNumber(text);
+  return isIban(iban) ? iban : wrongUsage(`${option} takes an IBAN: its check digits or its form are wrong`);
 }
 
 /**

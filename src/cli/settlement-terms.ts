@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { settlementTerms, type Terms } from '../operator/settlement-terms.ts';
 import { printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseDay, parseId, parsePercent, parseText } from './parse.ts';
+import { oneOf, parseCount, parseDay, parseIban, parseId, parsePercent, parseText } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
 
 const PAYEE_MAX = 100;
@@ -18,7 +18,7 @@ type SetOptions = Json & {
   leastPayout?: string;
   delay?: string;
   payee?: string;
-  lastFour?: string;
+  iban?: string;
 };
 
 /** Adds `terms` to the commands of settlement. */
@@ -42,7 +42,7 @@ export function addTerms(settlement: Command): void {
       'days from the end of the period to the payout (default: 0); not with --product',
     )
     .option('--payee <name>', 'how you name the bank account; not with --product')
-    .option('--last-four <characters>', 'the last four characters of the account number; not with --product')
+    .option('--iban <iban>', 'the account that payout files pay; not with --product')
     .option('--json', 'print JSON')
     .action(set);
   terms
@@ -65,26 +65,24 @@ async function set(options: SetOptions): Promise<void> {
   await performCommand(settlementTerms.set, input, options, () => say('done'));
 }
 
-function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: SetOptions) {
+function merchantTerms({ period, leastPayout = '0', delay, payee, iban }: SetOptions) {
   if (!/^\d{1,12}(\.\d{1,4})?$/.test(leastPayout))
     wrongUsage('--least-payout takes an amount in plain digits, such as 25.00');
-  if (lastFour !== undefined && !/^[A-Z0-9]{4}$/.test(lastFour))
-    wrongUsage('--last-four takes four letters or digits');
   return {
     period: oneOf(period ?? 'month', '--period', ['day', 'week', 'month'] as const),
     leastPayout: Number(leastPayout),
     delayDays: delay === undefined ? 0 : parseCount(delay, '--delay', 0, DELAY_MAX_DAYS),
     ...(payee !== undefined && { payee: parseText(payee, '--payee', PAYEE_MAX) }),
-    ...(lastFour !== undefined && { last4: lastFour }),
+    ...(iban !== undefined && { iban: parseIban(iban, '--iban') }),
   };
 }
 
 /** Returns the terms of a product, which include none of the merchant's terms. */
 function productTerms(product: string, options: SetOptions) {
-  const { period, leastPayout, delay, payee, lastFour } = options;
-  if ([period, leastPayout, delay, payee, lastFour].some((each) => each !== undefined))
+  const { period, leastPayout, delay, payee, iban } = options;
+  if ([period, leastPayout, delay, payee, iban].some((each) => each !== undefined))
     wrongUsage(
-      '--period, --least-payout, --delay, --payee and --last-four belong to the merchant: leave out --product',
+      '--period, --least-payout, --delay, --payee and --iban belong to the merchant: leave out --product',
     );
   return { product };
 }

@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { isIban } from '../bank/iban.ts';
 import { disputes, type ListedDispute } from '../operator/disputes.ts';
 import { settlementDocuments } from '../operator/settlement-documents.ts';
 import type { Settlement } from '../operator/settlement-schema.ts';
 import { type SettlementDetails, settlements } from '../operator/settlements.ts';
 import { amountText } from './merchant.ts';
 import { fail, printFields, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseDay, parseId, parseText, repeat } from './parse.ts';
+import { oneOf, parseCount, parseDay, parseIban, parseId, parseText, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, parseReference, performCommand, performFile } from './perform.ts';
 import { addTerms } from './settlement-terms.ts';
 
@@ -22,6 +21,7 @@ type FileOptions = Out & {
   payerBic?: string;
   settlement?: string[];
   due?: string;
+  again?: boolean;
 };
 
 /** Adds the commands for documents of settlements. */
@@ -42,12 +42,39 @@ export function addSettlementDocuments(settlement: Command): void {
     .requiredOption('--payer-name <name>', 'the owner of your account')
     .requiredOption('--payer-iban <iban>', 'your account')
     .option('--payer-bic <bic>', 'its bank')
-    .option('--settlement <id>', 'pay this one; may be repeated (default: all that are due)', repeat)
+    .option('--settlement <id>', 'pay this one; may be repeated (default: all due ones in no file)', repeat)
     .option('--due <day>', 'all that are due by this day (default: today)')
+    .option('--again', 'pay settlements of an earlier file, which the bank did not execute; needs --reason')
     .requiredOption('--out <file>', 'the file')
     .option('--force', 'overwrite the file')
     .option('--json', 'print JSON')
     .action(file);
+  settlement
+    .command('files')
+    .description('list the payout files that were made, newest first')
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
+    .option('--json', 'print JSON')
+    .action(listFiles);
+}
+
+async function listFiles(options: Json & { limit: string }): Promise<void> {
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  await listCommand(settlementDocuments.files, {}, limit, options, (found) =>
+    printTable(
+      ['id', 'made at', 'made by', 'format', 'settlements', 'SHA-256'],
+      found.map(({ id, madeAt, madeBy, format, settlements: numbers, sha256 }) => {
+        return [
+          id,
+          madeAt.toISOString().slice(0, 16).replace('T', ' '),
+          madeBy,
+          format,
+          numbers.join(' '),
+          sha256,
+        ];
+      }),
+      ['made by', 'settlements'],
+    ),
+  );
 }
 
 async function document(text: string, options: Out & { format: string }): Promise<void> {
@@ -61,9 +88,8 @@ async function document(text: string, options: Out & { format: string }): Promis
 async function file(options: FileOptions): Promise<void> {
   const format = oneOf(options.format, '--format', ['pain001', 'csv'] as const);
   const payerName = parseText(options.payerName, '--payer-name', NAME_MAX);
-  if (!isIban(options.payerIban.replaceAll(' ', '').toUpperCase()))
-    wrongUsage('--payer-iban takes an IBAN: its check digits or its form are wrong');
-  const { settlement, due, payerBic } = options;
+  const payerIban = parseIban(options.payerIban, '--payer-iban');
+  const { settlement, due, payerBic, again } = options;
   if (settlement !== undefined && due !== undefined)
     wrongUsage('--due needs no --settlement: give one of the two');
   const accounts = await readFile(options.accounts, 'utf8').catch(() =>
@@ -73,10 +99,11 @@ async function file(options: FileOptions): Promise<void> {
     format,
     accounts,
     payerName,
-    payerIban: options.payerIban,
+    payerIban,
     ...(payerBic !== undefined && { payerBic }),
     ...(settlement && { settlements: settlement.map((each) => String(parseId(each, 'settlement'))) }),
     ...(due !== undefined && { due: parseDay(due, '--due') }),
+    ...(again && { again }),
   };
   await performFile(settlementDocuments.file, input, options);
 }

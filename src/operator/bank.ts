@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { type AccountRow, listBankAccounts, listMappings } from '../bank/account.queries.ts';
 import { saveMapping, setBankAccount } from '../bank/accounts.ts';
 import type { Mapping } from '../bank/csv.ts';
-import { accountNumber, isIban } from '../bank/iban.ts';
+import { accountNumber, isIban, maskedAccount } from '../bank/iban.ts';
 import { type BankReport, importBank } from '../bank/import.ts';
 import { listStatements, type StatementRow } from '../bank/list.queries.ts';
 import { BANK_NOTES, BANK_RULES, type Balance } from '../bank/statement.ts';
@@ -40,10 +40,17 @@ const Own = Type.Number({
   description: 'Your own money in it, which is not in the books.',
 });
 
+/** Returns an IBAN without its spaces. @throws Problem that names the field if it is not an IBAN */
+export function requireIban(text: string, field: string): string {
+  const iban = accountNumber(text);
+  if (!isIban(iban)) throw invalid(field, 'iban', 'is not an IBAN: its check digits or its form are wrong');
+  return iban;
+}
+
 const AccountSchema = Type.Object({
   name: Text,
   currency: Text,
-  iban: Nullable(Text, { description: 'Null: not known until a statement names it.' }),
+  iban: Nullable(Text, { description: 'Its ends; null: not known until a statement names it.' }),
   own: Type.Number({ format: 'money' }),
   from: Nullable(Day, { description: 'The first day of this own money; null: the beginning.' }),
 });
@@ -59,7 +66,7 @@ const accountJson = ({
 }: AccountRow) => ({
   name,
   currency,
-  iban,
+  iban: iban === null ? null : maskedAccount(iban),
   own: toNumber({ minor, decimals }),
   from,
 });

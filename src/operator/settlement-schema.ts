@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { toNumber } from '../money.ts';
-import { Day, Id, MerchantId, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
+import { Day, Id, MerchantId, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import type { Settlement as SettlementInfo } from '../settlement/settlements.ts';
 
 export const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
@@ -29,6 +29,9 @@ export const SettlementSchema = Type.Object({
   approvedBy: NullableText,
   approvedAt: NullableTime,
   contentHash: NullableText,
+  fileId: Nullable(Text, {
+    description: 'The payout file that pays it; null: none, or the payment came back.',
+  }),
 });
 
 export type Settlement = Static<typeof SettlementSchema>;
@@ -44,5 +47,6 @@ export function toSettlementJson(settlement: SettlementInfo): Settlement {
     closing: toNumber(closing),
     outstanding: toNumber(outstanding),
     payable: toNumber(payable),
+    fileId: settlement.fileId === null ? null : String(settlement.fileId),
   };
 }

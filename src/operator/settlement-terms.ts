@@ -20,6 +20,7 @@ import {
   Word,
 } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
+import { requireIban } from './bank.ts';
 import { requireMerchant } from './merchants.ts';
 
 /** The terms of settlement. They are dated and never edited. */
@@ -72,7 +73,7 @@ const list = reading({
   },
 });
 
-const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'last4'] as const;
+const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'iban'] as const;
 
 /** Returns the least payout as text. It has as many decimals as the currency with the most. */
 function leastPayoutOf(amount: number): string {
@@ -109,12 +110,13 @@ const set = changing({
       Type.Integer({ minimum: 0, maximum: 366, description: 'From the end of the period to the payout.' }),
     ),
     payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
-    last4: Type.Optional(
-      Type.String({
-        pattern: '^[A-Z0-9]{4}$',
-        description: 'The end of the account number.',
-        examples: ['3000'],
-      }),
+    iban: Type.Optional(
+      Line(
+        50,
+        'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
+          'no payout file pays the merchant.',
+        'DE89370400440532013000',
+      ),
     ),
     reason: Reason,
   }),
@@ -128,11 +130,12 @@ const set = changing({
       throw invalid(misplaced, 'dependent', 'belongs to the terms of the merchant, not of a product');
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const found = product ? await requireProduct(caller.service.db, product) : null;
-    const { period = 'month', delayDays = 0, payee = null, last4 = null } = given;
+    const { period = 'month', delayDays = 0, payee = null } = given;
+    const payeeIban = given.iban === undefined ? null : requireIban(given.iban, 'iban');
     const leastPayout = leastPayoutOf(given.leastPayout ?? 0);
     const ofMerchant = found
-      ? { period: null, leastPayout: null, delayDays: null, payee: null, payeeLast4: null }
-      : { period, leastPayout, delayDays, payee, payeeLast4: last4 };
+      ? { period: null, leastPayout: null, delayDays: null, payee: null, payeeIban: null }
+      : { period, leastPayout, delayDays, payee, payeeIban };
     const terms = {
       merchantId: id,
       productId: found?.id ?? 0,
@@ -142,8 +145,7 @@ const set = changing({
       vatPpm: toPpm(vat, 'vat'),
       ...ofMerchant,
     };
-    await makeTerms(caller, terms);
-    return toJson({ ...terms, by: caller.actor.name });
+    return toJson(await makeTerms(caller, terms));
   },
 });
 

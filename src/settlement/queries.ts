@@ -25,13 +25,14 @@ export type SettlementRow = {
   approved_by: string | null;
   approved_at: Date | null;
   content_hash: Buffer | null;
+  file_id: number | null;
 };
 
 const COLUMNS = `
   s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text,
   s.starts_at, s.ends_at, s.zone, s.state, s.carried_minor, s.closing_minor, s.outstanding_minor,
   s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at, s.year, s.number, s.approved_by,
-  s.approved_at, s.content_hash`;
+  s.approved_at, s.content_hash, s.file_id`;
 
 export function findSettlement(id: number): Sql {
   return {
@@ -43,6 +44,11 @@ export function findSettlement(id: number): Sql {
 /** Locks a settlement until the transaction ends. */
 export function lockSettlement(id: number): Sql {
   return sql`select id from settlements where id = ${id} for update`;
+}
+
+/** Locks settlements until the transaction ends, in the order of their ids. */
+export function lockSettlements(ids: readonly number[]): Sql {
+  return sql`select id from settlements where id = any (${ids}::int[]) order by id for update`;
 }
 
 export type SettlementFilter = {
@@ -68,12 +74,13 @@ order by s.id desc limit $4`,
   };
 }
 
-/** Lists the settlements that have to be paid by a day, oldest first. */
-export function listDueRows(by: string): Sql {
+/** Lists the ids of the settlements that are due by a day and that no file pays yet, oldest first. */
+export function listDue(by: string): Sql {
   return {
     text: `
-select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
+select s.id from settlements s
 where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 and s.due_on <= $1::date
+  and s.file_id is null
 order by s.id limit 10000`,
     values: [by],
   };
@@ -214,8 +221,12 @@ export function findDocuments(id: number): Sql {
   return sql`select csv, pdf, content_hash from settlements where id = ${id} and csv is not null`;
 }
 
+/** Sets the state of a settlement. One whose payment was returned can be paid by another file. */
 export function setState(id: number, state: 'PAID' | 'RETURNED'): Sql {
-  return sql`update settlements set state = ${state}::settlement_state where id = ${id}`;
+  return sql`
+update settlements set state = ${state}::settlement_state,
+  file_id = case when ${state} = 'RETURNED' then null else file_id end
+where id = ${id}`;
 }
 
 export type NewPayout = {

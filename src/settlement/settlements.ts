@@ -6,7 +6,7 @@ import {
   findSettlement,
   listAllDisputes,
   listDisputes,
-  listDueRows,
+  listDue,
   listPayouts,
   listSettlementRows,
   type SettlementFilter,
@@ -44,6 +44,8 @@ export type Settlement = {
   readonly approvedBy: string | null;
   readonly approvedAt: Date | null;
   readonly contentHash: string | null;
+  /** The payout file that pays it. */
+  readonly fileId: number | null;
 };
 
 /** A sum of journal rows. A positive amount increases the debt to the merchant. */
@@ -111,6 +113,7 @@ function toSettlement(row: SettlementRow): Settlement {
     approvedBy: row.approved_by,
     approvedAt: row.approved_at,
     contentHash: row.content_hash?.toString('hex') ?? null,
+    fileId: row.file_id,
   };
 }
 
@@ -140,9 +143,12 @@ export async function pageOfSettlements(
   return (await db.query<SettlementRow>(listSettlementRows(filter, before, count))).map(toSettlement);
 }
 
-/** Returns the settlements that have to be paid by a day: approved, or returned by the bank. */
-export async function dueSettlements(db: Queries, by: string): Promise<Settlement[]> {
-  return (await db.query<SettlementRow>(listDueRows(by))).map(toSettlement);
+/**
+ * Returns the ids of the settlements that have to be paid by a day: approved, or returned by the bank, and in
+ * no payout file.
+ */
+export async function dueSettlements(db: Queries, by: string): Promise<number[]> {
+  return (await db.query<{ id: number }>(listDue(by))).map(({ id }) => id);
 }
 
 type StoredLine = {

@@ -13,6 +13,8 @@ export type NewTerms = {
   readonly delayDays: number | null;
   readonly payee: string | null;
   readonly payeeLast4: string | null;
+  /** The keyed digest of the IBAN. */
+  readonly payeeDigest: Buffer | null;
   readonly by: string;
   readonly now: Date;
 };
@@ -22,10 +24,10 @@ export function insertTerms(terms: NewTerms): Sql {
   const { merchantId, productId, validFrom, commissionPpm, vatPpm, period, leastPayout, delayDays } = terms;
   return sql`
 insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
-  least_payout, delay_days, payee, payee_last4, made_by, made_at)
+  least_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
 values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vatPpm},
   ${period}::settlement_period, ${leastPayout}::numeric, ${delayDays}, ${terms.payee}, ${terms.payeeLast4},
-  ${terms.by}, ${terms.now})
+  ${terms.payeeDigest}, ${terms.by}, ${terms.now})
 on conflict do nothing returning merchant_id`;
 }
 
@@ -41,13 +43,15 @@ export type TermsRow = {
   delay_days: number | null;
   payee: string | null;
   payee_last4: string | null;
+  payee_digest: Buffer | null;
   made_by: string;
 };
 
 export function listTerms(merchantId: number): Sql {
   return sql`
 select t.merchant_id, t.product_id, p.code as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
-  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
+  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4,
+  t.payee_digest, t.made_by
 from settlement_terms t left join products p on p.id = t.product_id
 where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10000`;
 }
@@ -56,7 +60,8 @@ where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10
 export function findMerchantTerms(merchantId: number, day: string): Sql {
   return sql`
 select t.merchant_id, t.product_id, null as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
-  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
+  t.period, trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4,
+  t.payee_digest, t.made_by
 from settlement_terms t
 where t.merchant_id = ${merchantId} and t.product_id = 0 and t.valid_from <= ${day}::date
 order by t.valid_from desc limit 1`;

@@ -1,7 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { DayEnd } from '../books/close.ts';
 import { requireOpen } from '../books/days.ts';
-import type { Operator } from '../context.ts';
+import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import { Refusal } from '../refusal.ts';
@@ -21,31 +21,47 @@ import {
   type TermsRow,
 } from './terms.queries.ts';
 
+const LAST_CHARACTERS = 4;
+
 export type Terms = Omit<NewTerms, 'now'> & {
   /** Null for all products without terms of their own. */
   readonly product: string | null;
 };
+
+type WantedTerms = Omit<Terms, 'by' | 'payeeLast4' | 'payeeDigest'> & {
+  /** The account that payout files pay; null: none. */
+  readonly payeeIban: string | null;
+};
+
+/** Returns the keyed digest by which the account of a payment is compared with that of the terms. */
+export function digestOfIban({ keys }: Pick<Service, 'keys'>, iban: string): Buffer {
+  return keys.fingerprintOf(`payee ${iban}`);
+}
 
 /**
  * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited, but
  * replaced by newer ones.
  * @throws Refusal `17` if the day is closed; `94` if there are already terms from this day on
  */
-export async function makeTerms(
-  operator: Operator,
-  wanted: Omit<NewTerms, 'by' | 'now'> & { readonly product: string | null },
-): Promise<void> {
+export async function makeTerms(operator: Operator, { payeeIban, ...given }: WantedTerms): Promise<Terms> {
   const { service, actor } = operator;
+  const wanted = {
+    ...given,
+    payeeLast4: payeeIban?.slice(-LAST_CHARACTERS) ?? null,
+    payeeDigest: payeeIban === null ? null : digestOfIban(service, payeeIban),
+    by: actor.name,
+  };
   await service.db.transaction(async (tx) => {
     await requireOpen(tx, wanted.validFrom, 'terms');
-    const [made] = await tx.query(insertTerms({ ...wanted, by: actor.name, now: service.clock() }));
+    const [made] = await tx.query(insertTerms({ ...wanted, now: service.clock() }));
     if (!made)
       throw new Refusal('94', {
         message: `there are terms from ${wanted.validFrom} on already: terms are never edited`,
       });
-    const { merchantId, productId: _id, ...after } = wanted;
+    const { merchantId, productId: _id, payeeDigest: _digest, by: _by, ...after } = wanted;
     await audit(tx, operator, { action: 'settlement.terms', subject: `merchant ${merchantId}`, after });
   });
+  return wanted;
 }
 
 /** Returns all terms of a merchant by day; those without a product come first. */
@@ -72,6 +88,7 @@ function toTerms(row: TermsRow): Terms {
     delayDays: row.delay_days,
     payee: row.payee,
     payeeLast4: row.payee_last4,
+    payeeDigest: row.payee_digest,
     by: row.made_by,
   };
 }

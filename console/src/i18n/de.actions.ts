@@ -135,6 +135,7 @@ export const hints: Catalogue['hints'] = {
   'settlement.draft.lastDay': 'Leer: der letzte vollständige Zeitraum.',
   'settlement.file.accounts':
     'Eine CSV-Datei mit den Spalten merchantId, name, iban, bic. Sie wird nicht gespeichert.',
+  'settlement.file.again': 'Nur wenn die Bank die frühere Datei nicht ausgeführt hat. Mit Begründung.',
   'settlement.file.due': 'Zahlt jede freigegebene Abrechnung, die bis zu diesem Tag fällig ist. Leer: heute.',
   'settlement.terms.product': 'Leer: alle Produkte ohne eigene Konditionen.',
   'settlement.terms.commission': 'In Prozent des eingelösten Betrags, zum Beispiel 2.5.',
@@ -143,7 +144,8 @@ export const hints: Catalogue['hints'] = {
   'settlement.terms.leastPayout': 'Weniger wird vorgetragen.',
   'settlement.terms.delayDays': 'Vom Ende des Zeitraums bis zur Auszahlung.',
   'settlement.terms.payee': 'Wie Sie das Bankkonto des Händlers nennen.',
-  'settlement.terms.last4': 'Die letzten vier Zeichen der Kontonummer.',
+  'settlement.terms.iban':
+    'Das Konto, an das Zahlungsdateien zahlen. Gespeichert werden sein Ende und eine Prüfsumme.',
   'api-key.limit.perSecond': 'Leer: keine Grenze.',
   'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',

@@ -19,6 +19,7 @@ type Settlement = Item & {
   readonly closing: number;
   readonly outstanding: number;
   readonly payable: number;
+  readonly fileId: string | null;
   readonly firstDay: string;
   readonly lastDay: string;
   readonly lines: readonly Item[];
@@ -55,10 +56,14 @@ export function Screen() {
           primary={door === 'operator'}
           acts={[
             state === 'DRAFT' && { name: 'settlement.approve', given, effect },
-            state === 'APPROVED' && { name: 'settlement.pay', given, effect },
-            state === 'APPROVED' && {
+            (state === 'APPROVED' || state === 'RETURNED') && { name: 'settlement.pay', given, effect },
+            (state === 'APPROVED' || state === 'RETURNED') && {
               name: 'settlement.file',
-              given: { settlements: [id], due: undefined },
+              given: {
+                settlements: [id],
+                due: undefined,
+                ...(thing.fileId === null && { again: undefined }),
+              },
               effect,
             },
             state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
@@ -126,7 +131,7 @@ export function Screen() {
           <Panel title={texts.settlement.details} padded>
             <Fields
               of={thing}
-              show={['zone', 'dueOn']}
+              show={['zone', 'dueOn', 'fileId']}
               also={['madeBy', 'madeAt', 'approvedBy', 'approvedAt', 'contentHash', 'closingHash']}
             />
           </Panel>

@@ -21,7 +21,10 @@ export function Screen() {
   return (
     <>
       <Head title={texts.nav.settlements}>
-        <Actions primary acts={[draft, { name: 'settlement.file', given: { settlements: undefined } }]} />
+        <Actions
+          primary
+          acts={[draft, { name: 'settlement.file', given: { settlements: undefined, again: undefined } }]}
+        />
         <Same name="settlement.list" given={search} />
       </Head>
       <List
