@@ -143,6 +143,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
    * Whether the operation reads so much that only one such operation runs at a time, apart from quick reads.
    */
   readonly isHeavy?: boolean;
+  /** The field of the answer that says whether it went well. If not, the command ends with exit status 1. */
+  readonly outcome?: string;
   /** The largest body that the operation takes, if it is above the usual limit. */
   readonly bodyMaxBytes?: number;
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;

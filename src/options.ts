@@ -15,7 +15,10 @@ type FieldSchema = {
   readonly description?: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
-  /** The name of the option without dashes, if it does not follow from the name of the field. */
+  /**
+   * The name of the option without dashes, if it does not follow from the name of the field. A parameter of
+   * the path with it is an option instead of an argument.
+   */
   readonly option?: string;
   /** Whether the field is an argument instead of an option. */
   readonly positional?: true;
@@ -58,11 +61,15 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
   const inPath = parametersOf(path);
   const required = (input as { required?: readonly string[] }).required ?? [];
   const schemas = input.properties as Record<string, TSchema> as Record<string, FieldSchema>;
-  const isArgument = (field: string) => inPath.includes(field) || schemas[field]?.positional === true;
+  const isArgument = (field: string) => {
+    const { option, positional } = schemas[field] ?? {};
+    return positional === true || (inPath.includes(field) && option === undefined);
+  };
   const fields = Object.keys(schemas).filter((field) => !COMMON.includes(field) || inPath.includes(field));
+  const first = inPath.filter(isArgument);
   const others = fields.filter((field) => isArgument(field) && !inPath.includes(field));
   const options = fields.filter((field) => !isArgument(field));
-  return [...inPath, ...others, ...options].map((field) => {
+  return [...first, ...others, ...options].map((field) => {
     const schema = schemas[field] ?? {};
     const types = typesOf(schema);
     const words = (schema.items ?? schema).enum ?? [];
@@ -77,4 +84,17 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       description: schema.description ?? '',
     };
   });
+}
+
+/**
+ * Returns the options of a command that performs one of several operations: one that an operation does not
+ * have is not required.
+ */
+export function optionsOfAll(operations: readonly AnyOperation[]): readonly Option[] {
+  const lists = operations.map(optionsOf);
+  const joined = [...Map.groupBy(lists.flat(), ({ field }) => field).values()].map((each) => ({
+    ...(each[0] as Option),
+    isRequired: each.length === lists.length && each.every(({ isRequired }) => isRequired),
+  }));
+  return joined.sort((one, other) => Number(other.isArgument) - Number(one.isArgument));
 }

@@ -19,6 +19,11 @@ export function Word<const Words extends readonly string[]>(words: Words, option
   return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options });
 }
 
+/** A field that is an argument of the command, not an option. */
+export function Positional<Schema extends TSchema>(schema: Schema): Schema {
+  return { ...schema, positional: true };
+}
+
 const ID_MAX = 2_147_483_647;
 
 /** An id in the path or in a field. */
@@ -38,8 +43,10 @@ export const SerialNumber = Type.String({
   examples: ['10000000064'],
 });
 
+export const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+
 export const TransactionId = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  pattern: `^${UUID}$`,
   description: 'A transaction id.',
   examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
 });
@@ -148,9 +155,12 @@ export const Currency = Type.String({
   examples: ['USD'],
 });
 
+/** The greatest amount in major units that a request can name: fifteen digits. */
+export const AMOUNT_MAX = 999_999_999_999_999;
+
 /** An amount above zero, in major units. The core refuses more decimals than the currency has. */
 export function Amount(description: string) {
-  return Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999_999_999, description, examples: [25] });
+  return Type.Number({ exclusiveMinimum: 0, maximum: AMOUNT_MAX, description, examples: [25] });
 }
 
 /**
@@ -159,6 +169,11 @@ export function Amount(description: string) {
  */
 export function Money(description?: string) {
   return Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) });
+}
+
+/** An amount in an answer that is already in major units of the currency beside it. */
+export function Major(description?: string) {
+  return Type.Number({ format: 'money', ...(description && { description }) });
 }
 
 /** Returns the decimals of a currency. @throws Problem that names the field if the currency does not exist */

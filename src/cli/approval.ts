@@ -8,8 +8,7 @@ import {
   withdrawApproval,
 } from '../operator/approval-operations.ts';
 import { type SettingsJson, setLimit, setSettings, showSettings } from '../operator/settings.ts';
-import { amountText } from './merchant.ts';
-import { printFields, printTable, say, wrongUsage } from './output.ts';
+import { amountText, printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseCurrencyCode, parseId, parseValue } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
 

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { type BankStatement, bank as operations } from '../operator/bank.ts';
 import { type BankEntry, type BankMovement, bankMatching } from '../operator/bank-matching.ts';
-import { amountText } from './merchant.ts';
-import { printTable } from './output.ts';
+import { amountText, printTable } from './output.ts';
 import { parseCount, parseText } from './parse.ts';
 import { LISTED_MAX, listCommand } from './perform.ts';
 

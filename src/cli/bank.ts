@@ -8,8 +8,7 @@ import {
 } from '../operator/bank.ts';
 import { bankMatching } from '../operator/bank-matching.ts';
 import { addLists } from './bank-lists.ts';
-import { amountText } from './merchant.ts';
-import { fail, numberOf, printTable, say, wrongUsage } from './output.ts';
+import { amountText, fail, numberOf, printTable, say, wrongUsage } from './output.ts';
 import {
   oneOf,
   parseCurrencyCode,

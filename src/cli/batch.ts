@@ -9,9 +9,9 @@ import { startJobs } from '../jobs/queue.ts';
 import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
 import { QUANTITY_MAX } from '../products/products.ts';
 import { addExport } from './batch-export.ts';
-import { amountText, parseProduct } from './merchant.ts';
 import { untilStopped } from './open.ts';
 import {
+  amountText,
   explainOutcome,
   fail,
   interrupted,
@@ -21,7 +21,16 @@ import {
   printTable,
   say,
 } from './output.ts';
-import { checkDate, oneOf, parseCount, parseId, parseText, parseTransactionId, parseValue } from './parse.ts';
+import {
+  checkDate,
+  oneOf,
+  parseCount,
+  parseId,
+  parseProduct,
+  parseText,
+  parseTransactionId,
+  parseValue,
+} from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performWith } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';

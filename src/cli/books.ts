@@ -5,8 +5,7 @@ import { books as operations } from '../operator/books.ts';
 import { booksFiles } from '../operator/books-files.ts';
 import { addBooksReport } from './books-report.ts';
 import { addBooksRules } from './books-rules.ts';
-import { amountText } from './merchant.ts';
-import { numberOf, printFields, printTable, say, wrongUsage } from './output.ts';
+import { amountText, numberOf, printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseCurrencyCode, parseDay, parseId, parseValue } from './parse.ts';
 import {
   asMoneyCommand,

@@ -1,7 +1,7 @@
 import { type Command, Option as CommanderOption } from 'commander';
 import { decimalsOf } from '../money.ts';
 import type { AnyOperation } from '../operation.ts';
-import { type Option, optionsOf, wordsOf } from '../options.ts';
+import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
 import { printFields, printSecret, printTable, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
@@ -26,7 +26,8 @@ type Shown = {
 const LISTED = '50';
 
 /**
- * Registers the commands of operations below the words of a noun.
+ * Registers the commands of operations below the words of a noun. Operations with the same words are one
+ * command, which performs the one whose fields are given.
  * @param description what the noun is
  */
 export function registerOperations(
@@ -37,7 +38,7 @@ export function registerOperations(
 ): Command {
   const parent = program.command(noun).description(description);
   const own = operations.filter((each) => wordsOf(each)?.[0] === noun);
-  for (const [line, [operation, asFile]] of Map.groupBy(own, ({ command }) => String(command))) {
+  for (const [line, alternatives] of Map.groupBy(own, ({ command }) => String(command))) {
     const command = line
       .split(' ')
       .slice(1)
@@ -45,32 +46,63 @@ export function registerOperations(
         (place, word) => place.commands.find((each) => each.name() === word) ?? place.command(word),
         parent,
       );
-    addOperation(command, operation as AnyOperation, asFile);
+    const [first, second] = alternatives as [AnyOperation, AnyOperation?];
+    const asFile = second?.files && !first.files ? second : undefined;
+    addOperations(command, asFile ? [first] : alternatives, asFile);
   }
   return parent;
 }
 
 /**
- * Gives a command the arguments, options and action of an operation.
+ * Gives a command the arguments, options and action of operations.
  * @param asFile the operation that returns the same list as a file, for `--csv`
  */
-function addOperation(command: Command, operation: AnyOperation, asFile?: AnyOperation): void {
-  const options = optionsOf(operation);
-  command.description(operation.summary);
-  for (const { name, description, isArgument } of options)
-    if (isArgument) command.argument(`<${name}>`, withoutDot(description));
-  for (const option of options) if (!option.isArgument) addOption(command, operation, option);
-  if ('limit' in operation.input.properties)
+function addOperations(
+  command: Command,
+  operations: readonly AnyOperation[],
+  asFile: AnyOperation | undefined,
+): void {
+  const [first] = operations as [AnyOperation];
+  const options = optionsOfAll(operations);
+  command.description(operations.map(({ summary }) => summary).join('; or: '));
+  for (const { name, description, isArgument, isRequired } of options)
+    if (isArgument) command.argument(isRequired ? `<${name}>` : `[${name}]`, withoutDot(description));
+  for (const option of options) if (!option.isArgument) addOption(command, first, option);
+  if (operations.some(({ input }) => 'limit' in input.properties))
     command.option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED);
   if (asFile) command.option('--csv', 'print CSV');
-  if (operation.files)
+  if (first.files)
     command.option('--out <file>', 'the file (default: stdout)').option('--force', 'overwrite it');
   command.option('--json', 'print JSON').action(async (...args: unknown[]) => {
     const given = args.at(-2) as Options;
-    const chosen = asFile && given['csv'] ? asFile : operation;
-    await run(chosen, inputOf(options, args as string[], given), given).catch(inTermsOf(options));
+    const input = inputOf(options, args as string[], given);
+    const chosen = asFile && given['csv'] ? asFile : chooseFrom(operations, input);
+    await run(chosen, input, given).catch(inTermsOf(options));
   });
 }
+
+/** Returns the operation that takes exactly these fields. @throws CommandError if there is none */
+function chooseFrom(operations: readonly AnyOperation[], input: object): AnyOperation {
+  const [first] = operations as [AnyOperation];
+  if (operations.length === 1) return first;
+  const given = Object.keys(input);
+  const required = (operation: AnyOperation) => optionsOf(operation).filter(({ isRequired }) => isRequired);
+  const complete = operations.filter((operation) =>
+    required(operation).every(({ field }) => given.includes(field)),
+  );
+  const foreign = (operation: AnyOperation) =>
+    given.filter((field) => !optionsOf(operation).some((option) => option.field === field));
+  const chosen = complete.find((operation) => foreign(operation).length === 0);
+  if (chosen) return chosen;
+  const [nearest] = complete.sort((one, other) => required(other).length - required(one).length);
+  const words = (options: readonly Option[]) => options.map(shownOption).join(' and ');
+  if (!nearest) return wrongUsage(`give ${operations.map((each) => words(required(each))).join(', or ')}`);
+  const all = optionsOfAll(operations);
+  const others = all.filter(({ field }) => foreign(nearest).includes(field));
+  return wrongUsage(`with ${words(required(nearest))}, leave out ${words(others)}`);
+}
+
+const shownOption = ({ name, isArgument }: Option) => (isArgument ? `the ${name}` : `--${name}`);
 
 function addOption(command: Command, { method }: AnyOperation, option: Option): void {
   const { name, type, description, isRequired, isNullable, words } = option;
@@ -120,23 +152,34 @@ function toValue({ name, type, words, isNullable, isArgument }: Option, value: u
   return typeof value === 'string' ? toWord(value) : value;
 }
 
-/** Names the option of a wrong field instead of the field. */
+/** Names the option of a wrong field, and of other fields in the message, instead of the field. */
 const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   const [first] = error instanceof Problem && error.code === 'invalid' ? (error.errors ?? []) : [];
-  const option = options.find(({ field }) => field === first?.field);
-  if (!first || !option) throw error;
-  wrongUsage(`${option.isArgument ? `the ${option.name}` : `--${option.name}`} ${first.message}`);
+  const shown = (name: string) => {
+    const option = options.find(({ field }) => field === name);
+    return option && shownOption(option);
+  };
+  const subject = first && shown(first.field);
+  if (!first || !subject) throw error;
+  const message = first.message.replace(/`(\w+)`/g, (quoted, name: string) => shown(name) ?? quoted);
+  wrongUsage(`${subject} ${message}`);
 };
 
 async function run(operation: AnyOperation, input: object, options: Options): Promise<void> {
   if (operation.files) return performFile(operation as never, input as never, options);
   const output = operation.output as Shown;
   const item = output.properties?.['nextCursor'] && output.properties['items']?.items;
-  if (!item)
-    return performCommand(operation, input as never, options, (made) => {
+  if (!item) {
+    const print = (made: unknown) => {
       if (hasSecret(output)) printSecret(shownFields(output, made as object), false);
       else printFields(shownFields(output, made as object));
-    });
+    };
+    const end = (made: unknown) => {
+      const { outcome } = operation;
+      if (outcome !== undefined && (made as Record<string, unknown>)[outcome] === false) process.exitCode = 1;
+    };
+    return performCommand(operation, input as never, options, print, { end });
+  }
   const limit =
     'limit' in operation.input.properties
       ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)

@@ -1,5 +1,6 @@
 import Table from 'cli-table3';
 import { isUnavailable, sqlState } from '../db/errors.ts';
+import { decimalsOf } from '../money.ts';
 
 /** Prints the output of commands: results to stdout, everything else to stderr. */
 
@@ -273,4 +274,9 @@ function isOutcomeUnknown(error: unknown): boolean {
     !NOT_CONNECTED.has(code) &&
     !/^timeout exceeded when trying to connect/.test(message)
   );
+}
+
+/** Formats an amount in major units, with the decimals of its currency. */
+export function amountText(amount: number, currency: string): string {
+  return amount.toFixed(decimalsOf(currency) ?? 2);
 }

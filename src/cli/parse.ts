@@ -3,7 +3,7 @@ import { PERMISSIONS, type Permission } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
-import { INVISIBLE, quoted, wrongUsage } from './output.ts';
+import { INVISIBLE, notFound, quoted, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
 
@@ -38,14 +38,6 @@ export function parseTransactionId(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
   const lists = '`scrip transaction list` and `scrip batch list` show them';
   return wrongUsage(`${quoted(text)} is not a transaction id: ${lists}`);
-}
-
-/** Parses the id of an event, as shown in lists and in the header webhook-id. */
-export function parseEventId(text: string): string {
-  const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
-  const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
-  if (parts.length > 0) return parts.join('-');
-  return wrongUsage(`${quoted(text)} is not the id of an event: \`scrip webhook deliveries\` shows them`);
 }
 
 /** Parses a whole number within bounds. */
@@ -157,3 +149,9 @@ export function parseText(text: string, option: string, max: number): string {
 
 /** Collects an option that may be given several times. */
 export const repeat = (value: string, values: string[] = []): string[] => [...values, value];
+
+/** Parses the code of a product. The error does not repeat a malformed code. */
+export function parseProduct(text: string): string {
+  if (/^[\w.-]{1,50}$/.test(text)) return text;
+  return notFound('such product: `scrip product list` shows all');
+}

@@ -15,15 +15,24 @@ const derived =
     return (program) => void registerOperations(program, noun, description, operations);
   };
 
+const loadTransactions = async () => (await import('../operator/transactions.ts')).TRANSACTIONS;
+
 const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   serve: async () => (await import('./serve.ts')).registerServe,
   work: async () => (await import('./work.ts')).registerWork,
   migrate: async () => (await import('./db.ts')).registerMigrate,
   db: async () => (await import('./db.ts')).registerDb,
-  merchant: async () => (await import('./merchant.ts')).registerMerchant,
+  merchant: derived(
+    'merchant',
+    'merchants, which sell and accept vouchers',
+    async () => (await import('../operator/merchants.ts')).MERCHANTS,
+  ),
   'api-key': async () => (await import('./api-key.ts')).registerApiKey,
   keyring: async () => (await import('./keyring.ts')).registerKeyring,
-  float: async () => (await import('./float.ts')).registerFloat,
+  float: derived('float', 'floats, the money that merchants have paid in advance', async () => [
+    ...(await import('../operator/floats.ts')).FLOATS,
+    ...(await import('../operator/money.ts')).MONEY_OPERATIONS,
+  ]),
   product: derived(
     'product',
     'products, the terms on which vouchers are generated',
@@ -31,13 +40,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   ),
   batch: async () => (await import('./batch.ts')).registerBatch,
   voucher: async () => (await import('./voucher.ts')).registerVoucher,
-  transaction: async () => (await import('./transaction.ts')).registerTransaction,
-  redemption: async () => (await import('./transaction.ts')).registerRedemption,
-  decline: async () => (await import('./transaction.ts')).registerDecline,
+  transaction: derived('transaction', 'transactions of all merchants', loadTransactions),
+  redemption: derived('redemption', 'redemptions', loadTransactions),
+  decline: derived('decline', 'requests of merchants that were declined', loadTransactions),
   books: async () => (await import('./books.ts')).registerBooks,
   bank: async () => (await import('./bank.ts')).registerBank,
   settlement: async () => (await import('./settlement.ts')).registerSettlement,
-  webhook: async () => (await import('./webhook.ts')).registerWebhook,
+  webhook: derived('webhook', 'webhook endpoints, to which merchants have events sent', async () => [
+    ...(await import('../operator/webhooks.ts')).WEBHOOKS,
+    ...(await import('../operator/deliveries.ts')).DELIVERIES,
+  ]),
   approval: async () => (await import('./approval.ts')).registerApproval,
   settings: async () => (await import('./approval.ts')).registerSettings,
   user: async () => (await import('./user.ts')).registerUser,

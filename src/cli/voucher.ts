@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
 import { moneyOperations } from '../operator/money.ts';
 import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
-import { amountText } from './merchant.ts';
-import { printFields, printTable, say, wrongUsage } from './output.ts';
+import { amountText, printFields, printTable, say, wrongUsage } from './output.ts';
 import {
   checkDate,
   oneOf,

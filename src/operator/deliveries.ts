@@ -14,11 +14,21 @@ import {
   Start,
   Text,
   Time,
-  TransactionId,
+  UUID,
   Word,
 } from '../schema.ts';
 import { listAttempts, listDeliveries, resend } from '../webhooks/deliveries.ts';
 import { EndpointId, requireEndpoint } from './webhooks.ts';
+
+/** The id of an event, also as the header webhook-id has it. */
+const EventId = Type.String({
+  pattern: `^(msg_[0-9a-f]{32}|${UUID})$`,
+  description: 'The id of the event, or the header webhook-id of a delivery.',
+  examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
+});
+
+/** Returns the id of an event as the database has it. */
+const eventIdOf = (text: string) => text.replace(/^msg_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
 const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
 
@@ -53,6 +63,7 @@ const deliveries = reading({
   command: 'webhook deliveries',
   input: Input({ id: EndpointId, ...PAGE, state: Type.Optional(Word(STATES)) }),
   output: Page(Delivery),
+  columns: ['eventId', 'type', 'occurredAt', 'state', 'attempts', 'lastAttempt', 'dueAt'],
   roles: SEE_KEYS,
   async run(caller, { id, cursor, limit = 50, state }) {
     const endpoint = await requireEndpoint(caller, id);
@@ -69,12 +80,15 @@ const attempts = reading({
   method: 'GET',
   path: '/webhooks/:id/deliveries/:eventId',
   command: 'webhook deliveries',
-  input: Input({ id: EndpointId, eventId: TransactionId }),
+  input: Input({ id: EndpointId, eventId: Type.String({ ...EventId, option: 'event' }) }),
   output: Page(Attempt),
   roles: SEE_KEYS,
   async run(caller, { id, eventId }) {
     const endpoint = await requireEndpoint(caller, id);
-    return { items: await listAttempts(caller.service.readDb, endpoint.id, eventId), nextCursor: null };
+    return {
+      items: await listAttempts(caller.service.readDb, endpoint.id, eventIdOf(eventId)),
+      nextCursor: null,
+    };
   },
 });
 
@@ -86,7 +100,7 @@ const sendAgain = changing({
   command: 'webhook resend',
   input: Input({
     id: EndpointId,
-    eventId: Type.Optional(TransactionId),
+    eventId: Type.Optional(EventId),
     failedSince: Type.Optional(Start('All that failed and happened since then.')),
     reason: Reason,
   }),
@@ -97,13 +111,13 @@ const sendAgain = changing({
   effect: 'outside',
   async run(caller, { id, eventId, failedSince }) {
     if ((eventId === undefined) === (failedSince === undefined))
-      throw invalid('eventId', 'required', 'or failedSince is required, and not both');
+      throw invalid('eventId', 'required', 'or `failedSince` is required, and not both');
     const endpoint = await requireEndpoint(caller, id);
     if (endpoint.disabledAt) throw new Problem('conflict', `endpoint ${id} is off: enable it first`);
     const what =
       eventId === undefined
         ? { failedSince: await toStart(caller, failedSince ?? '', 'failedSince') }
-        : { eventId };
+        : { eventId: eventIdOf(eventId) };
     const resent = await resend(caller, endpoint.id, what);
     if (resent === 0 && eventId !== undefined) throw notFound(`event ${eventId} of endpoint ${id}`);
     return { resent };

@@ -13,6 +13,7 @@ import {
   Currency,
   Input,
   Line,
+  Major,
   MerchantId,
   minorOf,
   Nullable,
@@ -26,18 +27,12 @@ const FloatSchema = Type.Object({
   merchantId: MerchantId,
   merchant: Text,
   currency: Text,
-  balance: Type.Number(),
-  usePerDay: Type.Number({
-    description: 'The mean use per day over the last 28 days, or since the merchant was created.',
-  }),
+  balance: Major(),
+  usePerDay: Major('The mean use per day over the last 28 days, or since the merchant was created.'),
   daysLeft: Nullable(
     Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
   ),
-  low: Nullable(
-    Type.Number({
-      description: 'The threshold at which the merchant is warned; null before the first top-up.',
-    }),
-  ),
+  low: Nullable(Major('The threshold at which the merchant is warned; null before the first top-up.')),
 });
 
 export type Float = Static<typeof FloatSchema>;
@@ -67,7 +62,7 @@ const topUpFloat = changing({
   output: Type.Object({
     merchantId: MerchantId,
     currency: Text,
-    balance: Type.Number(),
+    balance: Major(),
     transactionId: Text,
     replayed: Type.Boolean(),
   }),
@@ -103,7 +98,7 @@ const warnFloat = changing({
     currency: Type.Optional(Currency),
     reason: Reason,
   }),
-  output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Type.Number()) }),
+  output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Major()) }),
   roles: MONEY,
   approval: alone('It moves no money: it decides when the merchant is warned.'),
   risk: 'step-up',

@@ -18,13 +18,15 @@ import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
 import {
-  Amount,
+  AMOUNT_MAX,
   Currency,
   Input,
   Line,
+  Major,
   MerchantId,
   minorOf,
   NullableTime,
+  Positional,
   Reason,
   Secret,
   Text,
@@ -36,7 +38,7 @@ import {
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');
 const Opaque = Type.Boolean({ description: 'Whether an unknown code and a wrong PIN get the same answer.' });
-const FloatBalance = Type.Object({ currency: Text, balance: Type.Number() });
+const FloatBalance = Type.Object({ currency: Text, balance: Major() });
 
 const MerchantSchema = Type.Object({
   id: MerchantId,
@@ -98,7 +100,14 @@ const createMerchant = changing({
         description: 'Permissions in addition to those that every merchant has.',
       }),
     ),
-    float: Type.Optional(Amount('Money to put on its float, in major units.')),
+    float: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: AMOUNT_MAX,
+        description: 'Money to put on its float, in major units.',
+        examples: [100],
+      }),
+    ),
     currency: Type.Optional(Currency),
     product: Type.Optional(ProductCode),
     opaque: Type.Optional(Opaque),
@@ -115,13 +124,13 @@ const createMerchant = changing({
   async run(caller, input) {
     const product = await requireProduct(caller.service.db, input.product ?? DEFAULT_PRODUCT);
     const { name, permit = [], opaque = false, currency = product.currency } = input;
-    if (input.float !== undefined && !MONEY.some((role) => caller.principal.roles.includes(role)))
+    if (input.float && !MONEY.some((role) => caller.principal.roles.includes(role)))
       throw new Problem(
         'forbidden',
         `float needs one of the roles ${MONEY.join(', ')}: leave it out, and have it topped up`,
       );
     if (input.currency !== undefined && input.float === undefined)
-      throw invalid('currency', 'dependent', 'needs float');
+      throw invalid('currency', 'dependent', 'needs `float`');
     const made = await create(caller, {
       name,
       permit,
@@ -129,7 +138,7 @@ const createMerchant = changing({
       productId: product.id,
       // One person alone makes a key that shows no codes.
       scopes: caller.isAgreed ? undefined : TILL_SCOPES,
-      ...(input.float !== undefined && {
+      ...(input.float && {
         float: { currency, amountMinor: minorOf(input.float, currency, 'float') },
       }),
     });
@@ -150,6 +159,7 @@ const listMerchants = reading({
     ),
   }),
   output: Page(MerchantSchema),
+  columns: ['id', 'name', 'permissions', 'product', 'suspendedAt'],
   roles: SEE_VOUCHERS,
   async run({ service }, { cursor, limit = 50, name }) {
     const filters = { name };
@@ -198,7 +208,7 @@ function permission(verb: 'permit' | 'forbid') {
     method: 'POST',
     path: `/merchants/:id/${verb}`,
     command: `merchant ${verb}`,
-    input: Input({ id: MerchantId, permission: Permission, reason: Reason }),
+    input: Input({ id: MerchantId, permission: Positional(Permission), reason: Reason }),
     output: MerchantWithFloats,
     roles: MANAGE,
     approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),

@@ -9,9 +9,11 @@ import {
   Currency,
   Input,
   Line,
+  Major,
   MerchantId,
   minorOf,
   Nullable,
+  Positional,
   Reason,
   requireDecimals,
   SerialNumber,
@@ -33,7 +35,7 @@ const Booked = { transactionId: TransactionId, replayed: Type.Boolean() };
 const BookedOnVoucher = Type.Object({
   serialNumber: SerialNumber,
   currency: Text,
-  balance: Type.Number({ description: 'The balance of the voucher now.' }),
+  balance: Major('The balance of the voucher now.'),
   ...Booked,
 });
 
@@ -50,7 +52,7 @@ const refund = changing({
     reference: Reference,
     reason: Reason,
   }),
-  output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Type.Number(), ...Booked }),
+  output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Major(), ...Booked }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
   async run(caller, { merchantId, amount, currency: given, reference }) {
@@ -70,7 +72,7 @@ const correct = changing({
   path: '/floats/correct',
   command: 'float correct',
   input: Input({
-    transactionId: TransactionId,
+    transactionId: Positional(TransactionId),
     amount: Type.Optional(Amount('In major units; left out: all of it.')),
     reference: Reference,
     reason: Reason,
@@ -79,7 +81,7 @@ const correct = changing({
     topUp: TransactionId,
     merchantId: Nullable(MerchantId),
     currency: Text,
-    amount: Type.Number(),
+    amount: Major(),
     ...Booked,
   }),
   roles: MONEY,

@@ -16,6 +16,7 @@ import {
   End,
   Input,
   Line,
+  Major,
   MerchantId,
   minorOf,
   Nullable,
@@ -37,7 +38,7 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const TransactionSchema = Type.Object({
   transactionId: TransactionId,
   kind: Text,
-  amount: Type.Number({ description: 'Negative for a reversal.' }),
+  amount: Major('Negative for a reversal.'),
   currency: Text,
   timestamp: Time,
   merchantId: Nullable(MerchantId),
@@ -86,6 +87,7 @@ const list = reading({
     to: Type.Optional(End('The last of them.')),
   }),
   output: Page(TransactionSchema),
+  columns: ['transactionId', 'kind', 'amount', 'timestamp', 'merchantId', 'serialNumber', 'reference'],
   roles: SEE_VOUCHERS,
   async run(caller, { cursor, limit = 50, merchantId, serialNumber, from, to }) {
     const filters = { merchantId, serialNumber, from, to };
@@ -187,7 +189,7 @@ const DeclineSchema = Type.Object({
   serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
   operation: Word(['activate', 'balance', 'redeem'] as const),
   code: Type.String({ description: 'The status code of the refusal.' }),
-  amount: Nullable(Type.Number()),
+  amount: Nullable(Major()),
   currency: Nullable(Text, {
     description: 'That of the voucher, since a request names none. Null where the code is unknown.',
   }),
@@ -204,6 +206,7 @@ const declines = reading({
   command: 'decline list',
   input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) }),
   output: Page(DeclineSchema),
+  columns: ['at', 'merchantId', 'serialNumber', 'operation', 'code', 'amount', 'reference'],
   roles: SEE_VOUCHERS,
   async run(caller, { cursor, limit = 50, merchantId, serialNumber }) {
     const filters = { merchantId, serialNumber };

@@ -121,6 +121,7 @@ const list = reading({
   command: 'webhook list',
   input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId) }),
   output: Page(EndpointSchema),
+  columns: ['id', 'merchantId', 'url', 'events', 'enabled', 'pending', 'failed'],
   roles: SEE_KEYS,
   async run(caller, { cursor, limit = 50, merchantId }) {
     const [after = 0] = readCursor('webhooks', { merchantId }, cursor) ?? [];
@@ -208,6 +209,7 @@ const test = changing({
     durationMs: Count,
     error: NullableText,
   }),
+  outcome: 'delivered',
   roles: CONNECT,
   approval: alone('The event contains nothing of the merchant.'),
   effect: 'outside',
