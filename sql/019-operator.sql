@@ -119,16 +119,30 @@ begin
     where v.bucket = p_bucket and v.serial_number = p_serial;
 end $$;
 
+-- Lists the movements of a voucher, newest first. A REPLACEMENT belongs to both vouchers: its row names the
+-- one that gets the money, which may be a later one of several. `change_minor` is the change of the voucher's
+-- balance; null: the row moves the price of a voucher that is not active.
 create function list_voucher_entries(p_bucket integer, p_serial bigint, p_most integer) returns table (
-  id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, merchant_id integer, reference text,
-  takes boolean -- true: money leaves the voucher
+  id uuid, kind entry_kind, change_minor bigint, occurred_at timestamptz, merchant_id integer, reference text
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+declare
+  serials bigint[] := array[p_serial]; -- the voucher, and those that replaced it
+  successor bigint := p_serial;
 begin
+  loop
+    select v.replaced_by into successor from vouchers v
+    where v.bucket = p_bucket and v.serial_number = successor;
+    exit when successor is null;
+    serials := serials || successor;
+  end loop;
   return query
-    select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.reference, j.debit_account = p_serial
+    select j.id, j.kind,
+      case p_serial when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor end,
+      j.occurred_at, j.merchant_id, j.reference
     from journal j
-    where j.bucket = p_bucket and j.serial_number = p_serial
+    where j.bucket = p_bucket and j.serial_number = any (serials)
+      and p_serial in (j.serial_number, j.debit_account)
     order by j.id desc limit p_most;
 end $$;
 

@@ -43,9 +43,9 @@ describe('scrip voucher', () => {
       [String(serialNumber), 'ACTIVE', 18, 30, merchantId, 'shown'],
     );
     assert.deepEqual(
-      shown.entries.map(({ kind, amount }: { kind: string; amount: number }) => [kind, amount]),
+      shown.timeline.map(({ what, amount }: { what: string; amount: number }) => [what, amount]),
       [
-        ['REDEMPTION', 12],
+        ['REDEMPTION', -12],
         ['ACTIVATION', 30],
       ],
     );

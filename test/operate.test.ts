@@ -53,16 +53,16 @@ describe('showing a voucher', () => {
       [batch, batchReference, expiresAt],
       [row?.transaction_id, row?.reference, row?.expires_at],
     );
-    const entry = ({ transaction }: typeof opened, reference: string | null, takes: boolean) => ({
-      ...{ transactionId: transaction.transactionId, kind: transaction.type, amount: transaction.amount },
-      ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference, takes },
+    const entry = ({ transaction }: typeof opened, reference: string | null, minor: bigint) => ({
+      ...{ transactionId: transaction.transactionId, kind: transaction.type, change: { minor, decimals: 2 } },
+      ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference },
     });
     assert.deepEqual(rest, {
       ...{ serialNumber: card.serial, code: card.code, state: 'ACTIVE', merchantId: one.merchant.id },
       ...{ product: 'DEFAULT', currency: 'USD', activatedAt: bench.now, blockedAt: null },
       ...{ balance: { minor: 1500n, decimals: 2 }, value: { minor: 2500n, decimals: 2 } },
       ...{ wrongPins: 0, pinLocked: 'no', replacedBy: null, payerId: one.merchant.id },
-      entries: [entry(sold, null, true), entry(opened, 'opened', false)],
+      entries: [entry(sold, null, -1000n), entry(opened, 'opened', 2500n)],
     });
   });
 
@@ -159,7 +159,7 @@ test('a replacement takes over everything but the block and the wrong PINs', asy
   );
   const [moved] = made.entries;
   assert.deepEqual(
-    [moved?.kind, moved?.amount.minor, moved?.timestamp, moved?.merchantId],
+    [moved?.kind, moved?.change?.minor, moved?.timestamp, moved?.merchantId],
     ['REPLACEMENT', 1n, bench.now, null],
   );
   assert.notEqual(made.code, card.code);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
+import { blockVoucher, replaceVoucher, showVoucher } from '../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, tillsOfOneService } from './till.ts';
@@ -125,10 +125,9 @@ for (const dialect of DIALECTS) {
       const { data } = await till.done(dialect.generate('batch', 1, 25));
       const [old] = data.vouchers as [Voucher];
       for (const what of ['less', 'none', 'same']) await till.done(dialect.redeem(old, 5, what));
-      for (let turn = 0; turn < 2; turn++) {
-        const [current] = (await till.done(dialect.download('batch'))).data.vouchers as [Voucher];
-        await replaceVoucher(asOperator(service), BigInt(current.serialNumber));
-      }
+      const chain = [BigInt(old.serialNumber)];
+      for (let turn = 0; turn < 2; turn++)
+        chain.push(await replaceVoucher(asOperator(service), chain.at(-1) ?? 0n));
       const [last] = (await till.done(dialect.download('batch'))).data.vouchers as [Voucher];
       assert.notEqual(last.serialNumber, old.serialNumber);
       await till.done(dialect.redeem(last, 1, 'of the new voucher'));
@@ -154,6 +153,11 @@ for (const dialect of DIALECTS) {
       const { value } = (await till.done(A.balance(last))).data;
       assert.equal(value, 15.01);
       assert.equal((await till.done(dialect.balance(old))).data.usableAmount, 0);
+      for (const serialNumber of chain) {
+        const { entries, balance } = await showVoucher(service, serialNumber);
+        const minor = entries.reduce((sum, { change }) => sum + (change?.minor ?? 0n), 0n);
+        assert.equal(minor, balance.minor, `the movements of ${serialNumber}`);
+      }
       await till.reconciles();
     });
 

@@ -175,7 +175,7 @@ async function show(serial: string, options: Json): Promise<void> {
   await performCommand(vouchers.show, { serialNumber: String(parseSerial(serial)) }, options, printVoucher);
 }
 
-function printVoucher({ entries: _entries, timeline, pinLockedUntil, ...voucher }: Voucher): void {
+function printVoucher({ timeline, pinLockedUntil, ...voucher }: Voucher): void {
   const { currency, balance, value, reserved, pinLocked } = voucher;
   const text = (amount: number | null) => (amount === null ? null : amountText(amount, currency));
   printFields({

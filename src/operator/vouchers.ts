@@ -52,15 +52,6 @@ export const VOUCHER_STATES = [
   'REPLACED',
 ] as const;
 
-const Entry = Type.Object({
-  transactionId: Text,
-  kind: Text,
-  amount: Type.Number({ description: 'Negative for a reversal.' }),
-  timestamp: Time,
-  merchantId: Nullable(MerchantId),
-  reference: NullableText,
-});
-
 const TimelineEntry = Type.Object({
   at: Time,
   kind: Word(['money', 'change', 'decline'] as const, {
@@ -70,7 +61,8 @@ const TimelineEntry = Type.Object({
     description: 'The kind of movement, the action of the operator, or the operation that was declined.',
   }),
   amount: Nullable(Type.Number(), {
-    description: 'For a movement, the change of the balance: negative if money leaves the voucher.',
+    description:
+      'For a movement, the change of the balance: negative if money leaves the voucher; null for the price of a voucher that is not active.',
   }),
   code: Nullable(Type.String(), {
     description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
@@ -109,7 +101,6 @@ const VoucherSchema = Type.Object({
     description: 'Null if there is no lock, or no time ends it.',
   }),
   replacedBy: Nullable(SerialNumber),
-  entries: Type.Array(Entry, { description: 'Its movements of money, newest first: at most 100.' }),
   timeline: Type.Array(TimelineEntry, {
     description: 'Movements, changes by operators and declines, newest first: at most 100 of each.',
   }),
@@ -154,7 +145,7 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
       at: each.timestamp,
       kind: 'money' as const,
       what: each.kind,
-      amount: (each.takes ? -1 : 1) * toNumber(each.amount),
+      amount: each.change && toNumber(each.change),
       actor: author.get(each.transactionId)?.actor ?? null,
       reason: author.get(each.transactionId)?.reason ?? null,
       merchantId: idOf(each.merchantId),
@@ -197,17 +188,10 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
 const transactionOf = ({ after }: { readonly after: unknown }) =>
   (after as { readonly transactionId?: string } | null)?.transactionId;
 
-type EntryInfo = VoucherInfo['entries'][number];
-
-/** Returns an amount with its sign. A reversal is negative, as in the API. */
-function signed({ kind, amount }: Pick<EntryInfo, 'kind' | 'amount'>): Money {
-  return kind === 'REDEMPTION_REVERSAL' ? { ...amount, minor: -amount.minor } : amount;
-}
-
 const idOf = (id: number | bigint | null) => (id === null ? null : String(id));
 
 function toJson(voucher: VoucherInfo, reserved: Money | null): Omit<Voucher, 'timeline'> {
-  const { code, value, balance, entries, pinLocked, ...rest } = voucher;
+  const { code, value, balance, entries: _entries, pinLocked, ...rest } = voucher;
   return {
     ...rest,
     serialNumber: String(voucher.serialNumber),
@@ -220,12 +204,6 @@ function toJson(voucher: VoucherInfo, reserved: Money | null): Omit<Voucher, 'ti
     reserved: reserved && toNumber(reserved),
     pinLocked: pinLocked !== 'no',
     pinLockedUntil: pinLocked instanceof Date ? pinLocked : null,
-    entries: entries.map(({ takes: _takes, ...entry }) => ({
-      ...entry,
-      amount: toNumber(signed(entry)),
-      merchantId: idOf(entry.merchantId),
-      reference: entry.reference === '' ? null : entry.reference,
-    })),
   };
 }
 

@@ -61,13 +61,12 @@ export type VoucherInfo = {
   readonly entries: readonly {
     readonly transactionId: string;
     readonly kind: string;
-    readonly amount: Money;
+    /** The change of the balance; null if it moved the price of a voucher that is not active. */
+    readonly change: Money | null;
     readonly timestamp: Date;
     readonly merchantId: number | null;
     /** The merchant's reference; null if it gave none. */
     readonly reference: string | null;
-    /** Whether it took the amount from the voucher. */
-    readonly takes: boolean;
   }[];
 };
 
@@ -96,11 +95,10 @@ type VoucherRow = {
 type Entry = {
   id: string;
   kind: string;
-  amount_minor: bigint;
+  change_minor: bigint | null;
   occurred_at: Date;
   merchant_id: number | null;
   reference: string | null;
-  takes: boolean;
 };
 
 /**
@@ -138,11 +136,10 @@ export async function showVoucher(
     entries: entries.map((entry) => ({
       transactionId: entry.id,
       kind: entry.kind,
-      amount: { minor: entry.amount_minor, decimals },
+      change: entry.change_minor === null ? null : { minor: entry.change_minor, decimals },
       timestamp: entry.occurred_at,
       merchantId: entry.merchant_id,
       reference: entry.reference,
-      takes: entry.takes,
     })),
   };
 }
