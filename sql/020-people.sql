@@ -32,6 +32,9 @@ create table users (
   -- command line.
   invited_by integer constraint users_invited_by references users (id),
   handed_to integer constraint users_handed_to references users (id),
+  -- These two and the users behind their accounts, as it was when the link was made: a later confirmation of
+  -- such an account does not change who knows the link. The trigger below sets it.
+  known_to integer[] not null default '{}',
   confirmed_at timestamptz, -- null: the account approves nothing
   confirmed_by integer constraint users_confirmed_by references users (id), -- null: the command line
   constraint users_confirmed check (confirmed_by is null or confirmed_at is not null),
@@ -52,8 +55,8 @@ create table users (
 create index users_by_merchant on users (merchant_id, id);
 create index users_approvers on users (id) where was_approver;
 
--- Returns the users that accounts may belong to: their own, and those that made or received the link of an
--- account that nobody has confirmed, and so on.
+-- Returns the users that accounts may belong to: their own, and those that know the link of an account that
+-- nobody has confirmed, and so on.
 create function people_behind(p_users integer[]) returns integer[]
 language sql stable set search_path = scrip, pg_temp as $$
   with recursive behind (id) as (
@@ -62,8 +65,7 @@ language sql stable set search_path = scrip, pg_temp as $$
     select by.id
     from behind b
     join users u on u.id = b.id and u.confirmed_at is null
-    cross join lateral unnest(array[u.invited_by, u.handed_to]) by (id)
-    where by.id is not null
+    cross join lateral unnest(u.known_to) by (id)
   )
   select coalesce(array_agg(id), '{}') from behind
 $$;
@@ -84,6 +86,13 @@ $$;
 create function keep_people() returns trigger
 language plpgsql set search_path = scrip, pg_temp as $$
 begin
+  new.known_to := case
+    when new.invitation_hash is not null
+      and (tg_op = 'INSERT' or new.invitation_hash is distinct from old.invitation_hash)
+      then people_behind(array[new.invited_by, new.handed_to])
+    when tg_op = 'UPDATE' then old.known_to
+    else '{}'
+  end;
   new.was_approver := new.was_approver or tg_op = 'UPDATE' and old.was_approver
     or new.merchant_id is null and new.enrolled_at is not null and new.disabled_at is null
       and new.confirmed_at is not null and new.roles && array['owner', 'finance'];
@@ -97,12 +106,16 @@ begin
   return new;
 end $$;
 create trigger users_people before insert or update on users for each row execute function keep_people();
--- Removes a user who has never enrolled, so that nothing leads to it.
+
+-- Removes a user who has never enrolled, and to whom nothing leads. Returns whether it did.
 create function remove_invited(p_user integer) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
-  delete from users u where u.id = p_user and u.enrolled_at is null and u.signed_in_at is null;
+  delete from users u
+  where u.id = p_user and u.enrolled_at is null and u.signed_in_at is null and not u.was_approver;
   return found;
+exception when foreign_key_violation then
+  return false;
 end $$;
 
 revoke execute on function remove_invited, people_behind, is_person, keep_people from public;

@@ -74,14 +74,15 @@ export function forgetRequest(actor: string, key: string): Sql {
 }
 
 /**
- * Tokens, each with the people that it depends on: the user whose token it is, and the user that made it.
+ * Tokens, each with the people that it depends on: the user whose token it is, and the user that made it. A
+ * token does not outlast their enrollment: it may be known to those who had the account before.
  */
 const TOKEN = `
 select t.*, u.email as user_email,
   coalesce((
     select jsonb_agg(jsonb_build_object(
       'roles', p.roles, 'merchantId', p.merchant_id,
-      'isActive', p.enrolled_at is not null and p.disabled_at is null))
+      'isActive', coalesce(p.enrolled_at <= t.created_at, false) and p.disabled_at is null))
     from users p where p.id in (t.user_id, t.made_by)), '[]') as people
 from operator_tokens t left join users u on u.id = t.user_id`;
 

@@ -47,7 +47,8 @@ const TokenSchema = Type.Object({
   }),
   suspended: Type.Boolean({
     description:
-      'Whether it has no role at present, since its people are disabled or have none of its roles.',
+      'Whether it has no role at present, since its people are disabled, have none of its roles, or have had ' +
+      'to enroll again.',
   }),
   createdBy: Text,
   createdAt: Time,

@@ -58,7 +58,7 @@ export type TokenRow = {
 
 /**
  * Returns the roles that a token has now: those that its people have, too. An owner has all roles. Without
- * any, the token is suspended: its people are disabled, have lost their roles, or have to enroll again.
+ * any, the token is suspended: its people are disabled, have lost their roles, or had to enroll again.
  */
 export function rolesNow({
   roles,

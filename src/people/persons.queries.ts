@@ -31,8 +31,8 @@ export function findPeopleBehind(id: number): Sql {
 }
 
 /** Returns the users that a proposal may belong to (sql/022-approvals.sql). */
-export function findMakers(makerId: number | null, tokenId: number | null): Sql {
-  return sql`select makers_of(${makerId}, ${tokenId}) as makers`;
+export function findMakers(approvalId: number): Sql {
+  return sql`select people_behind(makers) as makers from approvals where id = ${approvalId}`;
 }
 
 /** Returns which users are people of their own. */

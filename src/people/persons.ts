@@ -43,10 +43,10 @@ type Standing = {
 /** Returns how a user stands to a proposal. */
 export async function standingTo(
   tx: Queries,
-  { maker_id, token_id }: { readonly maker_id: number | null; readonly token_id: number | null },
+  { id, maker_id }: { readonly id: number; readonly maker_id: number | null },
   userId: number,
 ): Promise<Standing> {
-  const [{ makers } = { makers: [] }] = await tx.query<Makers>(findMakers(maker_id, token_id));
+  const [{ makers } = { makers: [] }] = await tx.query<Makers>(findMakers(id));
   const isNobodys = makers.length === 0;
   const isPerson = (await tx.query(findPersons([userId]))).length > 0;
   if (!isPerson) return { obstacle: 'not-confirmed', isNobodys };
