@@ -38,6 +38,18 @@ test('a command in a mistyped data folder creates nothing, and names the setting
   }
 });
 
+test('a wrong password of the database is told at the start as a setting to correct', async (t) => {
+  const { url } = await testDatabase(t);
+  const wrong = new URL(url);
+  wrong.username = 'nobody';
+  const { status, err } = await runScrip({ SCRIP_DATABASE_URL: wrong.href }, 'merchant', 'list');
+  assert.deepEqual(
+    [status, err.includes('refuses the user or password of SCRIP_DATABASE_URL')],
+    [5, true],
+    err,
+  );
+});
+
 test('no command but serve and migrate makes a database where its settings name none', async (t) => {
   const folder = await temporary(t);
   const settings = { SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };

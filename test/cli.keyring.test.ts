@@ -71,7 +71,10 @@ test('scrip keyring rotates the key file, shows the use of each key, and drops t
   assert.match((await runKeyring('drop', keyId)).err, /^scrip: .* is in use/);
   const dropped = await runKeyring('drop', old);
   assert.equal(dropped.status, 0);
-  assert.match(dropped.out, /removed from the key file/);
+  assert.match(
+    dropped.out,
+    new RegExp(`removed from the key file. The key ring then holds ${keyId}, routing.`),
+  );
   assert.deepEqual((await readFile(join(dataDir, 'keys'), 'utf8')).trim().split(':')[0], keyId);
   assert.equal((await runKeyring('show')).status, 0);
   assert.match((await runKeyring('drop', old)).err, /^scrip: .* was dropped already\n$/);
@@ -152,6 +155,12 @@ test('scrip keyring rotate explains what to do if the key ring is a setting', as
   } finally {
     await other.stop();
   }
+});
+
+test('a new key ring has an entry a line, and can be used as it is printed', async () => {
+  const { out } = await runKeyring('make', '--ring');
+  assert.match(out, /^\w+:\S+\nrouting:\S+\n$/);
+  assert.equal(readKeyRing(out, 'SCRIP_KEYS').routingFrom, undefined);
 });
 
 test('a key that the routing key is derived from is not dropped before the routing key has an entry', async () => {

@@ -49,6 +49,34 @@ test('the command of a machine with systemd has the account and the settings of 
   for (const option of expected) assert.ok(command.includes(` ${option}`), option);
 });
 
+test('each image of a deployment has an exact tag, and that of Scrip is this version', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', FOLDER), 'utf8'));
+  const images = (await readAll()).flatMap(([file, text]) =>
+    [...text.matchAll(/(?:^ *image: |^FROM |^ARG NODE_IMAGE=)(\S+)/gm)].map(([, image = '']) => ({
+      file,
+      image,
+    })),
+  );
+  assert.ok(images.length >= 10);
+  for (const { file, image } of images.filter((each) => each.image !== '$' + '{NODE_IMAGE}')) {
+    const [, name, tag] =
+      /^([a-z/]+):v?(\d+\.\d+(?:\.\d+)?[\w-]*)(?:\$\{[A-Z]+_DIGEST:-\})?$/.exec(image) ?? [];
+    assert.ok(tag, `${file} has ${image}`);
+    if (name === 'scrip') assert.equal(tag, version, file);
+  }
+});
+
+test('only the step that migrates has the address of the owner', async () => {
+  const parts = (await readAll()).flatMap(([file, text]) =>
+    text.split(file === 'compose.yaml' ? /^(?= {2}[\w-]+:$)/m : /^---$/m),
+  );
+  const owned = parts.filter((part) => /scrip_owner:|name: scrip-owner/.test(part));
+  assert.deepEqual(
+    owned.map((part) => part.includes('[migrate]')),
+    [true, true],
+  );
+});
+
 test('no file of a deployment contains a password or a key', async () => {
   for (const [file, text] of await readAll()) {
     assert.doesNotMatch(text, /postgres:\/\/[a-z_]+:[^$…@]+@/, file);

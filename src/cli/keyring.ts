@@ -136,7 +136,7 @@ async function make(options: Json & { ring?: boolean; routing?: boolean }): Prom
 
 function printKey(key: string, { json }: Json): void {
   if (json) printJson({ key });
-  else say(key);
+  else for (const entry of key.split('\n')) say(entry);
 }
 
 /** Returns the key file. @throws CommandError if the key ring is not a file that can be written */

@@ -240,6 +240,9 @@ function explain(error: unknown, url: string): unknown {
       'unavailable',
       STATUS.unavailable,
     );
+  // While it runs, a process waits for the password. At the start, somebody has to correct it.
+  if (code === '28P01' || code === '28000')
+    return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
   const node = isUnavailable(error) ? nodeOf(error) : undefined;
   if (node !== undefined && node !== host)
     return new CommandError(
@@ -253,8 +256,6 @@ function explain(error: unknown, url: string): unknown {
       'unavailable',
       STATUS.unavailable,
     );
-  if (code === '28P01' || code === '28000')
-    return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
   if (code === '3D000')
     return new StartError(
       `there is no database "${pathname.slice(1)}" at ${host}: create it, or check SCRIP_DATABASE_URL`,
