@@ -22,6 +22,9 @@ type FieldSchema = {
   readonly option?: string;
   /** Whether the field is an argument instead of an option. */
   readonly positional?: true;
+  /** Whether the command reads the field from standard input: a secret has no place in a command line. */
+  readonly stdin?: true;
+  readonly minimum?: number;
 };
 
 export type Option = {
@@ -31,6 +34,10 @@ export type Option = {
   readonly isArgument: boolean;
   readonly isRequired: boolean;
   readonly isNullable: boolean;
+  /** Whether the option has no value of its own: it is read from standard input. */
+  readonly isFromStdin: boolean;
+  /** Whether a number can be negative. */
+  readonly isSigned: boolean;
   /** string, number, integer, boolean, array or object. */
   readonly type: string;
   readonly words: readonly string[];
@@ -75,10 +82,12 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
     const words = (schema.items ?? schema).enum ?? [];
     return {
       field,
-      name: nameOf(field, schema),
+      name: schema.stdin ? `${nameOf(field, schema)}-stdin` : nameOf(field, schema),
       isArgument: isArgument(field),
       isRequired: required.includes(field),
       isNullable: types.includes('null'),
+      isFromStdin: schema.stdin === true,
+      isSigned: (schema.minimum ?? 0) < 0,
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),
       description: schema.description ?? '',

@@ -139,7 +139,7 @@ test('an inactive voucher shows the value that is reserved for it', async () => 
   const { balance, value, reserved, state } = await operator.json('voucher', 'show', String(serialNumber));
   assert.deepEqual([balance, value, reserved, state], [0, null, 20, 'INACTIVE']);
   const { out } = await operator.run('voucher', 'show', String(serialNumber));
-  assert.match(out, /^reserved +20\.00, which it carries once it is activated$/m);
+  assert.match(out, /^reserved +20\.00 USD$/m);
 });
 
 test('a number is followed by its noun in the singular or plural', () => {

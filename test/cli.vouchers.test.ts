@@ -90,8 +90,8 @@ describe('scrip voucher', () => {
     await redeem(context, { code, pin, amount: 1 });
     await Promise.all([
       operator.fails(/name a later date/, 'voucher', 'extend', serial, '--expiry', '2098-01-01'),
-      operator.fails(/--expiry takes a day/, 'voucher', 'extend', serial, '--expiry', '2099-02-30'),
-      operator.fails(/--expiry takes a day/, 'voucher', 'extend', serial, '--expiry', 'tomorrow'),
+      operator.fails(/--expiry must be a day/, 'voucher', 'extend', serial, '--expiry', '2099-02-30'),
+      operator.fails(/--expiry has the wrong form/, 'voucher', 'extend', serial, '--expiry', 'tomorrow'),
     ]);
   });
 
@@ -131,7 +131,7 @@ describe('scrip voucher', () => {
     await Promise.all([
       operator.fails(/Invalid voucher/, 'voucher', 'show', made?.serial ?? ''),
       operator.fails(/Invalid voucher/, 'voucher', 'block', made?.serial ?? ''),
-      operator.fails(/not a serial number/, 'voucher', 'show', 'x1'),
+      operator.fails(/the serial has the wrong form/, 'voucher', 'show', 'x1'),
     ]);
   });
 

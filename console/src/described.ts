@@ -38,6 +38,7 @@ type Schema = {
   properties?: Record<string, Schema>;
   required?: string[];
   'x-option'?: string;
+  stdin?: boolean;
 };
 type Described = {
   operationId?: string;
@@ -102,7 +103,8 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     name,
     in: place,
     required,
-    type: types.find((type) => type !== 'null') ?? 'string',
+    // A secret is not shown in a command: its option has no value.
+    type: schema.stdin ? 'secret' : (types.find((type) => type !== 'null') ?? 'string'),
     nullable: types.includes('null'),
     options: options.filter((option) => option !== null).map(String),
     description: schema.description ?? '',

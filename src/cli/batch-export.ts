@@ -5,23 +5,11 @@ import { type Batch, findBatchForOperator } from '../batches/batch.ts';
 import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
 import { CARD_LANGUAGES, describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
-import { type BatchExport, batches } from '../operator/batches.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped } from './open.ts';
-import {
-  fail,
-  id,
-  interrupted,
-  notFound,
-  numberOf,
-  printJson,
-  printTable,
-  readable,
-  say,
-  wrongUsage,
-} from './output.ts';
+import { fail, id, interrupted, notFound, numberOf, printJson, readable, say, wrongUsage } from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
-import { listCommand, requireApproval } from './perform.ts';
+import { requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
@@ -37,7 +25,7 @@ type Options = {
 
 export const LANGUAGE_HELP = 'pdf: the language of the cards, en or de (default: en)';
 
-/** Adds `export` and `exports` to the commands for batches. */
+/** Adds `export` to the commands for batches. */
 export function addExport(batch: Command): void {
   batch
     .command('export <transactionId>')
@@ -52,11 +40,6 @@ export function addExport(batch: Command): void {
     .option('--language <language>', LANGUAGE_HELP)
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);
-  batch
-    .command('exports <transactionId>')
-    .description('list the exports of a batch, newest first')
-    .option('--json', 'print JSON')
-    .action(list);
 }
 
 async function run(text: string, options: Options): Promise<void> {
@@ -170,24 +153,4 @@ async function* withProgress(
   } finally {
     progress.stop();
   }
-}
-
-async function list(text: string, options: { json?: boolean }): Promise<void> {
-  const filters = { transactionId: parseTransactionId(text) };
-  await listCommand(batches.exports, filters, undefined, options, (exports: BatchExport[]) =>
-    printTable(
-      ['export', 'begun', 'by', 'format', 'vouchers', 'voucher', 'state', 'reason'],
-      exports.map((each) => [
-        each.id,
-        each.begunAt.toISOString(),
-        each.by,
-        each.format,
-        String(each.vouchers),
-        each.serialNumber ?? 'all',
-        each.state,
-        each.reason ?? '',
-      ]),
-      ['by', 'reason'],
-    ),
-  );
 }

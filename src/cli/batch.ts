@@ -6,32 +6,13 @@ import { BATCH_JOBS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startJobs } from '../jobs/queue.ts';
-import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
+import { batches, type OrderedBatch } from '../operator/batches.ts';
 import { QUANTITY_MAX } from '../products/products.ts';
 import { addExport } from './batch-export.ts';
 import { untilStopped } from './open.ts';
-import {
-  amountText,
-  explainOutcome,
-  fail,
-  interrupted,
-  notFound,
-  printFields,
-  printJson,
-  printTable,
-  say,
-} from './output.ts';
-import {
-  checkDate,
-  oneOf,
-  parseCount,
-  parseId,
-  parseProduct,
-  parseText,
-  parseTransactionId,
-  parseValue,
-} from './parse.ts';
-import { LISTED_MAX, listCommand, performCommand, performWith } from './perform.ts';
+import { amountText, explainOutcome, fail, interrupted, notFound, printFields, printJson } from './output.ts';
+import { checkDate, parseCount, parseId, parseProduct, parseText, parseValue } from './parse.ts';
+import { performWith } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 
@@ -51,8 +32,7 @@ type Options = {
   json?: boolean;
 };
 
-/** Adds `generate` to the commands for batches. */
-export function addGenerate(batch: Command): void {
+function addGenerate(batch: Command): void {
   batch
     .command('generate')
     .description('order a batch for a merchant, with its permissions and from its float; shows no codes')
@@ -147,69 +127,8 @@ async function waitFor(
   }
 }
 
-const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
-
-type Json = { json?: boolean };
-
-export function registerBatch(program: Command): void {
-  const batch = program.command('batch').description('batches of vouchers');
+/** Adds the commands that wait, and those that write codes into files. */
+export function addOrders(batch: Command): void {
   addGenerate(batch);
   addExport(batch);
-  batch
-    .command('list')
-    .description('list batches, newest first')
-    .option('--merchant <id>', 'only those of this merchant')
-    .option('--status <status>', `only those that are ${STATUSES.join(', ')}`)
-    .option('--json', 'print JSON')
-    .action(list);
-  batch
-    .command('show <transactionId>')
-    .description('show a batch')
-    .option('--json', 'print JSON')
-    .action(show);
-  batch
-    .command('cancel <transactionId>')
-    .description(
-      'cancel a batch that is being produced: none of its vouchers can be used, and its price goes back to the float',
-    )
-    .option('--json', 'print JSON')
-    .action(cancel);
-}
-
-async function list(options: Json & { merchant?: string; status?: string }): Promise<void> {
-  const { merchant, status } = options;
-  const filters = {
-    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
-    ...(status !== undefined && { status: oneOf(status.toUpperCase(), '--status', STATUSES) }),
-  };
-  await listCommand(batches.list, filters, LISTED_MAX, options, (found: Batch[]) =>
-    printTable(
-      ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced'],
-      found.map((each) => [
-        each.transactionId,
-        each.merchantId,
-        each.reference,
-        each.status,
-        String(each.quantity),
-        `${percentOf(each)} %`,
-      ]),
-      ['reference'],
-    ),
-  );
-}
-
-async function show(text: string, options: Json): Promise<void> {
-  await performCommand(batches.show, { transactionId: parseTransactionId(text) }, options, (batch) =>
-    printFields({
-      ...batch,
-      percent: `${batch.percent} %`,
-      value: batch.value && amountText(batch.value, batch.currency),
-      balance: amountText(batch.balance, batch.currency),
-    }),
-  );
-}
-
-async function cancel(text: string, options: Json): Promise<void> {
-  const input = { transactionId: parseTransactionId(text) };
-  await performCommand(batches.cancel, input, options, () => say('canceled'));
 }

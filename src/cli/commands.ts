@@ -1,9 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { type Command, Option as CommanderOption } from 'commander';
-import { decimalsOf } from '../money.ts';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
-import { printFields, printSecret, printTable, wrongUsage } from './output.ts';
+import { amountText, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
 
@@ -29,28 +29,30 @@ const LISTED = '50';
  * Registers the commands of operations below the words of a noun. Operations with the same words are one
  * command, which performs the one whose fields are given.
  * @param description what the noun is
+ * @param addOwn adds the commands that do more than perform an operation
  */
 export function registerOperations(
   program: Command,
   noun: string,
   description: string,
   operations: readonly AnyOperation[],
-): Command {
+  addOwn?: (parent: Command) => void,
+): void {
   const parent = program.command(noun).description(description);
+  addOwn?.(parent);
+  const added = new Set(parent.commands.map((each) => each.name()));
   const own = operations.filter((each) => wordsOf(each)?.[0] === noun);
   for (const [line, alternatives] of Map.groupBy(own, ({ command }) => String(command))) {
-    const command = line
-      .split(' ')
-      .slice(1)
-      .reduce(
-        (place, word) => place.commands.find((each) => each.name() === word) ?? place.command(word),
-        parent,
-      );
+    const words = line.split(' ').slice(1);
+    if (added.has(words[0] ?? '')) continue;
+    const command = words.reduce(
+      (place, word) => place.commands.find((each) => each.name() === word) ?? place.command(word),
+      parent,
+    );
     const [first, second] = alternatives as [AnyOperation, AnyOperation?];
     const asFile = second?.files && !first.files ? second : undefined;
     addOperations(command, asFile ? [first] : alternatives, asFile);
   }
-  return parent;
 }
 
 /**
@@ -108,6 +110,10 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
   const { name, type, description, isRequired, isNullable, words } = option;
   const long = `--${name}`;
   const text = withoutDot(lowerFirst(description));
+  if (option.isFromStdin) {
+    command.option(long, `${text}, from standard input, so that no history of the shell keeps it`);
+    return;
+  }
   if (type === 'boolean') {
     command.option(long, text);
     // A change can turn something off as well as on.
@@ -136,16 +142,23 @@ const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => let
 /** Returns the input of an operation. Its fields are checked by its schema. */
 function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
   const entries = options.flatMap((option, at) => {
-    const value = option.isArgument ? args[at] : given[camel(option.name)];
+    const typed = option.isArgument ? args[at] : given[camel(option.name)];
+    const value = typed !== undefined && option.isFromStdin ? readStdin() : typed;
     return value === undefined ? [] : [[option.field, toValue(option, value)] as const];
   });
   return Object.fromEntries(entries);
 }
 
-function toValue({ name, type, words, isNullable, isArgument }: Option, value: unknown): unknown {
+const readStdin = () => readFileSync(0, 'utf8').trim();
+
+function toValue({ name, type, words, isNullable, isArgument, isSigned }: Option, value: unknown): unknown {
   if (isNullable && value === 'none') return null;
   const shown = isArgument ? name : `--${name}`;
-  if (type === 'number') return parseValue(String(value), shown);
+  if (type === 'number') {
+    const text = String(value);
+    const amount = parseValue(isSigned ? text.replace(/^[+-]/, '') : text, shown);
+    return isSigned && text.startsWith('-') ? -amount : amount;
+  }
   if (type === 'integer') return parseCount(String(value), shown, 0, Number.MAX_SAFE_INTEGER);
   const toWord = (text: string) => words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
   if (Array.isArray(value)) return [...new Set(value.map(toWord))];
@@ -172,7 +185,7 @@ async function run(operation: AnyOperation, input: object, options: Options): Pr
   if (!item) {
     const print = (made: unknown) => {
       if (hasSecret(output)) printSecret(shownFields(output, made as object), false);
-      else printFields(shownFields(output, made as object));
+      else printOne(output, made as Row);
     };
     const end = (made: unknown) => {
       const { outcome } = operation;
@@ -184,56 +197,79 @@ async function run(operation: AnyOperation, input: object, options: Options): Pr
     'limit' in operation.input.properties
       ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)
       : undefined;
-  await listCommand(operation as never, input, limit, options, (found: Record<string, unknown>[]) =>
+  await listCommand(operation as never, input, limit, options, (found: Row[]) =>
     printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found),
   );
 }
 
 const hasSecret = ({ properties = {} }: Shown) => Object.values(properties).some(({ secret }) => secret);
 
+type Row = Readonly<Record<string, unknown>>;
+
+/** Prints the fields of an answer, and then a table for each list of objects in it. */
+function printOne(schema: Shown, made: Row): void {
+  const isTable = (name: string) => schema.properties?.[name]?.items?.properties !== undefined;
+  const plain = Object.entries(made).filter(([name]) => !isTable(name));
+  printFields(shownFields(schema, Object.fromEntries(plain)));
+  for (const [name, rows] of Object.entries(made)) {
+    const item = schema.properties?.[name]?.items;
+    if (!item?.properties || !Array.isArray(rows) || rows.length === 0) continue;
+    say(`\n${headOf(name)}:`);
+    printItems(Object.keys(item.properties), item, rows, currencyOf(made));
+  }
+}
+
 /** Prints a list: a column for each field. */
 function printItems(
   columns: readonly string[],
   item: Shown,
-  found: readonly Record<string, unknown>[],
+  found: readonly Row[],
+  currency?: string | undefined,
 ): void {
   const heads = columns.map((name) => headOf(name));
   printTable(
     heads,
-    found.map((each) => columns.map((name) => textOf(item.properties?.[name], each[name], each))),
+    found.map((each) =>
+      columns.map((name) => textOf(item.properties?.[name], each[name], currencyOf(each) ?? currency)),
+    ),
     heads,
   );
 }
 
+const currencyOf = ({ currency }: Row) => (typeof currency === 'string' ? currency : undefined);
+
 const headOf = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-function shownFields(schema: Shown, made: object): Record<string, string> {
+function shownFields(schema: Shown, made: object, around?: string | undefined): Record<string, string> {
+  const currency = currencyOf(made as Row) ?? around;
   return Object.fromEntries(
     Object.entries(made).map(([name, value]) => {
-      const text = textOf(schema.properties?.[name], value, made);
-      return [headOf(name), typeof text === 'string' ? text : text.join('\n')];
+      const text = textOf(schema.properties?.[name], value, currency);
+      return [headOf(name), typeof text === 'string' ? text : text.join(', ')];
     }),
   );
 }
 
-/** Formats a value for people by its schema; amounts have the decimals of the currency beside them. */
-function textOf(schema: Shown | undefined, value: unknown, beside: object): string | string[] {
+/**
+ * Formats a value for people by its schema.
+ * @param currency the currency of amounts
+ */
+function textOf(schema: Shown | undefined, value: unknown, currency: string | undefined): string | string[] {
   if (value === null || value === undefined) return '-';
   if (value instanceof Date) return value.toISOString().slice(0, 19).replace('T', ' ');
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number' && schema?.format === 'money') {
-    const { currency } = beside as { currency?: string };
-    const decimals = currency === undefined ? undefined : decimalsOf(currency);
-    return decimals === undefined ? String(value) : `${value.toFixed(decimals)} ${currency}`;
-  }
+  if (typeof value === 'number' && schema?.format === 'money' && currency !== undefined)
+    return `${amountText(value, currency)} ${currency}`;
   if (Array.isArray(value)) {
     const texts = value.map((each) => {
-      const text = textOf(schema?.items, each, beside);
+      const text = textOf(schema?.items, each, currency);
       return typeof text === 'string' ? text : text.join(', ');
     });
     return texts.length > 0 ? texts : '-';
   }
   if (typeof value === 'object')
-    return Object.entries(shownFields(schema ?? {}, value)).map(([name, text]) => `${name}: ${text}`);
+    return Object.entries(shownFields(schema ?? {}, value, currency)).map(
+      ([name, text]) => `${name}: ${text}`,
+    );
   return String(value);
 }

@@ -1,5 +1,4 @@
 import { accountNumber, isIban } from '../bank/iban.ts';
-import { PERMISSIONS, type Permission } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
@@ -118,24 +117,6 @@ export function oneOf<Choice extends string>(
   choices: readonly Choice[],
 ): Choice {
   return choices.find((each) => each === text) ?? wrongUsage(`${option} takes ${choices.join(' or ')}`);
-}
-
-const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Parses a duration such as `90s`, `30m`, `24h` or `7d`, up to a year. The result is in milliseconds. */
-export function parseDuration(text: string, option: string): number {
-  const [, count = '', unit = 's'] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
-  const durationMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-  if (count === '' || durationMs > 366 * UNIT_MS.d)
-    wrongUsage(`${option} takes a length of time such as 30m, 24h or 7d, up to 366d`);
-  return durationMs;
-}
-
-export function parsePermission(text: string): Permission {
-  return (
-    PERMISSIONS.find((each) => each === text) ??
-    wrongUsage(`${quoted(text)} is not a permission: the permissions are ${PERMISSIONS.join(', ')}`)
-  );
 }
 
 /** Parses a line of text that is shown on terminals and pages. */

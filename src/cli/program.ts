@@ -7,12 +7,20 @@ import { prepare, readVersion, settingsHelp, takeActor } from './usage.ts';
 
 type Register = (program: Command) => void;
 
-/** Loads a noun whose commands all follow from the declarations of its operations. */
+/**
+ * Loads a noun whose commands follow from the declarations of its operations.
+ * @param loadOwn adds the commands that do more: those that wait, or that read or write files
+ */
 const derived =
-  (noun: string, description: string, load: () => Promise<readonly AnyOperation[]>) =>
+  (
+    noun: string,
+    description: string,
+    load: () => Promise<readonly AnyOperation[]>,
+    loadOwn?: () => Promise<Register>,
+  ) =>
   async (): Promise<Register> => {
-    const operations = await load();
-    return (program) => void registerOperations(program, noun, description, operations);
+    const [operations, addOwn] = [await load(), await loadOwn?.()];
+    return (program) => registerOperations(program, noun, description, operations, addOwn);
   };
 
 const loadTransactions = async () => (await import('../operator/transactions.ts')).TRANSACTIONS;
@@ -27,7 +35,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'merchants, which sell and accept vouchers',
     async () => (await import('../operator/merchants.ts')).MERCHANTS,
   ),
-  'api-key': async () => (await import('./api-key.ts')).registerApiKey,
+  'api-key': derived(
+    'api-key',
+    'API keys, with which merchants call',
+    async () => (await import('../operator/api-keys.ts')).API_KEYS,
+    async () => (await import('./api-key.ts')).addRevoke,
+  ),
   keyring: async () => (await import('./keyring.ts')).registerKeyring,
   float: derived('float', 'floats, the money that merchants have paid in advance', async () => [
     ...(await import('../operator/floats.ts')).FLOATS,
@@ -38,8 +51,22 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'products, the terms on which vouchers are generated',
     async () => (await import('../products/products.ts')).PRODUCTS,
   ),
-  batch: async () => (await import('./batch.ts')).registerBatch,
-  voucher: async () => (await import('./voucher.ts')).registerVoucher,
+  batch: derived(
+    'batch',
+    'batches of vouchers',
+    async () => (await import('../operator/batches.ts')).BATCHES,
+    async () => (await import('./batch.ts')).addOrders,
+  ),
+  voucher: derived(
+    'voucher',
+    'single vouchers, by serial number',
+    async () => [
+      ...(await import('../operator/vouchers.ts')).VOUCHERS,
+      ...(await import('../operator/find-vouchers.ts')).FOUND_VOUCHERS,
+      ...(await import('../operator/money.ts')).MONEY_OPERATIONS,
+    ],
+    async () => (await import('./voucher-bulk.ts')).addFiles,
+  ),
   transaction: derived('transaction', 'transactions of all merchants', loadTransactions),
   redemption: derived('redemption', 'redemptions', loadTransactions),
   decline: derived('decline', 'requests of merchants that were declined', loadTransactions),

@@ -24,8 +24,13 @@ const ACTIONS = ['block', 'unblock', 'extend', 'cancel'] as const;
 
 type BulkOptions = { json?: boolean; serials?: string; batch?: string; expiry?: string; preview?: boolean };
 
-/** Adds `bulk` to the commands for vouchers. */
-export function addBulk(voucher: Command): void {
+/** Adds the commands that read a file of vouchers, and that write a code into a file. */
+export function addFiles(voucher: Command): void {
+  addBulk(voucher);
+  addVoucherExport(voucher);
+}
+
+function addBulk(voucher: Command): void {
   voucher
     .command('bulk <action>')
     .description(`${ACTIONS.join(', ')} many vouchers: those of a file, or of a batch`)
@@ -107,8 +112,7 @@ type Options = {
   json?: boolean;
 };
 
-/** Adds `export` to the commands for single vouchers. */
-export function addVoucherExport(voucher: Command): void {
+function addVoucherExport(voucher: Command): void {
   voucher
     .command('export <serial>')
     .description('write the code and PIN of the voucher that replaced this one into a file, once')

@@ -156,6 +156,7 @@ const list = reading({
   command: 'api-key list',
   input: Input({ merchantId: MerchantId }),
   output: Page(KeySchema),
+  columns: ['keyId', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt', 'blockedAt'],
   roles: SEE_KEYS,
   async run(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');

@@ -23,6 +23,7 @@ import {
   End,
   Input,
   Line,
+  Major,
   MerchantId,
   Nullable,
   NullableText,
@@ -45,7 +46,7 @@ const BatchSchema = Type.Object({
   status: Word(STATUSES),
   quantity: Count,
   produced: Count,
-  value: Nullable(Type.Number()),
+  value: Nullable(Major()),
   currency: Text,
   acceptedAt: Time,
 });
@@ -66,7 +67,7 @@ const BatchWithDetails = Type.Object({
   failure: Nullable(Type.String({ description: 'The reason why it was canceled, if a failure ended it.' })),
   open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
   activated: Count,
-  balance: Type.Number({ description: 'The total balance of its vouchers.' }),
+  balance: Major('The total balance of its vouchers.'),
   exports: Count,
   lastExport: NullableTime,
 });
@@ -201,6 +202,7 @@ const listBatches = reading({
   command: 'batch list',
   input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), status: Type.Optional(Word(STATUSES)) }),
   output: Page(BatchSchema),
+  columns: ['transactionId', 'merchantId', 'reference', 'status', 'quantity', 'produced'],
   roles: SEE_VOUCHERS,
   async run({ service }, { cursor, limit = 50, merchantId, status }) {
     const filters = { merchantId, status };

@@ -10,6 +10,7 @@ import { invalid, notFound, Problem } from '../problem.ts';
 import {
   Input,
   Line,
+  Major,
   MerchantId,
   Nullable,
   NullableTime,
@@ -48,8 +49,8 @@ const Found = Type.Object({
   batch: Type.String({ description: 'The transaction id of its batch.' }),
   product: Text,
   currency: Text,
-  balance: Type.Number(),
-  value: Nullable(Type.Number()),
+  balance: Major(),
+  value: Nullable(Major()),
   activatedAt: NullableTime,
   expiresAt: Time,
   blockedAt: NullableTime,
@@ -69,6 +70,8 @@ function toJson({ code, ...voucher }: FoundVoucher): VoucherSummary {
     replacedBy: voucher.replacedBy === null ? null : String(voucher.replacedBy),
   };
 }
+
+const COLUMNS = ['serialNumber', 'voucherCode', 'state', 'balance', 'expiresAt', 'merchantId', 'batch'];
 
 const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers in this state.' }));
 
@@ -104,6 +107,7 @@ const list = reading({
   command: 'voucher list',
   input: Input({ ...PAGE, batch: Type.Optional(TransactionId), state: State }),
   output: Page(Found),
+  columns: COLUMNS,
   roles: SEE_VOUCHERS,
   run: page,
 });
@@ -118,9 +122,19 @@ const find = changing({
   input: Input({
     ...PAGE,
     code: Type.Optional(
-      Type.String({ pattern: '^[0-9]{12}$', description: 'The full code, 12 digits, without the PIN.' }),
+      Type.String({
+        pattern: '^[0-9]{12}$',
+        description: 'The full code, 12 digits, without the PIN.',
+        stdin: true,
+      }),
     ),
-    masked: Type.Optional(Type.String({ pattern: '^[0-9]{4}\\*{4}[0-9]{4}$', examples: ['4829****7641'] })),
+    masked: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
+        description: 'A masked code.',
+        examples: ['4829****7641'],
+      }),
+    ),
     reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
     merchantId: Type.Optional(MerchantId),
     transactionId: Type.Optional(TransactionId),
@@ -129,6 +143,7 @@ const find = changing({
     reason: Reason,
   }),
   output: Page(Found),
+  columns: COLUMNS,
   roles: SEE_VOUCHERS,
   approval: alone('It shows no code, and each search by a code is recorded.'),
   async run(caller, input) {
@@ -138,12 +153,12 @@ const find = changing({
       throw invalid(
         'code',
         'required',
-        'or one of masked, reference, transactionId and batch is required, and only one',
+        'or one of `masked`, `reference`, `transactionId` and `batch` is required, and only one',
       );
     if (merchantId !== undefined && reference === undefined)
-      throw invalid('merchantId', 'dependent', 'needs reference');
+      throw invalid('merchantId', 'dependent', 'needs `reference`');
     if (state !== undefined && batch === undefined && transactionId === undefined && reference === undefined)
-      throw invalid('state', 'dependent', 'needs batch');
+      throw invalid('state', 'dependent', 'needs `batch`');
     if (code !== undefined || masked !== undefined) return byCode(caller, code, masked);
     if (batch !== undefined) return page(caller, input);
     const named = await byDeed(caller, input);

@@ -5,6 +5,7 @@ import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import {
+  AMOUNT_MAX,
   Amount,
   Currency,
   Input,
@@ -114,7 +115,12 @@ const adjust = changing({
   command: 'voucher adjust',
   input: Input({
     serialNumber: SerialNumber,
-    amount: Type.Number({ description: 'In major units; below zero takes away.', examples: [5] }),
+    amount: Type.Number({
+      minimum: -AMOUNT_MAX,
+      maximum: AMOUNT_MAX,
+      description: 'In major units; below zero takes away.',
+      examples: [5],
+    }),
     reference: Reference,
     reason: NeededReason,
   }),

@@ -19,6 +19,7 @@ import { CARE, MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
 import {
   End,
   Input,
+  Major,
   MerchantId,
   Nullable,
   NullableText,
@@ -60,7 +61,7 @@ const TimelineEntry = Type.Object({
   what: Type.String({
     description: 'The kind of movement, the action of the operator, or the operation that was declined.',
   }),
-  amount: Nullable(Type.Number(), {
+  amount: Nullable(Major(), {
     description:
       'For a movement, the change of the balance: negative if money leaves the voucher; null for the price of a voucher that is not active.',
   }),
@@ -87,9 +88,9 @@ const VoucherSchema = Type.Object({
   batchReference: Text,
   product: Text,
   currency: Text,
-  balance: Type.Number(),
-  value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
-  reserved: Nullable(Type.Number(), {
+  balance: Major(),
+  value: Nullable(Major(), { description: 'The value at activation; null before it.' }),
+  reserved: Nullable(Major(), {
     description: 'The value that it gets at its activation; null afterwards, and once it has expired.',
   }),
   activatedAt: NullableTime,

@@ -12,6 +12,7 @@ export function commandOf(
   const words = fields.flatMap(({ name, option, type }) => {
     const value = given[name];
     if (!value || option === null) return [];
+    if (type === 'secret') return [`--${option}`];
     return type === 'boolean' ? (value === 'true' ? [`--${option}`] : []) : [`--${option} ${quoted(value)}`];
   });
   const args = fields.flatMap(({ name, option }) => (given[name] && option === null ? [given[name]] : []));
