@@ -81,7 +81,7 @@ describe('a table', () => {
 });
 
 describe('JSON', () => {
-  test('has ids as strings of digits, absent references as null, and reversals as negative amounts', async () => {
+  test('has ids as strings of digits, absent references as null, and movements with their sign', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'json', 1)) as [Made];
     await redeem(context, { code, pin, amount: 10, reference: 'sale' });
     await updateRedemption(context, { reference: 'sale', amountUsed: 4 });
@@ -89,15 +89,17 @@ describe('JSON', () => {
     const old = await operator.json('voucher', 'show', String(serialNumber));
     assert.deepEqual([old.serialNumber, old.replacedBy], [String(serialNumber), replacement.serialNumber]);
     assert.deepEqual([old.merchantId, old.pinLocked, old.pinLockedUntil], [merchantId, false, null]);
-    const entries = old.entries.map(({ kind, amount, reference }: Record<string, unknown>) => [
-      kind,
+    const moved = old.timeline.filter(({ kind }: { kind: string }) => kind === 'money');
+    const entries = moved.map(({ what, amount, reference }: Record<string, unknown>) => [
+      what,
       amount,
       reference,
     ]);
     assert.deepEqual(entries, [
-      ['REDEMPTION', 4, 'NEW-sale'],
-      ['REDEMPTION_REVERSAL', -10, 'CANCEL-sale'],
-      ['REDEMPTION', 10, 'sale'],
+      ['REPLACEMENT', -26, null],
+      ['REDEMPTION', -4, 'NEW-sale'],
+      ['REDEMPTION_REVERSAL', 10, 'CANCEL-sale'],
+      ['REDEMPTION', -10, 'sale'],
       ['ACTIVATION', 30, null],
     ]);
     const ids = /^(id|.*Id|serialNumber|replacedBy)$/;
