@@ -58,7 +58,7 @@ test('a reference within another word, or of another amount, is no match', async
   await put(ledger, merchantId, 10_000n, 'INV-1');
   await put(ledger, merchantId, 30_000n, 'INV-77');
   await fromCsv(ledger, ['20.02.2026;INV-11;100,00', '20.02.2026;INV-77;300,01']);
-  assert.deepEqual(await matchBank(ledger.operator, true), { exact: [], suggested: [] });
+  assert.deepEqual(await matchBank(ledger.operator, true), { exact: [], suggested: [], payouts: [] });
 });
 
 test('a movement of the same amount within three days is suggested, and matched once accepted', async (t) => {

@@ -9,7 +9,7 @@ import { type Ledger, openLedger } from './books.ts';
 /** A ledger with an account at a bank. */
 
 /** Of a CSV file in German. */
-const MAPPING: Mapping = {
+export const MAPPING: Mapping = {
   date: 'Buchungstag',
   dateFormat: 'DD.MM.YYYY',
   amount: 'Betrag',

@@ -331,6 +331,7 @@ const VAT_COLUMNS: Readonly<Record<string, readonly [string, bigint]>> = {
   ACTIVATION: ['issued', 1n],
   VOID: ['issued', -1n],
   CANCELLATION: ['issued', -1n],
+  CASH_OUT: ['issued', -1n],
   IMPORT: ['imported', 1n],
   REDEMPTION: ['redeemed', 1n],
   REDEMPTION_REVERSAL: ['redeemed', -1n],

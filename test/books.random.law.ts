@@ -29,7 +29,7 @@ export const RULES = [
 
 const TREATMENTS: readonly (Treatment & { readonly product: string; readonly from: string })[] = [
   { product: 'USD-LONG', from: '2026-03-01', treatment: 'single', country: 'US', rate: 82_500n },
-  { product: 'USD-LONG', from: '2026-03-30', treatment: 'multi', country: 'DE', rate: 190_000n },
+  { product: 'USD-LONG', from: '2026-03-30', treatment: 'single', country: 'US', rate: 90_000n },
   { product: 'USD-SHORT', from: '2026-03-28', treatment: 'multi', country: 'DE', rate: 70_000n },
   { product: 'JPY-SHORT', from: '2026-03-01', treatment: 'outside', country: 'JP', rate: 0n },
 ];

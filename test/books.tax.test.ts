@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
+import type { VatTreatment } from '../src/books/tax.queries.ts';
 import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { cashOut } from '../src/books/vouchers.ts';
 import { findProduct } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
@@ -159,10 +161,13 @@ test('VAT is part of the issued or of the redeemed amount, by the treatment of t
     treatment: 'multi',
     ratePpm: 70_000,
   });
-  await sell(shop, 1, 100, { productCode: 'SINGLE' });
+  const [returned] = await sell(shop, 2, 50, { productCode: 'SINGLE' });
+  assert.ok(returned);
   const [card] = await sell(shop, 1, 50, { productCode: 'MULTI' });
   assert.ok(card);
   await spend(shop, card, 10.7);
+  const cash = { merchantId: null, amountMinor: 1_000n, reference: 'paid back' };
+  await cashOut(operator, { ...cash, serialNumber: returned.serial });
   await sell(shop, 1, 5);
   await ledger.at('2026-03-02T01:00:00Z');
   await close(ledger);
@@ -174,7 +179,32 @@ test('VAT is part of the issued or of the redeemed amount, by the treatment of t
     [
       ['DEFAULT', null, null, '5.00', '0.00', '0.00', '0.00', '0.00'],
       ['MULTI', 'multi', 7, '50.00', '10.70', '10.70', '10.00', '0.70'],
-      ['SINGLE', 'single', 19, '100.00', '0.00', '100.00', '84.03', '15.97'],
+      ['SINGLE', 'single', 19, '90.00', '0.00', '90.00', '75.63', '14.37'],
     ],
   );
+});
+
+test('the treatment of vouchers is fixed when they are issued, their rate on days that are open', async (t) => {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const { operator } = ledger;
+  const shop = await ledger.merchant();
+  await product(operator, 'GIFT', 'operator');
+  const { id: productId = 0 } = (await findProduct(ledger.started.service.db, 'GIFT')) ?? {};
+  const set = (more: Partial<VatTreatment>) =>
+    setVatTreatment(operator, 'GIFT', {
+      ...{ productId, from: '2026-03-01', treatment: 'single', country: 'FR', ratePpm: 190_000 },
+      ...more,
+    });
+  await set({});
+  await set({ from: '2026-03-02', country: 'DE' });
+  await sell(shop, 1, 100, { productCode: 'GIFT' });
+  for (const more of [{ treatment: 'multi' }, { country: 'AT' }] as const)
+    await assert.rejects(set({ from: '2026-04-01', country: 'DE', ...more }), {
+      code: '94',
+      message: /were sold as single, DE/,
+    });
+  await ledger.at('2026-03-03T01:00:00Z');
+  await close(ledger);
+  await assert.rejects(set({ from: '2026-03-02', country: 'DE', ratePpm: 70_000 }), { code: '17' });
+  await set({ from: '2026-03-03', country: 'DE', ratePpm: 70_000 });
 });

@@ -11,14 +11,22 @@ import {
   listMovements,
   listOpenEntries,
   listOpenMovements,
+  listPayable,
   lockMatching,
   type MovementRow,
+  type PayableRow,
 } from './queries.ts';
 
 /** The matching of bank entries with movements of the books. Both sides show the same money. */
 
 export type Pair = { readonly entry: EntryRow; readonly movement: MovementRow };
-export type Matched = { readonly exact: readonly Pair[]; readonly suggested: readonly Pair[] };
+/** An entry that pays a settlement whose payout is not booked. */
+export type PayoutSeen = { readonly entry: EntryRow; readonly settlement: PayableRow };
+export type Matched = {
+  readonly exact: readonly Pair[];
+  readonly suggested: readonly Pair[];
+  readonly payouts: readonly PayoutSeen[];
+};
 
 /** The most days between the two sides of a suggestion. */
 const DAYS_APART = 3;
@@ -30,7 +38,8 @@ const REFERENCE_MIN = 4;
 /**
  * Matches an entry with a movement of the same amount if the entry names the movement's reference or the
  * number of its settlement. Suggests pairs of the same amount within three days. A pair counts only if
- * neither side fits another entry or movement.
+ * neither side fits another entry or movement. An entry that names an unpaid settlement is not suggested: its
+ * payout has to be booked first.
  * @param accept whether suggestions are matched too
  */
 export async function matchBank(operator: Operator, accept: boolean): Promise<Matched> {
@@ -46,6 +55,8 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     const exact = pair(entries, movements, names);
     const used = new Set<unknown>(exact.flatMap(({ entry, movement }) => [entry, movement]));
     const left = <Each>(some: readonly Each[]) => some.filter((each) => !used.has(each));
+    const payouts = payoutsIn(left(entries), await tx.query<PayableRow>(listPayable));
+    for (const { entry } of payouts) used.add(entry);
     const suggested = pair(left(entries), left(movements), isNear);
     const now = service.clock();
     const store = async (some: readonly Pair[], how: 'exact' | 'suggested') => {
@@ -60,7 +71,7 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     const touches = [...exact, ...(accept ? suggested : [])].map(({ entry }) => `bank entry ${entry.id}`);
     if (touches.length > 0)
       await audit(tx, operator, { action: 'bank.match', subject: 'bank', after, touches });
-    return { exact, suggested };
+    return { exact, suggested, payouts };
   });
 }
 
@@ -88,6 +99,23 @@ function pair(
   return found.filter(({ entry, movement }) => ofEntry.get(entry) === 1 && ofMovement.get(movement) === 1);
 }
 
+/** Returns the entries that pay a settlement: they name its number, and have its amount. */
+function payoutsIn(entries: readonly EntryRow[], payable: readonly PayableRow[]): PayoutSeen[] {
+  const unpaid = Map.groupBy(payable, ({ currency, payable_minor }) => `${currency} ${-payable_minor}`);
+  return entries.flatMap((entry) => {
+    const [settlement, ...others] = (unpaid.get(`${entry.currency} ${entry.amount_minor}`) ?? []).filter(
+      ({ number }) => holds(entry.description, number),
+    );
+    return settlement && others.length === 0 ? [{ entry, settlement }] : [];
+  });
+}
+
+/** Returns whether a text holds a reference as a separate word. */
+function holds(text: string, reference: string): boolean {
+  const escaped = reference.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(text);
+}
+
 /** Returns whether an entry names a movement, as a separate word of its text. */
 function names(
   { description, entry_reference }: EntryRow,
@@ -95,9 +123,7 @@ function names(
 ): boolean {
   if (bank_reference !== null && bank_reference === entry_reference) return true;
   return [reference, bank_reference, number].some((each) => {
-    if (each === null || each.length < REFERENCE_MIN) return false;
-    const escaped = each.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(description);
+    return each !== null && each.length >= REFERENCE_MIN && holds(description, each);
   });
 }
 

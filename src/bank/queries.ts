@@ -204,6 +204,21 @@ with undone as (
 delete from bank_matches where entry_id = ${entryId} returning movement_id`;
 }
 
+export type PayableRow = {
+  id: number;
+  number: string;
+  merchant: string;
+  currency: string;
+  payable_minor: bigint;
+};
+
+/** Lists the settlements whose payout is not booked. */
+export const listPayable = sql`
+select s.id, s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0') as number,
+  m.name as merchant, s.currency, s.payable_minor
+from settlements s join merchants m on m.id = s.merchant_id
+where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 order by s.id limit 100000`;
+
 /** Allows one matching at a time. */
 export const lockMatching = sql`select pg_advisory_xact_lock(7311990017)`;
 

@@ -112,6 +112,8 @@ export type GlAccountRow = {
   tax_code: string | null;
 };
 
+export const listProductCodes = sql`select id, code from products`;
+
 export function listGlAccounts(): Sql {
   return sql`
 select g.account_kind, g.merchant_id, g.product_id, p.code as product, g.account, g.tax_code

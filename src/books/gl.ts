@@ -1,7 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type GlAccountRow, listGlAccounts, upsertGlAccount } from './export.queries.ts';
+import { type GlAccountRow, listGlAccounts, listProductCodes, upsertGlAccount } from './export.queries.ts';
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
 /**
@@ -25,13 +25,16 @@ export type GlLine = {
   readonly closingHash: string;
 };
 
+/** The codes of products by their ids. */
+type Codes = ReadonlyMap<number, string>;
+
 /** Thrown for accounts that have no number. Nothing is exported until they have one. */
 export class Unmapped extends Error {
   /** In the order of their descriptions. */
   readonly accounts: readonly Account[];
 
-  constructor(accounts: readonly Account[]) {
-    const described = new Map(accounts.map((account) => [describe(account), account]));
+  constructor(accounts: readonly Account[], codes: Codes) {
+    const described = new Map(accounts.map((account) => [describe(account, codes), account]));
     const names = [...described.keys()].sort();
     super(`no account number for ${names.join('; ')}: give them one first`);
     this.accounts = names.flatMap((name) => described.get(name) ?? []);
@@ -46,8 +49,10 @@ type Mapped = { readonly account: string; readonly taxCode: string | null };
  */
 export class GlMapping {
   readonly #byKey: ReadonlyMap<string, Mapped>;
+  readonly codes: Codes;
 
-  constructor(rows: readonly GlAccountRow[]) {
+  constructor(rows: readonly GlAccountRow[], codes: Codes) {
+    this.codes = codes;
     this.#byKey = new Map(
       rows.map((row) => [
         `${row.account_kind} ${row.merchant_id} ${row.product_id}`,
@@ -71,7 +76,9 @@ export class GlMapping {
 }
 
 export async function readGlMapping(db: Queries): Promise<GlMapping> {
-  return new GlMapping(await db.query<GlAccountRow>(listGlAccounts()));
+  const products = await db.query<{ id: number; code: string }>(listProductCodes);
+  const codes = new Map(products.map(({ id, code }) => [id, code]));
+  return new GlMapping(await db.query<GlAccountRow>(listGlAccounts()), codes);
 }
 
 /**
@@ -82,23 +89,29 @@ export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): 
   const missing = [...movements]
     .flatMap(({ debit, credit }) => [debit, credit])
     .filter((account) => !mapping.find(account));
-  if (missing.length > 0) throw new Unmapped(missing);
+  if (missing.length > 0) throw new Unmapped(missing, mapping.codes);
 }
 
-function describe({ kind, merchantId, productId }: Account): string {
+function describe({ kind, merchantId, productId }: Account, codes: Codes): string {
   const owner = merchantId > 0 ? ` of merchant ${merchantId}` : '';
-  return `${kind}${owner}${productId > 0 ? `, product ${productId}` : ''}`;
+  return `${kind}${owner}${productId > 0 ? `, product ${codes.get(productId)}` : ''}`;
 }
 
 const NUMBER_DIGITS = 3;
 
+const keyOf = ({ currency, kind }: Movement) => `${currency} ${kind}`;
+
 /**
- * Numbers the lines of a day. Movements within one account number are left out, since they change nothing in
- * the general ledger.
+ * Numbers the lines of a day. A number belongs to what was booked, not to the account numbers, so a second
+ * export has the same numbers after an account number was changed. Movements within one account number are
+ * left out, since they change nothing in the general ledger.
  */
 export class GlDay {
   readonly #mapping: GlMapping;
   readonly #day: ClosedDay;
+  /** The numbers of sums, by currency and kind. */
+  readonly #numbers = new Map<string, number>();
+  /** The number of the last single movement. */
   #number = 0;
 
   constructor(mapping: GlMapping, day: ClosedDay) {
@@ -110,6 +123,7 @@ export class GlDay {
   sums(movements: readonly Movement[]): GlLine[] {
     const sums = new Map<string, Movement>();
     for (const movement of movements) {
+      this.#numberOf(keyOf(movement));
       const { account: debit } = this.#find(movement.debit);
       const { account: credit } = this.#find(movement.credit);
       const key = JSON.stringify([movement.currency, movement.kind, debit, credit]);
@@ -118,17 +132,28 @@ export class GlDay {
       sums.set(key, { ...movement, rows, amountMinor: (sum?.amountMinor ?? 0n) + movement.amountMinor });
     }
     return [...sums.values()].flatMap((movement) =>
-      this.lines(movement, `${movement.kind}, ${movement.rows} rows`),
+      this.#pair(movement, `${movement.kind}, ${movement.rows} rows`, this.#numberOf(keyOf(movement))),
     );
   }
 
-  /** Returns the two lines of a movement. */
+  /** Returns the two lines of a single movement. */
   lines(movement: Movement, text: string): GlLine[] {
+    return this.#pair(movement, text, ++this.#number);
+  }
+
+  /** Returns the number of a sum. */
+  #numberOf(key: string): number {
+    const number = this.#numbers.get(key) ?? this.#numbers.size + 1;
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  #pair(movement: Movement, text: string, ordinal: number): GlLine[] {
     const debit = this.#find(movement.debit);
     const credit = this.#find(movement.credit);
     if (debit.account === credit.account) return [];
     const { day: date, hash: closingHash } = this.#day;
-    const number = String(++this.#number).padStart(NUMBER_DIGITS, '0');
+    const number = String(ordinal).padStart(NUMBER_DIGITS, '0');
     const { amountMinor, currency, kind } = movement;
     const common = {
       date,
@@ -151,7 +176,7 @@ export class GlDay {
 
   #find(account: Account): Mapped {
     const mapped = this.#mapping.find(account);
-    if (!mapped) throw new Unmapped([account]);
+    if (!mapped) throw new Unmapped([account], this.#mapping.codes);
     return mapped;
   }
 }

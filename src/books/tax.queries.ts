@@ -32,6 +32,19 @@ values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on co
 returning product_id`;
 }
 
+/** Locks a product, so that no batch of it is accepted until the transaction ends. */
+export function lockProduct(productId: number): Sql {
+  return sql`select id from products where id = ${productId} for update`;
+}
+
+/** Returns the newest treatment of a product; no row if it has none, or no batch. */
+export function findTreatmentOfSold(productId: number): Sql {
+  return sql`
+select v.treatment, v.country from voucher_vat v
+where v.product_id = ${productId} and exists (select from batches b where b.product_id = v.product_id)
+order by v.valid_from desc limit 1`;
+}
+
 export type DormantRow = {
   rule: string;
   serial_number: bigint;
@@ -108,7 +121,7 @@ export function sumVat(from: string, to: string): Sql {
 select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
   sum(case
     when m.kind = 'ACTIVATION' then m.amount_minor
-    when m.kind in ('VOID', 'CANCELLATION') then -m.amount_minor
+    when m.kind in ('VOID', 'CANCELLATION', 'CASH_OUT') then -m.amount_minor
     else 0
   end)::bigint as issued_minor,
   sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end)::bigint as imported_minor,
@@ -129,8 +142,8 @@ left join lateral (
   where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
 ) t on true
 where m.day >= ${from}::date and m.day < ${to}::date
-  and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL',
-    'EXPIRY', 'REINSTATEMENT')
+  and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'CASH_OUT', 'IMPORT', 'REDEMPTION',
+    'REDEMPTION_REVERSAL', 'EXPIRY', 'REINSTATEMENT')
 group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 order by m.currency, p.code, t.country, t.rate_ppm`;
 }

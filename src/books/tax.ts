@@ -5,7 +5,9 @@ import { requireOpen } from './days.ts';
 import { insertRate } from './reports/queries.ts';
 import {
   type DormancyRule,
+  findTreatmentOfSold,
   insertVatTreatment,
+  lockProduct,
   upsertDormancyRule,
   type VatTreatment,
 } from './tax.queries.ts';
@@ -21,11 +23,25 @@ export async function setDormancyRule(operator: Operator, rule: DormancyRule): P
 }
 
 /**
- * Sets how the VAT of a product's vouchers is treated from a day on.
- * @throws Refusal `94` if there is already a treatment from this day on
+ * Sets how the VAT of a product's vouchers is treated from a day on. By law, the treatment and the country
+ * of a voucher are fixed when it is issued, so those of a product that has sold vouchers never change. Its
+ * rate may.
+ * @throws Refusal `17` if the day is closed; `94` if there is already a treatment from this day on, or
+ *   another one of vouchers that were sold
  */
 export async function setVatTreatment(operator: Operator, code: string, wanted: VatTreatment): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
+    await requireOpen(tx, wanted.from, 'treatments');
+    await tx.query(lockProduct(wanted.productId));
+    const [sold] = await tx.query<Pick<VatTreatment, 'treatment' | 'country'>>(
+      findTreatmentOfSold(wanted.productId),
+    );
+    if (sold && (sold.treatment !== wanted.treatment || sold.country !== wanted.country))
+      throw new Refusal('94', {
+        message:
+          `vouchers of the product were sold as ${sold.treatment}, ${sold.country}, which was fixed at their ` +
+          'issue: make another product',
+      });
     const [made] = await tx.query(insertVatTreatment(wanted));
     if (!made)
       throw new Refusal('94', { message: `the product has a treatment from ${wanted.from} on already` });

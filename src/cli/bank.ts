@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import type { Static } from 'typebox';
 import {
   type BankAccount,
   type BankMapping,
@@ -209,6 +210,18 @@ function printReport({ state, currency, entries: rows, errors, notes }: ImportRe
   );
 }
 
+type Payout = Static<typeof bankMatching.match.output>['payouts'][number];
+
+/** Returns the command that books a payout. Of the reference, what a shell would interpret is left out. */
+function payoutText({ entry, settlement, number, merchant, bankReference, bookedOn }: Payout): string {
+  const reference = bankReference.replace(/[^\p{L}\p{N} .:/_-]/gu, '');
+  return (
+    `entry ${entry} pays settlement ${number} of ${merchant}, which is not booked:\n` +
+    `  scrip settlement pay ${settlement} --reference payout-${number} --bank-reference '${reference}' ` +
+    `--value-date ${bookedOn}`
+  );
+}
+
 type MatchOptions = Json & { accept?: boolean; entry?: string[]; movement?: string[] };
 
 async function match(options: MatchOptions): Promise<void> {
@@ -222,8 +235,9 @@ async function match(options: MatchOptions): Promise<void> {
     };
     return performCommand(bankMatching.matchByHand, input, options, () => say('matched'));
   }
-  await performCommand(bankMatching.match, { accept }, options, ({ exact, suggested }) => {
+  await performCommand(bankMatching.match, { accept }, options, ({ exact, suggested, payouts }) => {
     say(`${exact.length} matched exactly`);
+    for (const each of payouts) say(payoutText(each));
     if (suggested.length === 0) return;
     printTable(
       ['entry', 'date', 'text', 'movement', 'date'],

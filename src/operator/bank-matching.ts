@@ -6,7 +6,7 @@ import {
   listBankMovements,
   type Scanned,
 } from '../bank/list.queries.ts';
-import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
+import { matchBank, matchByHand, type Pair, type PayoutSeen, unmatch } from '../bank/match.ts';
 import type { MovementRow } from '../bank/queries.ts';
 import { decimalsOf, type Money, toNumber } from '../money.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
@@ -137,12 +137,35 @@ const pairJson = ({ entry, movement }: Pair): Static<typeof PairSchema> => ({
   occurredOn: movement.occurred_on,
 });
 
+const PayoutSchema = Type.Object({
+  entry: EntryId,
+  bookedOn: Day,
+  amount: Type.Number(),
+  currency: Text,
+  bankReference: Text,
+  settlement: Id('settlement'),
+  number: Text,
+  merchant: Text,
+});
+
+const payoutJson = ({ entry, settlement }: PayoutSeen): Static<typeof PayoutSchema> => ({
+  entry: String(entry.id),
+  bookedOn: entry.booked_on,
+  amount: toNumber(moneyOf(entry.amount_minor, entry.currency)),
+  currency: entry.currency,
+  bankReference: entry.entry_reference,
+  settlement: String(settlement.id),
+  number: settlement.number,
+  merchant: settlement.merchant,
+});
+
 const match = changing({
   name: 'bank.match',
   summary: 'Match the entries that are certain, and suggest the rest',
   description:
     'An entry is certain if it names the reference of one movement of its amount. Suggested is the one movement of ' +
-    'its amount within three days.',
+    'its amount within three days. `payouts` are entries that pay a settlement whose payout is not booked: book it ' +
+    'with `settlement pay`, and match again.',
   method: 'POST',
   path: '/bank/match',
   command: 'bank match',
@@ -150,12 +173,20 @@ const match = changing({
     accept: Type.Optional(Type.Boolean({ description: 'Match the suggestions too.' })),
     reason: Reason,
   }),
-  output: Type.Object({ exact: Type.Array(PairSchema), suggested: Type.Array(PairSchema) }),
+  output: Type.Object({
+    exact: Type.Array(PairSchema),
+    suggested: Type.Array(PairSchema),
+    payouts: Type.Array(PayoutSchema),
+  }),
   roles: MONEY,
   approval: alone('It moves no money, and a match can be taken back.'),
   async run(caller, { accept = false }) {
-    const { exact, suggested } = await matchBank(caller, accept);
-    return { exact: exact.map(pairJson), suggested: suggested.map(pairJson) };
+    const { exact, suggested, payouts } = await matchBank(caller, accept);
+    return {
+      exact: exact.map(pairJson),
+      suggested: suggested.map(pairJson),
+      payouts: payouts.map(payoutJson),
+    };
   },
 });
 
