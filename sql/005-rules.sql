@@ -43,6 +43,25 @@ language sql immutable parallel safe as $$
   end
 $$;
 
+-- The state of a voucher: what a redemption would be declined for.
+create function voucher_state(
+  closed voucher_closure, blocked_at timestamptz, expires_at timestamptz, activated_at timestamptz,
+  balance_minor bigint, p_now timestamptz
+) returns text
+language sql immutable parallel safe as $$
+  select case decline_after_pin(
+      closed => closed is not null, blocked => blocked_at is not null, expired => expires_at <= p_now,
+      not_active => activated_at is null, spent => balance_minor = 0
+    )
+    when '44' then closed::text
+    when '43' then 'BLOCKED'
+    when '54' then 'EXPIRED'
+    when '40' then 'INACTIVE'
+    when '42' then 'REDEEMED'
+    else 'ACTIVE'
+  end
+$$;
+
 -- Returns the number of consecutive wrong PINs after this check; null if it does not change.
 create function wrong_pins_after(outcome text, wrong_pins smallint) returns smallint
 language sql immutable parallel safe as $$

@@ -32,8 +32,8 @@ import {
   serialOfTransaction,
   serialsOfReference,
 } from '../vouchers/find.ts';
+import { VOUCHER_STATES } from '../vouchers/operate.ts';
 import { countSince } from './queries.ts';
-import { VOUCHER_STATES } from './vouchers.ts';
 
 /**
  * The limit of searches by code per minute. A search reveals whether a code exists, and support needs no

@@ -39,19 +39,10 @@ import {
   showVoucher,
   unblockVoucher,
   unlockPin,
+  VOUCHER_STATES,
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
-
-export const VOUCHER_STATES = [
-  'INACTIVE',
-  'ACTIVE',
-  'REDEEMED',
-  'BLOCKED',
-  'EXPIRED',
-  'CANCELED',
-  'REPLACED',
-] as const;
 
 const TimelineEntry = Type.Object({
   at: Time,

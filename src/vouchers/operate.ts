@@ -25,14 +25,17 @@ import {
  * changes nothing.
  */
 
-export type VoucherState =
-  | 'INACTIVE'
-  | 'ACTIVE'
-  | 'REDEEMED'
-  | 'BLOCKED'
-  | 'EXPIRED'
-  | 'CANCELED'
-  | 'REPLACED';
+export const VOUCHER_STATES = [
+  'INACTIVE',
+  'ACTIVE',
+  'REDEEMED',
+  'BLOCKED',
+  'EXPIRED',
+  'CANCELED',
+  'REPLACED',
+] as const;
+
+export type VoucherState = (typeof VOUCHER_STATES)[number];
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
@@ -110,15 +113,15 @@ export async function showVoucher(
   serialNumber: bigint,
 ): Promise<VoucherInfo> {
   const bucket = buckets.ofSerial(serialNumber);
-  const [row] = await db.query<VoucherRow>(findVoucher(bucket, serialNumber));
+  const now = clock();
+  const [row] = await db.query<VoucherRow & { state: VoucherState }>(findVoucher(bucket, serialNumber, now));
   if (!row) throw unknownVoucher();
   const entries = await db.query<Entry>(listVoucherEntries(bucket, serialNumber));
   const { decimals } = row;
-  const now = clock();
   return {
     serialNumber,
     code: keys.open(serialNumber, row.sealed).code,
-    state: stateOf(row, now),
+    state: row.state,
     merchantId: row.merchant_id,
     batch: row.transaction_id,
     batchReference: row.reference,
@@ -142,15 +145,6 @@ export async function showVoucher(
       reference: entry.reference,
     })),
   };
-}
-
-/** Derives the state from the row, in the order in which a redemption would be declined for it. */
-function stateOf(row: VoucherRow, now: Date): VoucherState {
-  if (row.closed) return row.closed;
-  if (row.blocked_at) return 'BLOCKED';
-  if (row.expires_at <= now) return 'EXPIRED';
-  if (!row.activated_at) return 'INACTIVE';
-  return row.balance_minor === 0n ? 'REDEEMED' : 'ACTIVE';
 }
 
 function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {

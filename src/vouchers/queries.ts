@@ -33,8 +33,11 @@ select * from read_long_balance(${bucket}, ${merchantId}, ${codeKey}, ${pinKey},
 const HISTORY = 100;
 
 /** Finds a voucher for the operator (sql/019-operator.sql). A voucher of an incomplete batch is not found. */
-export function findVoucher(bucket: number, serialNumber: bigint): Sql {
-  return sql`select * from show_voucher(${bucket}, ${serialNumber})`;
+export function findVoucher(bucket: number, serialNumber: bigint, now: Date): Sql {
+  return sql`
+select v.*,
+  voucher_state(v.closed, v.blocked_at, v.expires_at, v.activated_at, v.balance_minor, ${now}) as state
+from show_voucher(${bucket}, ${serialNumber}) v`;
 }
 
 export function listVoucherEntries(bucket: number, serialNumber: bigint): Sql {
@@ -114,23 +117,13 @@ select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}
 /** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
 export const SCAN_MAX = 5_000;
 
-/**
- * The states of a voucher as conditions on its row; $1 is the time. Their order is that in which a redemption
- * is refused.
- */
-const STATES = `
-case
-  when v.closed is not null then v.closed::text
-  when v.blocked_at is not null then 'BLOCKED'
-  when v.expires_at <= $1::timestamptz then 'EXPIRED'
-  when v.activated_at is null then 'INACTIVE'
-  when v.balance_minor = 0 then 'REDEEMED'
-  else 'ACTIVE'
-end`;
+/** The state of a voucher (sql/005-rules.sql); $1 is the time. */
+const STATE =
+  'voucher_state(v.closed, v.blocked_at, v.expires_at, v.activated_at, v.balance_minor, $1::timestamptz)';
 
 const COLUMNS = `
   v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
-  v.replaced_by, ${STATES} as state, b.merchant_id, b.transaction_id, b.currency, b.decimals,
+  v.replaced_by, ${STATE} as state, b.merchant_id, b.transaction_id, b.currency, b.decimals,
   p.code as product`;
 
 const OWNERS = `
@@ -225,7 +218,7 @@ select s.last as scanned_to, s.count as scanned, f.*
 from seen s
 left join lateral (
   select ${COLUMNS} from scanned v ${OWNERS}
-  where $2::text is null or ${STATES} = $2
+  where $2::text is null or ${STATE} = $2
   order by v.serial_number limit $4
 ) f on true`,
     values,
