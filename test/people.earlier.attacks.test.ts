@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { sql } from '../src/db/sql.ts';
 import { perform } from '../src/operator/perform.ts';
+import { createToken } from '../src/operator/token-operations.ts';
 import { removeInvitation } from '../src/operator/users.ts';
 import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
 import { resetUser } from '../src/people/users.ts';
-import { scene } from './approvals.ts';
+import { scene, voucherOf } from './approvals.ts';
 import { accept, Browser, codeOf, enrolled, PASSWORD, type Person } from './browser.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 import { COMMAND_LINE } from './operator.api.ts';
+import { until } from './until.ts';
 
 /**
  * Attacks by somebody who has had the account of another person: what was made in its name meanwhile does not
@@ -111,6 +116,52 @@ test('a token that was made before its person enrolled anew does not come back',
   assert.equal(await status(), 401);
   ({ token } = (await real.post('/tokens', { roles: ['auditor'] })).body);
   assert.equal(await status(), 200);
+});
+
+test('a request that somebody has half sent does nothing once its person is disabled', async () => {
+  const email = `half-${++count}@example.com`;
+  const { person } = await enrolled(listening, { email });
+  const input = { roles: ['finance'], stepUp: true, for: email };
+  const principal = { ...COMMAND_LINE, kind: 'break-glass' } as const;
+  const created = { service: listening.service, principal, input, reason: 'Nobody is there.' };
+  const { id, token } = (await perform(createToken as never, created)).output as {
+    id: string;
+    token: string;
+  };
+  const text = JSON.stringify({ merchantId, amount: 5, reason: 'x' });
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    'content-length': text.length,
+  };
+  const sent = request(`${listening.baseUrl}/operator/v1/floats/top-up`, { method: 'POST', headers });
+  const answered = once(sent, 'response');
+  sent.write(text.slice(0, 9));
+  await until('the token is read', async () => {
+    const used = sql`select from operator_tokens where id = ${Number(id)} and last_used_at is not null`;
+    return (await listening.service.db.query(used)).length > 0;
+  });
+  await stepUp();
+  assert.equal((await ada.post(`/users/${person.id}/disable`)).status, 200);
+  sent.end(text.slice(9));
+  const [{ statusCode }] = await answered;
+  assert.equal(statusCode, 401);
+});
+
+test('the progress of a job that somebody follows ends once the person is disabled', async () => {
+  const { person, browser } = await enrolled(listening, { email: `follows-${++count}@example.com` });
+  await stepUp();
+  const change = { action: 'block', serialNumbers: [await voucherOf(listening)] };
+  const job = await ada.post('/vouchers/bulk', change);
+  assert.equal(job.body.state, 'WAITING', job.text);
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const path = `/operator/v1/jobs/${job.body.id}/events`;
+  const { body } = await fetch(listening.baseUrl + path, { headers: { cookie } });
+  const events = body?.getReader();
+  assert.match(new TextDecoder().decode((await events?.read())?.value), /^event: progress/);
+  assert.equal((await ada.post(`/users/${person.id}/disable`)).status, 200);
+  // The service ends the answer in the middle.
+  await assert.rejects(async () => events?.read());
 });
 
 test('an invitation that is taken back while it is accepted either was accepted, or made no user', async () => {

@@ -24,8 +24,8 @@ import { sendProblem } from './problems.ts';
 const HEADER_LENGTH_MAX = 200;
 
 /**
- * Identifies the sender of a request: a machine by its bearer token, or a person by a session's cookie, which
- * is accepted only from our own pages.
+ * Admits a request, and identifies its sender: a machine by its bearer token, or a person by a session's
+ * cookie, which is accepted only from our own pages.
  * @param publicUrl the address of the service for browsers; undefined: the Host of the request
  * @throws Problem `unauthorized`, the same for every fault of the token or the session; `forbidden` for a
  *   page of another site
@@ -37,17 +37,41 @@ export async function identifyPrincipal(
   door: Door,
   publicUrl: string | undefined,
 ): Promise<Principal> {
-  const { service } = desk;
+  admitTo(desk, request, reply, credentialIn(desk.service, request, door).credential);
+  return identify(desk, request, { door, publicUrl, isQuiet: isBackground(request) });
+}
+
+/** Returns the credential of a request. A forged one is refused without a query. */
+function credentialIn(service: Service, request: FastifyRequest, door: Door) {
   const bearer = request.headers.authorization;
   const cookie = bearer === undefined ? readCookie(request, 'session', door) : undefined;
   const credential = cookie === undefined ? tokenOf(service, bearer) : credentialOf(service, request, door);
-  // A forged credential is refused without a query.
   if (credential === undefined) throw new Problem('unauthorized');
-  admitTo(desk, request, reply, credential);
+  return { cookie, credential };
+}
+
+/**
+ * Identifies the sender of an admitted request as it is now: a body takes up to half a minute to arrive, and
+ * a stream of events lasts longer. Meanwhile the sender may have been disabled, or have lost a role.
+ */
+export function identifyAgain(
+  desk: Desk,
+  request: FastifyRequest,
+  door: Door,
+  publicUrl: string | undefined,
+): Promise<Principal> {
+  return identify(desk, request, { door, publicUrl, isQuiet: true });
+}
+
+/** Where and how a sender is identified. One that is quiet does not restart the idle time of a session. */
+type At = { readonly door: Door; readonly publicUrl: string | undefined; readonly isQuiet: boolean };
+
+async function identify({ service }: Desk, request: FastifyRequest, at: At): Promise<Principal> {
+  const { cookie, credential } = credentialIn(service, request, at.door);
   const principal =
     cookie === undefined
       ? await identifyMachine(service, request, credential)
-      : await identifyPerson(service, request, door, cookie, publicUrl);
+      : await identifyPerson(service, request, at, cookie);
   if (!principal) {
     // A session that has ended is nothing unusual. A token that is used after its end may have been copied.
     if (cookie === undefined)
@@ -96,12 +120,11 @@ async function identifyMachine(
 async function identifyPerson(
   service: Service,
   request: FastifyRequest,
-  door: Door,
+  { door, publicUrl, isQuiet }: At,
   cookie: string,
-  publicUrl: string | undefined,
 ): Promise<Principal | undefined> {
   requireSameOrigin(request, publicUrl);
-  const session = await findSession(service, cookie, door, isBackground(request));
+  const session = await findSession(service, cookie, door, isQuiet);
   return (
     session && {
       kind: 'user',

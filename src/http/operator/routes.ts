@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordRefusal } from '../../audit/refusals.ts';
-import type { Service } from '../../context.ts';
 import { type Job, showJob } from '../../jobs/jobs.ts';
 import type { AnyOperation } from '../../operation.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
@@ -14,7 +13,7 @@ import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import type { Desk } from './desk.ts';
-import { identifyPrincipal } from './identify.ts';
+import { identifyAgain, identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 
@@ -25,10 +24,14 @@ const POLL_MS = 500;
 const HEARTBEAT_MS = 15_000;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
-type Identify = (request: FastifyRequest, reply: FastifyReply) => Promise<Principal>;
-
 /** Serves `/jobs/:id/events` below a prefix. */
-function serveProgress(app: FastifyInstance, service: Service, prefix: string, identify: Identify): void {
+function serveProgress(
+  app: FastifyInstance,
+  desk: Desk,
+  prefix: string,
+  publicUrl: string | undefined,
+): void {
+  const { service } = desk;
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   const url = `${prefix}/jobs/:id/events`;
@@ -40,10 +43,13 @@ function serveProgress(app: FastifyInstance, service: Service, prefix: string, i
       done();
     },
     async handler(request, reply) {
-      const principal = await identify(request, reply);
       const input = { id: (request.params as { id: string }).id };
-      const next = async () => (await perform(showJob as never, { service, principal, input })).output as Job;
-      const first = await next();
+      const show = async (principal: Principal) => {
+        if (principal.merchantId !== null) throw new Problem('forbidden');
+        return (await perform(showJob as never, { service, principal, input })).output as Job;
+      };
+      const first = await show(await identifyPrincipal(desk, request, reply, 'operator', publicUrl));
+      const next = async () => show(await identifyAgain(desk, request, 'operator', publicUrl));
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());
       const signal = AbortSignal.any([closing.signal, gone.signal]);
@@ -110,12 +116,10 @@ export function serveOperator(app: FastifyInstance, desk: Desk, publicUrl: strin
   for (const operation of OPERATIONS) serveOperation(app, { desk, publicUrl }, OPERATOR_PREFIX, operation);
   for (const operation of PORTAL_OPERATIONS)
     serveOperation(app, { desk, publicUrl }, PORTAL_PREFIX, operation);
-  serveProgress(app, desk.service, OPERATOR_PREFIX, async (request, reply) => {
-    const principal = await identifyPrincipal(desk, request, reply, 'operator', publicUrl);
-    if (principal.merchantId !== null) throw new Problem('forbidden');
-    return principal;
-  });
+  serveProgress(app, desk, OPERATOR_PREFIX, publicUrl);
 }
+
+const doorOf = (prefix: string) => (prefix === OPERATOR_PREFIX ? 'operator' : 'portal');
 
 function serveOperation(
   app: FastifyInstance,
@@ -136,13 +140,14 @@ function serveOperation(
       request.trace.route = url;
       const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
       if (refusal) throw refusal;
-      const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
-      const principal = await identifyPrincipal(desk, request, reply, door, publicUrl);
+      const principal = await identifyPrincipal(desk, request, reply, doorOf(prefix), publicUrl);
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
       callers.set(request, principal);
     },
     async handler(request, reply) {
-      const principal = callers.get(request) as Principal;
+      const principal = hasBody
+        ? await identifyAgain(desk, request, doorOf(prefix), publicUrl)
+        : (callers.get(request) as Principal);
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
       const performed = await perform(operation, { service, principal, input, idempotencyKey });
