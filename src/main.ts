@@ -11,10 +11,16 @@ import { Refusal } from './refusal.ts';
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url)));
 
 // If the reader closes the pipe (`scrip batch list | head`) or the terminal, that is not an error. A service
-// in that terminal still has to shut down in order.
+// in that terminal still has to shut down in order. A broken pipe of the database has the same code, so what
+// broke the output is remembered.
+const ofOutput = new WeakSet<Error>();
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    ofOutput.add(error);
+    if (error.code === 'EPIPE' || error.code === 'EIO') return;
+    // What was to be printed is lost, perhaps after a change.
+    process.stderr.write(`scrip: the output cannot be written (${error.code})\n`);
+    process.exit(STATUS.unknown);
   });
 }
 
@@ -31,8 +37,12 @@ try {
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
 
+/** A damaged page or index of the database. */
+const DAMAGED = new Set(['XX001', 'XX002']);
+
 /** Prints why a command failed: a line, or a document with `--json`. @returns the exit status */
 async function report(error: unknown): Promise<number> {
+  if (error instanceof Error && ofOutput.has(error)) return 0;
   // The help and the version also end a command.
   if (error instanceof CommanderError && error.code.startsWith('commander.help'))
     return error.exitCode && STATUS.usage;
@@ -89,6 +99,13 @@ async function describe(error: unknown): Promise<{ code: string; message: string
       status: STATUS.unavailable,
     };
   }
+  const state = sqlState(error);
+  if (state !== undefined && DAMAGED.has(state))
+    return {
+      code: 'failed',
+      message: `the database is damaged (docs/how-to/disaster.md): ${readable((error as Error).message)}`,
+      status,
+    };
   // A bug: the stack trace is useful.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);
   return { code: 'internal', message, status: STATUS.internal };

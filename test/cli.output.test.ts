@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { generate } from '../src/batches/generate.ts';
 import { numberOf } from '../src/cli/output.ts';
 import type { Context } from '../src/context.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
+import { DAY_MS } from '../src/time.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from './operator.ts';
+import { ENVIRONMENT, MAIN } from './scrip.ts';
 
 let operator: Operator;
 let context: Context;
@@ -24,6 +28,30 @@ before(async () => {
 
 after(async () => {
   await operator?.stop();
+});
+
+describe('the output', () => {
+  /** Runs a command in a shell, and returns what that prints, with the exit status of the command. */
+  const inShell = async (script: string) => {
+    const { url, keys } = operator.testService;
+    const env = { ...ENVIRONMENT, SCRIP_DATABASE_URL: url, SCRIP_KEYS: keys };
+    const command = `${process.execPath} ${MAIN}`;
+    const { stderr } = await promisify(execFile)('/bin/sh', ['-c', script.replace('scrip', command)], {
+      env,
+    });
+    return stderr;
+  };
+
+  test('whose reader has ended is no fault of the database', async () => {
+    const [from, to] = [0, DAY_MS].map((later) => new Date(Date.now() + later).toISOString().slice(0, 10));
+    const report = `books report R8 --merchant ${merchantId} --from ${from} --to ${to}`;
+    assert.equal(await inShell(`{ scrip ${report}; echo $? >&2; } | true`), '0\n');
+  });
+
+  test('that cannot be written is told in one line, with a status that leaves the outcome open', async () => {
+    const told = 'scrip: the output cannot be written (ENOSPC)\n3\n';
+    assert.equal(await inShell('scrip merchant list > /dev/full; echo $? >&2'), told);
+  });
 });
 
 describe('a table', () => {

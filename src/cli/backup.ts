@@ -224,6 +224,9 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   // Last, since a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced, ownSettings } = restored;
+  const { endedAt, path, bytes } = described(backup);
+  // If the data folder was lost, so was the record. The backup is there, and may be old enough to say so.
+  await noteBackup(config.dataDir, { endedAt, path, bytes });
   const forks = restored.forks.map(({ timeline, leftOutFrom = null }) => ({ timeline, leftOutFrom }));
   if (options.json)
     return printJson({

@@ -36,7 +36,8 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
     () => false,
   );
   const keys = await openKeyRing(db, config);
-  if (await isExposed(config)) log.warn({ file }, 'the key file can be read by other accounts: chmod 600');
+  if (await isExposed(config))
+    log.warn({ file }, 'the key file can be read by other accounts: chmod 600, then scrip keyring rotate');
   if (isElsewhere && !existed) {
     log.warn(
       { file },
@@ -236,7 +237,7 @@ function explain(error: unknown, url: string): unknown {
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (code === STANDBY)
     return new CommandError(
-      `the database at ${host} takes no writes: it is a standby, or its recovery has not ended (pg_promote)`,
+      `the database at ${host} takes no writes: it is a standby, its recovery has not ended (pg_promote), or default_transaction_read_only is on, as providers set it on a full disk`,
       'unavailable',
       STATUS.unavailable,
     );

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
@@ -62,9 +63,13 @@ async function serve(options: ServeOptions): Promise<void> {
   if (options.sandbox) await requireSandbox(config);
   const log = createLogger(config.logLevel);
   const isDemo = options.demo === true && !isOneOfSeveral();
-  if (isDemo && config.databaseUrl === undefined && !existsSync(config.dataDir))
+  if (
+    (isDemo || options.sandbox) &&
+    config.databaseUrl === undefined &&
+    !existsSync(join(config.dataDir, 'postgres'))
+  )
     tell(
-      `first start: making a database in ${config.dataDir}, then its history; the next start takes seconds`,
+      `first start: making a database in ${config.dataDir}${isDemo ? ', then its history' : ''}; the next start takes seconds`,
     );
   const { service, ownerUrl, close } = await openService(config, {
     name: 'scrip-serve',
