@@ -93,8 +93,9 @@ language sql set search_path = scrip, bench as $$
   insert into job_rows (job_id, number, subject, outcome)
   select j.id, n, '10000000064', 'ok'
   from (select max(id) as id from jobs) j cross join generate_series(1, 10000) n;
-  insert into approvals (operation, input, maker, mode, state, created_at, not_before, expires_at, decided_at)
-  select 'float.refund', '{}', '{"kind":"user","id":"3","userId":"3","name":"anna","roles":["finance"]}',
+  insert into approvals (operation, input, statement, maker, mode, state, created_at, not_before,
+    expires_at, decided_at)
+  select 'float.refund', '{}', '{"sentence":"Refund","values":{},"link":"/"}', '{"kind":"user","id":"3","userId":"3","name":"anna","roles":["finance"]}',
     'two-people', 'REJECTED', now(), now(), now() + interval '3 days', now()
   from generate_series(1, p_rows);
   with made as (

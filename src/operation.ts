@@ -73,11 +73,42 @@ export type Approval =
       readonly approvers: readonly Role[] | null;
     };
 
+/** A change that an operation has made, as the audit has it. */
+export type Made = {
+  readonly action: string;
+  readonly subject: string;
+  readonly before: unknown;
+  readonly after: unknown;
+};
+
+/** A value of a sentence: a text, an amount such as `EUR 12.50`, a number or a list; null: the operator. */
+export type Value = string | number | readonly string[] | null;
+
+/** What two people agree on, in words: whom it concerns, how much, and what changes into what. */
+type Agreement<Input = Fields> = {
+  /** The sentence, with the names of values in braces. The console has it in other languages. */
+  readonly sentence: string;
+  /**
+   * Returns the values of the sentence and others, and a page of the console about what it concerns. It runs
+   * in a rehearsal, after the operation.
+   */
+  of(asked: Asked<Input>): Agreed | Promise<Agreed>;
+};
+
+export type Asked<Input = Fields> = {
+  readonly caller: Caller;
+  readonly input: Input;
+  readonly made: readonly Made[];
+};
+
+export type Agreed = { readonly link: string; readonly [name: string]: Value | undefined };
+
 /** One person is enough. */
-export function alone(why: string): Approval {
+export function alone(why: string): OnePerson {
   return { people: 1, why };
 }
 
+type OnePerson = Extract<Approval, { people: 1 }>;
 type TwoPeople = Extract<Approval, { people: 2 }>;
 
 /** One person proposes it, and another one approves it. */
@@ -86,7 +117,7 @@ export function twoPeople({
   when = null,
   proposers = [],
   approvers = null,
-}: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): Approval {
+}: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): TwoPeople {
   return { people: 2, why, when, proposers, approvers };
 }
 
@@ -130,6 +161,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly isForPeople?: boolean;
   /** Null for an operation that changes nothing. */
   readonly approval: Approval | null;
+  /** What two people agree on; undefined if one is enough, whatever the input. */
+  readonly agreement?: Agreement<Static<Input>> | undefined;
   /** The least risk, whatever the input. It follows from `approval` where two people are needed. */
   readonly risk: Risk;
   /** The action in the audit; null if nothing changes. */
@@ -157,7 +190,7 @@ export function operation<Input extends TObject, Output extends TSchema>(
   return definition;
 }
 
-type Defaults = 'risk' | 'audit' | 'effect' | 'approval';
+type Defaults = 'risk' | 'audit' | 'effect' | 'approval' | 'agreement';
 
 /** Defines an operation that changes nothing. */
 export function reading<Input extends TObject, Output extends TSchema>(
@@ -168,9 +201,11 @@ export function reading<Input extends TObject, Output extends TSchema>(
 
 type Change<Input extends TObject, Output extends TSchema> = Omit<Operation<Input, Output>, Defaults> &
   Partial<Pick<Operation<Input, Output>, 'audit' | 'effect'>> & {
-    readonly approval: Approval;
     readonly risk?: Exclude<Risk, 'four-eyes'>;
-  };
+  } & (
+    | { readonly approval: OnePerson; readonly agreement?: undefined }
+    | { readonly approval: TwoPeople; readonly agreement: Agreement<Static<Input>> }
+  );
 
 /** Defines an operation that changes something, under its own name in the audit. */
 export function changing<Input extends TObject, Output extends TSchema>({

@@ -244,8 +244,9 @@ test('a proposal to approve a draft is not approved after the draft was made aga
   const caller = { service, principal: COMMAND_LINE, actor: actorOf(COMMAND_LINE, 'as agreed') };
   const input = { id: String(draft.id) };
   const operation = find('settlement.approve');
-  const { effect } = await previewEffect(operation, caller, input);
-  const proposed = await propose(operation, caller, { input, effect }, async () => {});
+  const { effect, statement } = await previewEffect(operation, caller, input);
+  assert.ok(statement);
+  const proposed = await propose(operation, caller, { input, effect, statement }, async () => {});
   await ledger.at('2026-03-02T11:00:00Z');
   const [card] = await sell(issuer, 1, 60);
   assert.ok(card);

@@ -23,6 +23,8 @@ export type Operation = {
   readonly roles: readonly string[];
   /** Roles that may propose the operation but not perform it (docs/how-to/people.md, "Four eyes"). */
   readonly proposers: readonly string[];
+  /** Roles that may approve it. */
+  readonly approvers: readonly string[];
   readonly risk: 'plain' | 'step-up' | 'four-eyes';
   readonly fields: readonly Field[];
 };
@@ -57,6 +59,7 @@ type Described = {
   'x-command'?: string;
   'x-roles'?: string[];
   'x-proposers'?: string[];
+  'x-approvers'?: string[];
   'x-risk'?: Operation['risk'];
 };
 type Document = { paths: Record<string, Record<string, Described>> };
@@ -89,6 +92,7 @@ function readOperation(path: string, method: string, described: Described): Oper
     command: described['x-command'] ?? null,
     roles: described['x-roles'] ?? [],
     proposers: described['x-proposers'] ?? [],
+    approvers: described['x-approvers'] ?? described['x-roles'] ?? [],
     risk: described['x-risk'] ?? 'plain',
     fields: [...given, ...sent],
   };

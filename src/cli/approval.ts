@@ -51,7 +51,8 @@ export function registerApproval(program: Command): void {
 
 const idOf = (text: string) => String(parseId(text, 'approval'));
 
-function print({ maker, input, effect, output, ...rest }: Approval): void {
+function print({ maker, input, statement, effect, output, ...rest }: Approval): void {
+  say(`${statement.text}.`);
   printFields({ ...rest, maker: maker.name, input: JSON.stringify(input) });
   for (const { action, subject, before, after } of effect ?? [])
     say(`${action} of ${subject}: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`);
@@ -71,17 +72,17 @@ async function list({
     options,
     (found) =>
       printTable(
-        ['id', 'state', 'operation', 'proposed by', 'proposed', 'decided by', 'reason'],
+        ['id', 'state', 'what', 'proposed by', 'proposed', 'decided by', 'reason'],
         found.map((each) => [
           each.id,
           each.state,
-          each.operation,
+          each.statement.text,
           each.maker.name,
           each.createdAt.toISOString().slice(0, 16).replace('T', ' '),
           each.checker ?? '',
           each.reason ?? '',
         ]),
-        ['proposed by', 'decided by', 'reason'],
+        ['what', 'proposed by', 'decided by', 'reason'],
       ),
   );
 }

@@ -36,6 +36,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { ofMerchant } from './agreement.ts';
 import { requireMerchant } from './merchants.ts';
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -132,6 +133,13 @@ const create = changing({
   output: Type.Object({ keyId: KeyId, secret: Secret }),
   roles: CONNECT,
   approval: twoPeople({ why: 'Codes and PINs are money.', when: [OPENS_CODES], approvers: MANAGE }),
+  agreement: {
+    sentence: 'Make an API key of {merchant} that may {scopes}',
+    async of(asked) {
+      const { merchantId, scopes = [], networks, expiresAt } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'keys')), scopes, networks, expiresAt };
+    },
+  },
   status: 201,
   async run(caller, { merchantId, scopes, networks: given, expiresAt: end }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
@@ -208,6 +216,14 @@ const rotate = changing({
     when: [REPLACES_OPENING_KEY],
     approvers: MANAGE,
   }),
+  agreement: {
+    sentence: 'Replace API key {keyId} of {merchant}, which may {scopes}, by a new one',
+    async of(asked) {
+      const { keyId } = asked.input;
+      const { merchantId, scopes } = await show(asked.caller, keyId);
+      return { keyId, ...(await ofMerchant(asked, merchantId, 'keys')), scopes: scopes ?? PERMISSIONS };
+    },
+  },
   async run(caller, { keyId, overlap = '24h', expiresAt }) {
     const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
     const made = await rotateKey(caller, keyId, toMs(overlap), end, isOfMerchant(caller)).catch(explain);

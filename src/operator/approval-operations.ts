@@ -16,6 +16,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { type Statement, toStatementJson } from './agreement.ts';
 import { approve, turnDown } from './approvals.ts';
 import { approversOf, type Effect, parsed } from './four-eyes.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
@@ -33,11 +34,24 @@ const EffectSchema = Type.Object({
   after: Anything,
 });
 
+const StatementSchema = Type.Object(
+  {
+    text: Type.String({ description: 'One sentence: whom it concerns, how much, and what changes.' }),
+    sentence: Type.String({ description: 'The same sentence with the names of values in braces.' }),
+    values: Type.Unsafe<Statement['values']>({ type: 'object', additionalProperties: true }),
+    link: Type.String({ description: 'The page of the console about what it concerns.' }),
+  },
+  {
+    description: 'What it does, in words. Until it is decided, what it would have done when it was proposed.',
+  },
+);
+
 const ApprovalSchema = Type.Object({
   id: ApprovalId,
   state: Word(STATES),
   operation: Type.String({ description: 'The proposed operation, such as `float.refund`.' }),
   input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+  statement: StatementSchema,
   effect: Type.Unsafe<Effect[] | null>({
     type: ['array', 'null'],
     items: EffectSchema,
@@ -74,6 +88,7 @@ function toJson(row: ApprovalRow, now: Date) {
     state: row.state === 'PENDING' && row.expires_at <= now ? ('EXPIRED' as const) : row.state,
     operation: row.operation,
     input: parsed(row.input) as Record<string, unknown>,
+    statement: toStatementJson(parsed(row.statement) as Statement),
     effect: parsed(row.effect) as Effect[] | null,
     maker: { kind: kind as string, id, name },
     reason: row.reason,

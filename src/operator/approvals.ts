@@ -6,6 +6,7 @@ import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { HOUR_MS } from '../time.ts';
+import { type Statement, statementOf, toStatementJson } from './agreement.ts';
 import { type Turn, turnOf } from './checkers.ts';
 import {
   canonical,
@@ -44,6 +45,7 @@ const DELAY_MS = HOUR_MS / 4;
 export type Proposed = {
   readonly approval: {
     readonly id: string;
+    readonly statement: ReturnType<typeof toStatementJson>;
     readonly effect: readonly Effect[] | null;
     readonly expiresAt: Date;
     readonly notBefore: Date | null;
@@ -52,13 +54,21 @@ export type Proposed = {
 
 /**
  * Proposes an operation: stores its input and its effect until another person approves it.
- * @param effect the changes that it would make
+ * @param preview the changes that it would make, and what two people would agree on
  * @param store runs in the transaction that stores the proposal
  */
 export async function propose(
   operation: AnyOperation,
   caller: Caller,
-  { input, effect }: { readonly input: Fields; readonly effect: readonly Effect[] | null },
+  {
+    input,
+    effect,
+    statement,
+  }: {
+    readonly input: Fields;
+    readonly effect: readonly Effect[] | null;
+    readonly statement: Statement;
+  },
   store: (tx: Queries, proposed: Proposed) => Promise<void>,
 ): Promise<Proposed> {
   const { service, principal, actor } = caller;
@@ -72,6 +82,7 @@ export async function propose(
         operation: operation.name,
         input: canonical(input),
         effect: effect && canonical(effect),
+        statement: JSON.stringify(statement),
         makerId: principal.userId,
         tokenId: principal.kind === 'token' ? Number(principal.id) : null,
         maker: JSON.stringify(principal),
@@ -83,7 +94,10 @@ export async function propose(
       }),
     );
     const id = String(row?.id);
-    const proposed = { approval: { id, effect, expiresAt, notBefore: mode === 'delay' ? notBefore : null } };
+    const shown = { effect, statement: toStatementJson(statement) };
+    const proposed = {
+      approval: { id, ...shown, expiresAt, notBefore: mode === 'delay' ? notBefore : null },
+    };
     await store(tx, proposed);
     const after = { operation: operation.name, mode, expiresAt };
     await audit(tx, caller, { action: 'approval.propose', subject: `approval ${id}`, after });
@@ -142,11 +156,13 @@ type Deciding = {
   readonly decision: Decision;
 };
 
+type Seen = { readonly effect: readonly Effect[] | null; readonly statement: Statement };
+
 /** Ends the transaction of a first approval: it performs the operation only to see the effect. */
 class First {
-  readonly effect: readonly Effect[];
-  constructor(effect: readonly Effect[]) {
-    this.effect = effect;
+  readonly seen: Seen;
+  constructor(seen: Seen) {
+    this.seen = seen;
   }
 }
 
@@ -156,11 +172,13 @@ async function approveChange(deciding: Deciding): Promise<unknown> {
   const run = () =>
     service.db.transaction(async (tx) => {
       const { row, turn } = await decide(tx, deciding);
-      const output = await runAsMaker(deciding, inside(service, tx));
+      const asMaker = makerFor(deciding, inside(service, tx));
+      const output = await operation.run(asMaker.caller, asMaker.input);
       const effect = await readEffect(tx);
-      requireSameEffect(decision.effect ?? storedEffect(row), effect);
-      if (turn === 'first') throw new First(effect);
-      await tx.query(setApprovalOutput(row.id, withoutSecrets(operation, output)));
+      const statement = await statementOf(operation, { ...asMaker, made: effect });
+      requireSameEffect(decision.effect ?? storedEffect(row), effect, statement);
+      if (turn === 'first') throw new First({ effect, statement });
+      await tx.query(setApprovalOutput(row.id, withoutSecrets(operation, output), JSON.stringify(statement)));
       await auditApproval(tx, deciding, turn);
       return output;
     });
@@ -171,7 +189,7 @@ async function approveChange(deciding: Deciding): Promise<unknown> {
       } catch (error) {
         if (!(error instanceof First)) throw error;
         // If another first approval has come in between, this one is the second.
-        if (await approveFirst(deciding, error.effect)) return undefined;
+        if (await approveFirst(deciding, error.seen)) return undefined;
       }
     }
   });
@@ -185,10 +203,12 @@ async function approveOutside(deciding: Deciding): Promise<unknown> {
     if (decided.turn !== 'first') await auditApproval(tx, deciding, decided.turn);
     return decided.turn;
   });
-  if (turn === 'first' && (await approveFirst(deciding, null))) return undefined;
+  const seen = { effect: null, statement: parsed(row.statement) as Statement };
+  if (turn === 'first' && (await approveFirst(deciding, seen))) return undefined;
   if (turn === 'first') return approveOutside(deciding);
-  const output = await runAsMaker(deciding, caller.service);
-  await db.query(setApprovalOutput(row.id, withoutSecrets(operation, output)));
+  const asMaker = makerFor(deciding, caller.service);
+  const output = await operation.run(asMaker.caller, asMaker.input);
+  await db.query(setApprovalOutput(row.id, withoutSecrets(operation, output), row.statement));
   return output;
 }
 
@@ -207,29 +227,31 @@ async function decide(
   return { row, turn };
 }
 
-function runAsMaker({ caller, operation, row }: Deciding, service: Service): Promise<unknown> {
+/** Returns the caller and the input of a proposal, which is performed as its maker. */
+function makerFor({ caller, row }: Deciding, service: Service): { caller: Caller; input: Fields } {
   const maker = makerOf(row);
   const actor = actorOf(maker, row.reason);
   const checkerId = caller.principal.userId;
   const asMaker = { service, principal: maker, actor, checkerId, isAgreed: true };
-  return operation.run(asMaker, JSON.parse(row.input) as Fields);
+  return { caller: asMaker, input: JSON.parse(row.input) as Fields };
 }
 
 /**
  * Records the first of two approvals.
- * @param effect the effect that it approves
+ * @param seen what it approves
  * @returns false if another one has been recorded meanwhile, so that this one would be the second
  */
-async function approveFirst(deciding: Deciding, effect: readonly Effect[] | null): Promise<boolean> {
-  const { caller, operation, row: seen } = deciding;
+async function approveFirst(deciding: Deciding, { effect, statement }: Seen): Promise<boolean> {
+  const { caller, operation, row: found } = deciding;
   const { service, principal } = caller;
   return service.db.transaction(async (tx) => {
-    const row = await lockPending(tx, seen.id, service.clock());
+    const row = await lockPending(tx, found.id, service.clock());
     const isOtherEffect = !isSameEffect(effect, storedEffect(row));
     if ((await turnOf(tx, row, operation, caller, isOtherEffect)) !== 'first') return false;
     const now = service.clock();
     const checker = { id: principal.userId as number, name: principal.name, now };
-    await tx.query(setFirstChecker(row.id, { ...checker, effect: effect && canonical(effect) }));
+    const shown = { effect: effect && canonical(effect), statement: JSON.stringify(statement) };
+    await tx.query(setFirstChecker(row.id, { ...checker, ...shown }));
     await auditApproval(tx, deciding, 'first');
     return true;
   });

@@ -35,6 +35,7 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
+import { changeIn } from './agreement.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
@@ -253,6 +254,13 @@ const transfer = changing({
   output: BookedAmount,
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book {amount} between the bank and your account {account}',
+    of: (asked) => ({
+      ...{ account: asked.input.account, amount: changeIn(asked).after['amount'] },
+      ...{ reference: asked.input.reference, link: '/books' },
+    }),
+  },
   async run(caller, { account, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     const decimals = requireDecimals(currency);
@@ -297,6 +305,14 @@ const escheat = changing({
   }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book {amount} of the unclaimed money of vouchers as paid to a state; amounts: {expiries}',
+    of(asked) {
+      const { amount, expiries } = changeIn(asked).after;
+      const { reference, expiredBefore } = asked.input;
+      return { amount, expiries, expiredBefore, reference, link: '/books' };
+    },
+  },
   async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     const decimals = requireDecimals(currency);

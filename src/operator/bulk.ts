@@ -5,12 +5,23 @@ import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toEnd } from '../ledger/zone.ts';
-import { ABOVE_LIMIT, type Caller, changing, MOVES_MONEY, reading, twoPeople } from '../operation.ts';
+import { toSum } from '../money.ts';
+import {
+  ABOVE_LIMIT,
+  type Agreed,
+  type Asked,
+  type Caller,
+  changing,
+  MOVES_MONEY,
+  reading,
+  twoPeople,
+} from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
 import { expiredOf, type FoundVoucher, findBySerials, pageOfVouchers, sumUp } from '../vouchers/find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
+import { changeIn } from './agreement.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from './limits.ts';
 
 /**
@@ -91,6 +102,11 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
   return vouchers;
 }
 
+async function serialsOf(caller: Caller, input: BulkInput): Promise<readonly string[]> {
+  if (input.serialNumbers) return input.serialNumbers;
+  return (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
+}
+
 const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = { EXPIRED: '54', REDEEMED: '42' };
 
 /** Returns why a voucher will be declined, or null if it will be changed. The job checks again. */
@@ -168,6 +184,10 @@ export const bulk = changing({
     when: [UNBLOCKS_OR_EXTENDS_MANY, MOVES_MONEY],
     approvers: ['owner', 'finance', 'operations'],
   }),
+  agreement: {
+    sentence: 'Change {vouchers} vouchers of {merchant} that hold {worth}: {action}',
+    of: (asked) => ofMany(asked, asked.input),
+  },
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) => start(caller, 'voucher.bulk', input),
@@ -185,6 +205,10 @@ export const bulkCancel = changing({
   output: JobSchema,
   roles: MANAGE,
   approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, ABOVE_LIMIT] }),
+  agreement: {
+    sentence: 'Cancel {vouchers} vouchers of {merchant} that hold {worth} for good',
+    of: (asked) => ofMany(asked, { ...asked.input, action: 'cancel' }),
+  },
   risk: 'step-up',
   status: 202,
   run: (caller, { reason: _reason, ...input }) =>
@@ -206,11 +230,32 @@ async function movedBy(tx: Queries, action: Action, serials: readonly bigint[]):
   return [...moved, ...expired.map((each) => ({ ...each, subjects: [] }))].filter(({ minor }) => minor > 0n);
 }
 
+/** Returns whose vouchers a change concerns, how many, and what they hold. */
+async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promise<Agreed> {
+  const serials = await serialsOf(caller, input);
+  const parts = await sumUp(caller.service.db, serials.map(BigInt));
+  const worth = [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => {
+    const held = own.map((part) => part.balanceMinor + part.reservedMinor);
+    const minor = held.reduce((sum, each) => sum + each, 0n);
+    return toSum(currency, { minor, decimals: own[0]?.decimals ?? 0 });
+  });
+  const names = [...new Set(parts.map(({ merchant }) => merchant))];
+  const link = input.batch ? `/batches/${input.batch}` : `/vouchers/${serials[0]}`;
+  const { expiry } = changeIn({ made }).after;
+  return {
+    action: input.action,
+    vouchers: serials.length,
+    merchant: names,
+    worth,
+    expiry: expiry ?? undefined,
+    link,
+  };
+}
+
 /** Creates the job. */
 async function start(caller: Caller, operation: string, input: BulkInput) {
   const expiry = await checkExpiry(caller, input);
-  const serials =
-    input.serialNumbers ?? (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
+  const serials = await serialsOf(caller, input);
   const { action, batch = null } = input;
   return caller.service.db.transaction(async (tx) => {
     const moved = await movedBy(tx, action, serials.map(BigInt));

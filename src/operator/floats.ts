@@ -21,6 +21,7 @@ import {
   requireDecimals,
   Text,
 } from '../schema.ts';
+import { changeIn, ofMerchant } from './agreement.ts';
 import { requireMerchant } from './merchants.ts';
 
 const FloatSchema = Type.Object({
@@ -71,6 +72,16 @@ const topUpFloat = changing({
     why: 'Money on a float can be spent at once.',
     when: [ABOVE_LIMIT],
   }),
+  agreement: {
+    sentence: 'Top up the float of {merchant} by {amount}: {before} → {after}',
+    async of(asked) {
+      const { merchantId, reference = null } = asked.input;
+      const { before, after } = changeIn(asked);
+      const about = await ofMerchant(asked, merchantId);
+      const found = { amount: after['amount'], before: before['balance'], after: after['balance'] };
+      return { ...about, ...found, reference: reference ?? undefined };
+    },
+  },
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);

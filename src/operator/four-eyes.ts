@@ -2,10 +2,11 @@ import { type Actor, createService, type Moved, type Service } from '../context.
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
-import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import { type Statement, statementOf, toStatementJson } from './agreement.ts';
 import type { countMoved } from './limits.ts';
 import { listOwnEntries } from './queries.ts';
 import { readSettings } from './settings.ts';
@@ -110,12 +111,7 @@ export function approvalRequired({ name }: Pick<AnyOperation, 'name'>): Problem 
 /** The effect of an operation: its changes, as the audit shows them. */
 
 /** A change that an operation would make, as the audit would show it. */
-export type Effect = {
-  readonly action: string;
-  readonly subject: string;
-  readonly before: unknown;
-  readonly after: unknown;
-};
+export type Effect = Made;
 
 type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
 
@@ -148,8 +144,13 @@ export async function readEffect(tx: Queries): Promise<Effect[]> {
   }));
 }
 
-/** The changes that an operation would make, and its answer. */
-type Preview = { readonly effect: Effect[] | null; readonly output: unknown };
+/** The changes that an operation would make, its answer, and what two people would agree on. */
+type Preview = {
+  readonly effect: Effect[] | null;
+  readonly output: unknown;
+  /** Null if it would change nothing, or is counted. */
+  readonly statement: Statement | null;
+};
 
 /**
  * Returns the changes that an operation would make. It is performed in a transaction that is rolled back.
@@ -164,16 +165,23 @@ export async function previewEffect(
   input: Fields,
   count?: typeof countMoved,
 ): Promise<Preview> {
-  if (operation.effect !== 'change') return { effect: null, output: null };
+  if (operation.effect !== 'change') {
+    const statement = await statementOf(operation, { caller, input, made: [] });
+    return { effect: null, output: null, statement };
+  }
   const previewed = Symbol('rolled back');
-  let preview: Preview = { effect: [], output: null };
+  let preview: Preview = { effect: [], output: null, statement: null };
   const run = () =>
     caller.service.db.transaction(async (tx) => {
       const moved: Moved[] = [];
       const onMoved = (each: Moved) => moved.push(each);
-      const output = await operation.run({ ...caller, service: inside(caller.service, tx), onMoved }, input);
+      const within = { ...caller, service: inside(caller.service, tx), onMoved };
+      const output = await operation.run(within, input);
       await count?.(tx, operation, caller, moved);
-      preview = { effect: await readEffect(tx), output };
+      const effect = await readEffect(tx);
+      const isStated = count === undefined && effect.length > 0;
+      const asked = { caller: within, input, made: effect };
+      preview = { effect, output, statement: isStated ? await statementOf(operation, asked) : null };
       throw previewed;
     });
   await retrying(run).catch((thrown: unknown) => {
@@ -209,8 +217,12 @@ export function isSameEffect(one: readonly Effect[] | null, other: readonly Effe
  * Checks that an effect is the confirmed one.
  * @throws Problem `effect-changed` with the new effect if it is not
  */
-export function requireSameEffect(confirmed: readonly Effect[] | null, effect: readonly Effect[]): void {
+export function requireSameEffect(
+  confirmed: readonly Effect[] | null,
+  effect: readonly Effect[],
+  statement: Statement,
+): void {
   if (isSameEffect(confirmed, effect)) return;
   const message = 'the effect is not what was proposed: look at the new one, and confirm it';
-  throw new Problem('effect-changed', message, undefined, { effect });
+  throw new Problem('effect-changed', message, undefined, { effect, statement: toStatementJson(statement) });
 }

@@ -34,6 +34,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { changeIn } from './agreement.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');
@@ -119,6 +120,13 @@ const createMerchant = changing({
     why: 'Money on a float can be spent at once.',
     when: [ABOVE_LIMIT],
   }),
+  agreement: {
+    sentence: 'Create merchant {merchant} with {amount} on its float',
+    of: (asked) => ({
+      ...{ merchant: asked.input.name, amount: changeIn(asked, 'float.top-up').after['amount'] },
+      ...{ permit: asked.input.permit, link: '/merchants' },
+    }),
+  },
   risk: 'step-up',
   status: 201,
   async run(caller, input) {

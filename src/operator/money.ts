@@ -1,8 +1,9 @@
 import Type from 'typebox';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
-import { toNumber } from '../money.ts';
-import { ABOVE_LIMIT, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
+import { listFloats } from '../merchants/floats.ts';
+import { toMinor, toNumber, toSum } from '../money.ts';
+import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import {
   AMOUNT_MAX,
@@ -21,6 +22,7 @@ import {
   Text,
   TransactionId,
 } from '../schema.ts';
+import { changeIn, merchantNamed, ofMerchant, ofVoucher } from './agreement.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 
@@ -40,6 +42,25 @@ const BookedOnVoucher = Type.Object({
   ...Booked,
 });
 
+/** Returns what was taken off a float, and the float before and after it. */
+async function floatLeft(asked: Asked<unknown>, merchantId: number) {
+  const amount = String(changeIn(asked).after['amount']);
+  const [currency = '', sum = ''] = amount.split(' ');
+  const floats = await listFloats(asked.caller.service.db, merchantId);
+  const left = floats.find((each) => each.currency === currency)?.balance;
+  if (!left) throw new Error('money was taken off a float that is not there');
+  const before = { ...left, minor: left.minor + (toMinor(Number(sum), left.decimals) ?? 0n) };
+  return { amount, before: toSum(currency, before), after: toSum(currency, left) };
+}
+
+/** Returns the balance of a voucher before and after a change. */
+async function ofBalance(asked: Asked<{ readonly serialNumber: string; readonly reference: string }>) {
+  const { serialNumber, reference } = asked.input;
+  const { before, after } = changeIn(asked);
+  const found = { before: before['balance'], after: after['balance'], reference };
+  return { ...(await ofVoucher(asked, serialNumber)), ...found };
+}
+
 const refund = changing({
   name: 'float.refund',
   summary: 'Book an unused prepayment that was paid back to a merchant',
@@ -56,6 +77,14 @@ const refund = changing({
   output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Major(), ...Booked }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book {amount} of the float of {merchant} as paid back to it: {before} → {after}',
+    async of(asked) {
+      const { merchantId, reference } = asked.input;
+      const left = await floatLeft(asked, Number(merchantId));
+      return { ...(await ofMerchant(asked, merchantId)), ...left, reference };
+    },
+  },
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);
@@ -87,6 +116,16 @@ const correct = changing({
   }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money is taken off the float of a merchant.' }),
+  agreement: {
+    sentence: 'Take {amount} of a top-up of {topUp} off the float of {merchant}: {before} → {after}',
+    async of(asked) {
+      const { transactionId, reference } = asked.input;
+      const { merchant_id: merchantId } = await getTopUp(asked.caller, transactionId);
+      const about = await ofMerchant(asked, merchantId as number);
+      const left = await floatLeft(asked, merchantId as number);
+      return { ...about, ...left, topUp: changeIn(asked).before['amount'], transactionId, reference };
+    },
+  },
   async run(caller, { transactionId, amount, reference }) {
     const topUp = await getTopUp(caller, transactionId);
     const { currency, decimals } = topUp;
@@ -131,6 +170,10 @@ const adjust = changing({
     when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
+  agreement: {
+    sentence: 'Change the balance of voucher {voucher} of {merchant}: {before} → {after}',
+    of: ofBalance,
+  },
   risk: 'step-up',
   async run(caller, { serialNumber, amount, reference }) {
     const { currency } = await voucherBalance(caller, BigInt(serialNumber));
@@ -163,6 +206,13 @@ const payCash = changing({
     when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
+  agreement: {
+    sentence: 'Book voucher {voucher} of {merchant} as paid out in cash by {paidBy}: {before} → {after}',
+    async of(asked) {
+      const paidBy = await merchantNamed(asked, asked.input.merchantId);
+      return { ...(await ofBalance(asked)), paidBy };
+    },
+  },
   risk: 'step-up',
   async run(caller, { serialNumber: serial, amount, merchantId: paidBy, reference }) {
     const merchantId = paidBy ? (await requireMerchant(caller, paidBy, 'merchantId')).id : null;
@@ -184,6 +234,10 @@ const escheat = changing({
   output: BookedOnVoucher,
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book the balance of voucher {voucher} of {merchant} as paid to a state: {before} → {after}',
+    of: ofBalance,
+  },
   async run(caller, { serialNumber, reference }) {
     const booked = await escheatVoucher(caller, { serialNumber: BigInt(serialNumber), reference });
     return { ...(await balanceOf(caller, serialNumber)), ...booked };

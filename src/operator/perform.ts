@@ -278,12 +278,12 @@ async function performProposal(
   if (known) return known;
   const forget = async () => claimed && db.query(forgetRequest(claimed.actor, claimed.key));
   try {
-    const { effect, output } = await previewEffect(operation, caller, input);
-    if (effect?.length === 0) {
+    const { effect, output, statement } = await previewEffect(operation, caller, input);
+    if (statement === null) {
       await forget();
       return { output, replayed: true };
     }
-    const proposed = await propose(operation, caller, { input, effect }, async (tx, made) => {
+    const proposed = await propose(operation, caller, { input, effect, statement }, async (tx, made) => {
       if (claimed) await tx.query(finishRequest(claimed, JSON.stringify(made), true));
     });
     return { output: proposed, replayed: false, proposed: true };

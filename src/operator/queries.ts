@@ -145,6 +145,8 @@ export type ApprovalRow = {
   readonly id: number;
   readonly operation: string;
   readonly input: string;
+  /** JSON: the effect in words (agreement.ts). */
+  readonly statement: string;
   readonly effect: string | null;
   readonly maker_id: number | null;
   readonly token_id: number | null;
@@ -166,14 +168,15 @@ export type ApprovalRow = {
   readonly output: string | null;
 };
 
-const COLUMNS = `id, operation, input, effect, maker_id, token_id, maker, reason, mode, state, created_at,
-  not_before, expires_at, checker, first_checker_id, first_checker, first_checked_at, is_alone,
+const COLUMNS = `id, operation, input, statement, effect, maker_id, token_id, maker, reason, mode, state,
+  created_at, not_before, expires_at, checker, first_checker_id, first_checker, first_checked_at, is_alone,
   is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
   readonly input: string;
   readonly effect: string | null;
+  readonly statement: string;
   readonly makerId: number | null;
   readonly tokenId: number | null;
   readonly maker: string;
@@ -183,13 +186,13 @@ export function insertApproval(approval: {
   readonly notBefore: Date;
   readonly expiresAt: Date;
 }): Sql {
-  const { operation, input, effect, makerId, tokenId, maker, reason, mode, now, notBefore, expiresAt } =
-    approval;
+  const { operation, input, statement, effect, makerId, tokenId, maker, reason, mode } = approval;
+  const { now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, token_id, maker, reason, mode, created_at,
-  not_before, expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${tokenId}, ${maker}, ${reason}, ${mode}, ${now},
-  ${notBefore}, ${expiresAt})
+insert into approvals (operation, input, statement, effect, maker_id, token_id, maker, reason, mode,
+  created_at, not_before, expires_at)
+values (${operation}, ${input}, ${statement}, ${effect}, ${makerId}, ${tokenId}, ${maker}, ${reason},
+  ${mode}, ${now}, ${notBefore}, ${expiresAt})
 returning id`;
 }
 
@@ -237,17 +240,24 @@ where id = ${id} and state = 'PENDING' returning id`;
  */
 export function setFirstChecker(
   id: number,
-  checker: { readonly id: number; readonly name: string; readonly effect: string | null; readonly now: Date },
+  checker: {
+    readonly id: number;
+    readonly name: string;
+    readonly statement: string;
+    readonly effect: string | null;
+    readonly now: Date;
+  },
 ): Sql {
   return sql`
 update approvals set
   first_checker_id = ${checker.id}, first_checker = ${checker.name}, first_checked_at = ${checker.now},
-  effect = ${checker.effect}
+  effect = ${checker.effect}, statement = ${checker.statement}
 where id = ${id} and state = 'PENDING'`;
 }
 
-export function setApprovalOutput(id: number, output: string): Sql {
-  return sql`update approvals set output = ${output} where id = ${id}`;
+/** Keeps the answer of an operation, and what was approved in words. */
+export function setApprovalOutput(id: number, output: string, statement: string): Sql {
+  return sql`update approvals set output = ${output}, statement = ${statement} where id = ${id}`;
 }
 
 /** Lists the audit entries of this transaction. */

@@ -18,6 +18,7 @@ import {
   Text,
   Word,
 } from '../schema.ts';
+import { changeIn } from './agreement.ts';
 import { listCurrencies, listSettings, lockSettings, upsertSetting } from './queries.ts';
 
 /** Settings of the operator, which people change while the service runs. */
@@ -120,6 +121,18 @@ export const setSettings = changing({
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'They decide what needs two people.' }),
+  agreement: {
+    sentence:
+      'Approve by {mode} instead of {modeBefore}, and more than {vouchers} vouchers instead of {vouchersBefore}',
+    of(asked) {
+      const { before, after } = changeIn(asked);
+      return {
+        ...{ mode: after['approvalMode'], modeBefore: before['approvalMode'] },
+        ...{ vouchers: after['approvalVouchers'], vouchersBefore: before['approvalVouchers'] },
+        link: '/settings',
+      };
+    },
+  },
   async run(caller, { reason: _reason, ...wanted }) {
     const { db, clock } = caller.service;
     return db.transaction(async (tx) => {
@@ -152,6 +165,13 @@ export const setLimit = changing({
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'It decides what needs two people.' }),
+  agreement: {
+    sentence: 'Let one person move {after} by hand in 24 hours, instead of {before}',
+    of(asked) {
+      const { before, after } = changeIn(asked);
+      return { before: before['amount'], after: after['amount'], link: '/settings' };
+    },
+  },
   async run(caller, { currency, amount }) {
     const { db, clock } = caller.service;
     const decimals = requireDecimals(currency);

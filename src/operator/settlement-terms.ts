@@ -20,6 +20,7 @@ import {
   Word,
 } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
+import { ofMerchant } from './agreement.ts';
 import { requireIban } from './bank.ts';
 import { requireMerchant } from './merchants.ts';
 
@@ -123,6 +124,13 @@ const set = changing({
   output: TermsSchema,
   roles: MONEY,
   approval: twoPeople({ why: 'They decide what the operator earns, and which account is paid.' }),
+  agreement: {
+    sentence: 'Set the terms of {merchant} from {from}: {commission} percent of its sales are yours',
+    async of(asked) {
+      const { merchantId, reason: _reason, ...terms } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'terms')), ...terms };
+    },
+  },
   async run(caller, { merchantId, product, from, commission, vat = 0, ...given }) {
     checkDay(from, 'from');
     const misplaced = product && OF_MERCHANT.find((name) => given[name] !== undefined);

@@ -1,7 +1,16 @@
 import Type, { type Static } from 'typebox';
 import { today } from '../ledger/zone.ts';
-import { toNumber } from '../money.ts';
-import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { toNumber, toSum } from '../money.ts';
+import {
+  ABOVE_LIMIT,
+  type Asked,
+  alone,
+  type Caller,
+  changing,
+  reading,
+  tableOf,
+  twoPeople,
+} from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import {
@@ -138,6 +147,15 @@ const draft = changing({
   },
 });
 
+async function ofSettlement({ caller, input }: Asked<{ readonly id: string }>) {
+  const { number, merchant, firstDay, lastDay, currency, payable, dueOn } = await getSettlement(
+    caller.service.db,
+    toId(input.id),
+  );
+  const amount = toSum(currency, payable);
+  return { number, merchant, from: firstDay, to: lastDay, amount, dueOn, link: `/settlements/${input.id}` };
+}
+
 const approveOne = changing({
   name: 'settlement.approve',
   summary: 'Approve a draft: it gets its number, and never changes again',
@@ -148,6 +166,10 @@ const approveOne = changing({
   output: Type.Object({ ...SettlementSchema.properties, replayed: Type.Boolean() }),
   roles: MONEY,
   approval: twoPeople({ why: 'It decides what a merchant is paid, and never changes again.' }),
+  agreement: {
+    sentence: 'Approve settlement {number} of {merchant}, {from} to {to}: {amount} is to be paid by {dueOn}',
+    of: (asked) => ofSettlement(asked),
+  },
   async run(caller, { id }) {
     const { settlement, replayed } = await approve(caller, toId(id));
     return { ...toSettlementJson(settlement), replayed };
@@ -184,6 +206,16 @@ function move(verb: keyof typeof MOVES) {
       verb === 'pay'
         ? twoPeople({ why: 'Money leaves the operator.' })
         : twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
+    agreement: {
+      sentence:
+        verb === 'pay'
+          ? 'Book that settlement {number} of {merchant}, {from} to {to}, was paid by the bank: {amount}'
+          : 'Book that the payout of settlement {number} to {merchant}, {from} to {to}, came back: {amount}',
+      async of(asked) {
+        const { reference, bankReference } = asked.input;
+        return { ...(await ofSettlement(asked)), reference, bankReference };
+      },
+    },
     async run(caller: Caller, { id, reference, bankReference, valueDate }) {
       checkDay(valueDate, 'valueDate');
       const wanted = {

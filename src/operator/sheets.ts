@@ -27,6 +27,7 @@ import {
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { showVoucher } from '../vouchers/operate.ts';
+import { changeIn, merchantNamed, ofVoucher } from './agreement.ts';
 import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
 
 /**
@@ -80,6 +81,16 @@ const order = changing({
   output: Type.Object({ id: Id('sheets'), vouchers: Count, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.' }),
+  agreement: {
+    sentence: 'Print {vouchers} vouchers of order {reference} of {merchant}, worth {worth}',
+    async of(asked) {
+      const { transactionId } = asked.input;
+      const { batch } = await requirePrintable(asked.caller, transactionId);
+      const { vouchers, worth } = changeIn(asked).after;
+      const merchant = await merchantNamed(asked, batch.merchantId);
+      return { merchant, reference: batch.reference, vouchers, worth, link: `/batches/${transactionId}` };
+    },
+  },
   status: 201,
   async run(caller, { transactionId, language = 'en' }) {
     const { batch, details } = await requirePrintable(caller, transactionId);
@@ -141,6 +152,15 @@ const orderCard = changing({
   output: Type.Object({ id: Id('sheets'), serialNumber: SerialNumber, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.', proposers: ['support'] }),
+  agreement: {
+    sentence: 'Print the card that replaces voucher {replaced} of {merchant}, worth {worth}',
+    async of(asked) {
+      const { serialNumber } = await findReplacement(asked.caller.service, BigInt(asked.input.serialNumber));
+      const { worth, exportsBefore } = changeIn(asked).after;
+      const about = await ofVoucher(asked, String(serialNumber));
+      return { ...about, replaced: asked.input.serialNumber, worth, exportsBefore };
+    },
+  },
   audit: 'sheets.order',
   status: 201,
   async run(caller, { serialNumber: text, language = 'en', again = false, reason }) {

@@ -23,6 +23,7 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
+import { merchantNamed } from './agreement.ts';
 import { findTokenById, insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
 import { hashToken, hasRole, newToken, rolesNow, type TokenRow } from './tokens.ts';
 
@@ -187,6 +188,24 @@ export const createToken = changing({
     why: 'A token acts without a person, long after it was made.',
     when: [GIVES_RIGHTS],
   }),
+  agreement: {
+    sentence: 'Make a token of {merchant} with the roles {roles}',
+    async of(asked) {
+      const { merchantId, roles, name, stepUp, networks, expiresAt } = asked.input;
+      const merchant = await merchantNamed(asked, merchantId);
+      const secondFactor = stepUp ? 'yes' : 'no';
+      return {
+        merchant,
+        roles,
+        name,
+        secondFactor,
+        networks,
+        expiresAt,
+        for: asked.input.for,
+        link: '/tokens',
+      };
+    },
+  },
   status: 201,
   async run(caller, input) {
     const { db, clock } = caller.service;

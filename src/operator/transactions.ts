@@ -31,6 +31,7 @@ import {
 } from '../schema.ts';
 import { addDays, isoDay } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
+import { changeIn, merchantNamed } from './agreement.ts';
 import { requireMerchant } from './merchants.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -169,6 +170,18 @@ const correct = changing({
     when: [ABOVE_LIMIT],
     proposers: ['support'],
   }),
+  agreement: {
+    sentence: 'Correct a redemption by {merchant} of voucher {voucher}: {before} → {after}',
+    async of(asked) {
+      const { transactionId } = asked.input;
+      const { before, after } = changeIn(asked);
+      const { merchant_id, serial_number } = await getRedemption(asked.caller, transactionId);
+      return {
+        ...{ merchant: await merchantNamed(asked, merchant_id), voucher: String(serial_number) },
+        ...{ before: before['amount'], after: after['amount'], link: `/transactions/${transactionId}` },
+      };
+    },
+  },
   risk: 'step-up',
   async run(caller, { transactionId, amount }) {
     const redemption = await getRedemption(caller, transactionId);

@@ -1,5 +1,14 @@
 import Type from 'typebox';
-import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import {
+  type Asked,
+  alone,
+  type Caller,
+  type Condition,
+  changing,
+  reading,
+  tableOf,
+  twoPeople,
+} from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { confirmUser } from '../people/persons.ts';
 import {
@@ -31,6 +40,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { changeIn, merchantNamed } from './agreement.ts';
 import { isGlassClosed } from './four-eyes.ts';
 
 /** The operations on people who sign in. */
@@ -157,6 +167,13 @@ export const invite = changing({
     why: 'It gives a right: to approve movements of money, or to take what belongs to a merchant.',
     when: [INVITES_POWER],
   }),
+  agreement: {
+    sentence: 'Invite {email} to {merchant} with the roles {roles}',
+    async of(asked) {
+      const { email, name, roles, merchantId } = asked.input;
+      return { email, name, merchant: await merchantNamed(asked, merchantId), roles, link: '/users' };
+    },
+  },
   risk: 'step-up',
   status: 201,
   async run(caller, { email, name, roles, merchantId }) {
@@ -188,6 +205,13 @@ export const setRolesOf = changing({
     why: 'It gives a right: to approve movements of money, or to take what belongs to a merchant.',
     when: [GIVES_POWER],
   }),
+  agreement: {
+    sentence: 'Give {email} of {merchant} the roles {roles} instead of {before}',
+    async of(asked) {
+      const before = changeIn(asked).before['roles'];
+      return { ...(await ofUser(asked)), roles: asked.input.roles, before };
+    },
+  },
   risk: 'step-up',
   run: async (caller, { id, roles }) => toUserJson(await setUserRoles(caller, toId(id), roles)),
 });
@@ -243,6 +267,10 @@ export const resetSecondFactor = changing({
   isForPeople: true,
   roles: GOVERN,
   approval: twoPeople({ why: 'A person who has the link becomes that user.' }),
+  agreement: {
+    sentence: 'Take the password and second factors of {email} of {merchant}, and make a link for new ones',
+    of: ofUser,
+  },
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
     return toInvitationJson(await resetUser(caller, toId(id), await handingOf(caller)), merchantId);
@@ -292,10 +320,19 @@ export const confirmOne = changing({
     why: 'It decides who counts as another person.',
     when: [ON_MACHINE, LINK_OF_MACHINE],
   }),
+  agreement: {
+    sentence: 'Confirm that the account {email} of {merchant} belongs to the person it names',
+    of: ofUser,
+  },
   risk: 'step-up',
   run: async (caller, { id }) =>
     toUserJson(await confirmUser(caller, toId(id), [caller.principal.userId, caller.checkerId])),
 });
+
+async function ofUser(asked: Asked<{ readonly id: string }>) {
+  const { email, name, merchantId } = await requireUser(asked.caller, asked.input.id);
+  return { email, name, merchant: await merchantNamed(asked, merchantId), link: '/users' };
+}
 
 async function requireUser({ service }: Caller, id: string): Promise<UserInfo> {
   const user = await findUser(service.db, toId(id));

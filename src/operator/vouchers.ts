@@ -43,6 +43,7 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
+import { changeIn, merchantNamed, ofVoucher } from './agreement.ts';
 
 const TimelineEntry = Type.Object({
   at: Time,
@@ -250,6 +251,13 @@ const extend = changing({
     when: [MOVES_MONEY],
     approvers: MONEY,
   }),
+  agreement: {
+    sentence: 'Extend voucher {voucher} of {merchant} to {expiry}, and give {amount} back to it',
+    async of(asked) {
+      const { serialNumber, expiry } = asked.input;
+      return { ...(await ofVoucher(asked, serialNumber)), expiry, amount: changeIn(asked).after['amount'] };
+    },
+  },
   async run(caller, { serialNumber, expiry }) {
     await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));
     return voucherJson(caller, BigInt(serialNumber));
@@ -284,6 +292,15 @@ const cancel = changing({
     why: 'It cannot be undone, and moves money.',
     when: [ABOVE_LIMIT],
   }),
+  agreement: {
+    sentence:
+      'Cancel voucher {voucher} of {merchant} for good, and give {amount} back to the float of {payer}',
+    async of(asked) {
+      const { refunded: amount, merchantId } = changeIn(asked).after;
+      const payer = await merchantNamed(asked, merchantId as string | null);
+      return { ...(await ofVoucher(asked, asked.input.serialNumber)), amount, payer };
+    },
+  },
   risk: 'step-up',
   async run(caller, { serialNumber }) {
     await cancelVoucher(caller, BigInt(serialNumber));

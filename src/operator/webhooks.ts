@@ -32,6 +32,7 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
+import { ofMerchant } from './agreement.ts';
 import { requireMerchant } from './merchants.ts';
 
 export const EndpointId = Id('endpoint');
@@ -95,6 +96,13 @@ const addOne = changing({
   output: Type.Object({ id: EndpointId, secret: Secret }),
   roles: CONNECT,
   approval: twoPeople({ why: 'Codes and PINs are money.', when: [SENDS_CODES], approvers: MANAGE }),
+  agreement: {
+    sentence: 'Send the codes and PINs of {merchant} to {url}',
+    async of(asked) {
+      const { merchantId, url, events } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'webhooks')), url, events };
+    },
+  },
   // The host name is resolved before the transaction begins.
   effect: 'outside',
   status: 201,

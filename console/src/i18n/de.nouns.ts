@@ -139,4 +139,12 @@ export const details: Catalogue['details'] = {
   suggested: 'Vorgeschlagene Treffer',
   topUp: 'Aufladung',
   totals: 'Summen',
+  voucher: 'Gutschein',
+  expiries: 'Beträge',
+  expiredBefore: 'Verfallen vor',
+  payer: 'Zurück an das Guthaben von',
+  modeBefore: 'Freigabe durch, bisher',
+  vouchersBefore: 'Gutscheine, bisher',
+  secondFactor: 'Mit zweitem Faktor',
+  statement: 'Was',
 };

@@ -261,6 +261,8 @@ export const de: Catalogue = {
     all: 'Alle',
     effect: 'Was sich ändern wird',
     noEffect: 'Die Änderung steht fest, sobald sie ausgeführt ist.',
+    concerned: 'Ansehen, worum es geht',
+    what: 'Was',
     input: 'Was vorgeschlagen wurde',
     details: 'Angaben',
     nothing: 'Nichts wartet auf eine Freigabe.',

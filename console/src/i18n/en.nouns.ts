@@ -137,4 +137,12 @@ export const details = {
   suggested: 'Suggested matches',
   topUp: 'Top-up',
   totals: 'Totals',
+  voucher: 'Voucher',
+  expiries: 'Amounts',
+  expiredBefore: 'Expired before',
+  payer: 'Goes back to the float of',
+  modeBefore: 'Approval by, so far',
+  vouchersBefore: 'Vouchers, so far',
+  secondFactor: 'With second factor',
+  statement: 'What',
 };

@@ -253,6 +253,8 @@ export const en = {
     all: 'All',
     effect: 'What will change',
     noEffect: 'The change is known once it is performed.',
+    concerned: 'See what it concerns',
+    what: 'What',
     input: 'What was proposed',
     details: 'Details',
     nothing: 'Nothing waits for an approval.',

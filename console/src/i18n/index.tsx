@@ -9,17 +9,23 @@ type Loaded = {
    */
   readonly problems: Readonly<Record<string, string>>;
   readonly faults: Faults;
+  /** What two people agree on, by operation. The service states it in English. */
+  readonly agreements: Readonly<Record<string, string>>;
 };
 
 /** A page loads only the texts of its language. */
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
   en: async () => {
     const [{ en: texts }, { faults }] = await Promise.all([import('./en.ts'), import('./en.problems.ts')]);
-    return { texts, problems: {}, faults };
+    return { texts, problems: {}, faults, agreements: {} };
   },
   de: async () => {
-    const [{ de: texts }, german] = await Promise.all([import('./de.ts'), import('./de.problems.ts')]);
-    return { texts, ...german };
+    const [{ de: texts }, { problems, faults }, { agreements }] = await Promise.all([
+      import('./de.ts'),
+      import('./de.problems.ts'),
+      import('./de.agreements.ts'),
+    ]);
+    return { texts, problems, faults, agreements };
   },
 };
 export type Language = 'en' | 'de';

@@ -7,6 +7,7 @@ import { type Change, Changes, Difference, fieldsOf } from '../ui/changes.tsx';
 import type { Item } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Stated, type Statement } from '../ui/statement.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
@@ -15,6 +16,7 @@ import { nameOf } from './approvals.tsx';
 type Approval = Item & {
   readonly operation: string;
   readonly state: string;
+  readonly statement: Statement;
   readonly effect: readonly Change[] | null;
   readonly input: Item;
 };
@@ -33,14 +35,14 @@ export function Screen() {
   const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
   // Alone, after a delay, or as long as nobody else could approve anything.
   const isAlone = thing['notBefore'] !== null || session?.alone === true;
-  // The service requires a role that may perform the operation itself.
+  // The service requires a role that may approve the operation.
   const mayDecide = operations
     ?.get(thing.operation)
-    ?.roles.some((role) => session?.user.roles.includes(role));
+    ?.approvers.some((role) => session?.user.roles.includes(role));
   const title = words.title(thing.operation);
   // A decision has a comment, which is its reason.
   const given = { id, reason: undefined };
-  const effect = thing.effect && thing.effect.length > 0 ? <Changes of={thing.effect} /> : title;
+  const effect = <Stated operation={thing.operation} of={thing.statement} />;
   const decided = { effect, given };
   const { maker: _maker, checker: _checker, ...rest } = thing;
   // An effect names the thing whose number it is.
@@ -84,6 +86,10 @@ export function Screen() {
       </Head>
       <div className="two">
         <Stack>
+          <Panel title={texts.what} padded>
+            <Stated operation={thing.operation} of={thing.statement} />
+            <Difference before={{}} after={thing.statement.values} />
+          </Panel>
           <Panel title={texts.effect} padded>
             {thing.effect && thing.effect.length > 0 ? (
               <Changes of={thing.effect} />

@@ -4,6 +4,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { type Statement, useSentence } from '../ui/statement.tsx';
 import { Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
@@ -16,6 +17,7 @@ export const nameOf = (person: unknown): string => {
 export function Screen() {
   const texts = useTexts().approvals;
   const { title } = useWords();
+  const sentence = useSentence();
   const navigate = useNavigate();
   const { tab = 'waiting' } = useSearch({ strict: false }) as Filters;
   const isWaiting = tab === 'waiting';
@@ -43,7 +45,7 @@ export function Screen() {
         refetchMs={10_000}
         columns={[
           'createdAt',
-          'operation',
+          'statement',
           'maker',
           'reason',
           ...(isWaiting ? ['expiresAt'] : ['state', 'checker']),
@@ -51,8 +53,12 @@ export function Screen() {
         wide={isWaiting ? ['reason', 'expiresAt'] : ['maker', 'reason', 'checker']}
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
-          name === 'operation' ? (
-            title(String(item['operation']))
+          name === 'statement' ? (
+            <>
+              <span className="quiet">{title(String(item['operation']))}</span>
+              <br />
+              {sentence(String(item['operation']), item['statement'] as Statement)}
+            </>
           ) : name === 'maker' || name === 'checker' ? (
             <Value name={name} value={nameOf(item[name])} />
           ) : undefined

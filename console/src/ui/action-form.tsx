@@ -14,6 +14,7 @@ import { focusesFirst } from './dialog.tsx';
 import { FieldInput } from './field.tsx';
 import { intoView, Problem } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
+import { Stated, type Statement } from './statement.tsx';
 import { StepUp } from './step-up.tsx';
 import { useWords } from './words.ts';
 
@@ -89,7 +90,8 @@ export function ActionForm({ act, operation, close }: Props) {
     void attempt();
   };
   const proposal = answer?.['approval'] as Answer | undefined;
-  if (proposal && proposal['alone'] !== true) return <Proposed approval={proposal} close={close} />;
+  if (proposal && proposal['alone'] !== true)
+    return <Proposed approval={proposal} operation={name} close={close} />;
   if (answer) return <Secrets secrets={answer} close={() => finish(answer)} />;
   const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
   // When a session has ended, a dialog asks for the sign-in.
@@ -156,14 +158,14 @@ async function changedMeanwhile({ name, source, current }: Act, base: Input): Pr
   return { action: name, subject: '', before: pick(base), after: pick(now) };
 }
 
-function Proposed({ approval, close }: { approval: Answer; close(): void }) {
+function Proposed({ approval, operation, close }: { approval: Answer; operation: string; close(): void }) {
   const texts = useTexts();
   return (
     <Stack>
       <Alert color="accent" variant="light" title={texts.action.proposed}>
         {texts.action.needsApproval}
       </Alert>
-      <Changes of={(approval['effect'] ?? []) as Change[]} />
+      <Stated operation={operation} of={approval['statement'] as Statement} />
       <Group justify="flex-end" gap={8}>
         <Button variant="default" size="sm" component={Link} to="/approvals">
           {texts.nav.approvals}

@@ -81,48 +81,54 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
 
 const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below|refunded)$/;
 /** Texts of people, which are no words of the API. */
-const FREE = /^(name|reference|reason|comment|bankReference|answer)$/;
+const FREE = /^(name|reference|reason|comment|bankReference|answer|merchant|payer|paidBy|payee|email|url)$/;
 const PERCENT_PPM = 10_000;
 const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
 
-/** The fields that differ, each as text; amounts in minor units as money, parts per million as percent. */
-function useDifference(others?: unknown) {
+/** Shows a value as text; an amount in minor units as money, parts per million as percent. */
+export function useShown() {
   const words = useWords();
   const format = useFormat();
   const { yes, no } = useTexts().list;
   const { nameOf } = useMerchants();
+  const shown = (name: string, value: unknown, currency?: unknown): string => {
+    if (value === null || value === undefined || value === '') return '–';
+    if (name.endsWith('Minor') && typeof currency === 'string') return toMoney(value, currency, format.money);
+    if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
+    if (AMOUNT.test(name) && !Number.isNaN(Number(value)))
+      return typeof currency === 'string'
+        ? format.money(Number(value), currency)
+        : format.exactly(String(value));
+    if (FREE.test(name)) return String(value);
+    if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
+    if (isTime(value)) return format.time(value);
+    if (isDay(value)) return format.day(value);
+    if (typeof value === 'boolean') return value ? yes : no;
+    if (typeof value === 'number') return format.number(value);
+    const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
+    if (code && amount) return format.money(Number(amount), code);
+    if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
+      return value.map((each) => shown(name, each, currency)).join(', ');
+    return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
+  };
+  return shown;
+}
+
+/** The fields that differ, each as text. */
+function useDifference(others?: unknown) {
+  const words = useWords();
+  const show = useShown();
   return (before: unknown, after: unknown) => {
     const [old, now] = [fieldsOf(before), fieldsOf(after)];
     const currency = now['currency'] ?? old['currency'] ?? others;
     const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
       (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]) && !isNothing(now[name], old[name]),
     );
-    const show = (name: string, value: unknown) => {
-      if (value === null || value === undefined || value === '') return '–';
-      if (name.endsWith('Minor') && typeof currency === 'string')
-        return toMoney(value, currency, format.money);
-      if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
-      if (AMOUNT.test(name) && !Number.isNaN(Number(value)))
-        return typeof currency === 'string'
-          ? format.money(Number(value), currency)
-          : format.exactly(String(value));
-      if (FREE.test(name)) return String(value);
-      if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
-      if (isTime(value)) return format.time(value);
-      if (isDay(value)) return format.day(value);
-      if (typeof value === 'boolean') return value ? yes : no;
-      if (typeof value === 'number') return format.number(value);
-      const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
-      if (code && amount) return format.money(Number(amount), code);
-      if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
-        return value.map((each) => words.word(String(each))).join(', ');
-      return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
-    };
     return names.map((name) => ({
       name,
       label: words.label(name.replace(/(Minor|Ppm)$/, '')),
-      old: name in old ? show(name, old[name]) : undefined,
-      now: show(name, now[name]),
+      old: name in old ? show(name, old[name], currency) : undefined,
+      now: show(name, now[name], currency),
     }));
   };
 }

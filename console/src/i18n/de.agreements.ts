@@ -1,0 +1,48 @@
+/**
+ * What two people agree on, by operation: the sentences of the service in German. `{merchant}` may be the
+ * operator, as in „an den Betreiber“.
+ */
+export const agreements: Readonly<Record<string, string>> = {
+  'merchant.create': 'Händler {merchant} mit einem Guthaben von {amount} anlegen',
+  'api-key.create': 'API-Schlüssel für {merchant} anlegen, der dies darf: {scopes}',
+  'api-key.rotate': 'API-Schlüssel {keyId} für {merchant}, der dies darf, ersetzen: {scopes}',
+  'float.top-up': 'Guthaben von {merchant} um {amount} aufladen: {before} → {after}',
+  'float.refund': '{amount} vom Guthaben von {merchant} als zurückgezahlt buchen: {before} → {after}',
+  'float.correct':
+    '{amount} einer Aufladung von {topUp} vom Guthaben von {merchant} zurücknehmen: {before} → {after}',
+  'voucher.adjust': 'Wert von Gutschein {voucher} von {merchant} ändern: {before} → {after}',
+  'voucher.cash-out':
+    'Gutschein {voucher} von {merchant} als bar ausgezahlt durch {paidBy} buchen: {before} → {after}',
+  'voucher.escheat':
+    'Wert von Gutschein {voucher} von {merchant} als an einen Staat gezahlt buchen: {before} → {after}',
+  'voucher.extend': 'Gutschein {voucher} von {merchant} bis {expiry} verlängern und ihm {amount} zurückgeben',
+  'voucher.cancel':
+    'Gutschein {voucher} von {merchant} endgültig stornieren und {amount} dem Guthaben von {payer} zurückgeben',
+  'voucher.bulk': '{vouchers} Gutscheine von {merchant} im Wert von {worth} ändern: {action}',
+  'voucher.bulk-cancel': '{vouchers} Gutscheine von {merchant} im Wert von {worth} endgültig stornieren',
+  'redemption.correct': 'Einlösung durch {merchant} von Gutschein {voucher} berichtigen: {before} → {after}',
+  'sheets.order':
+    '{vouchers} Gutscheine der Bestellung {reference} von {merchant} im Wert von {worth} drucken',
+  'sheets.order-card':
+    'Die Karte drucken, die Gutschein {replaced} von {merchant} ersetzt, im Wert von {worth}',
+  'webhook.add': 'Codes und PINs von {merchant} an {url} senden',
+  'token.create': 'Token für {merchant} mit diesen Rollen anlegen: {roles}',
+  'user.invite': '{email} für {merchant} mit diesen Rollen einladen: {roles}',
+  'user.set-roles': '{email} für {merchant} diese Rollen geben: {roles} statt {before}',
+  'user.reset-2fa':
+    'Passwort und zweite Faktoren von {email} für {merchant} löschen und einen Link für neue anlegen',
+  'user.confirm': 'Bestätigen, dass das Konto {email} für {merchant} der genannten Person gehört',
+  'settings.set':
+    'Freigeben: {mode} statt {modeBefore}, und ab mehr als {vouchers} Gutscheinen statt {vouchersBefore}',
+  'settings.limit': 'Eine Person {after} statt {before} in 24 Stunden von Hand bewegen lassen',
+  'books.transfer': '{amount} zwischen der Bank und dem eigenen Konto {account} buchen',
+  'books.escheat':
+    '{amount} nicht eingefordertes Geld von Gutscheinen als an einen Staat gezahlt buchen; Beträge: {expiries}',
+  'settlement.approve':
+    'Abrechnung {number} von {merchant}, {from} bis {to}, freigeben: {amount} ist bis {dueOn} zu zahlen',
+  'settlement.pay':
+    'Buchen, dass die Bank Abrechnung {number} von {merchant}, {from} bis {to}, gezahlt hat: {amount}',
+  'settlement.returned':
+    'Buchen, dass die Zahlung der Abrechnung {number} an {merchant}, {from} bis {to}, zurückkam: {amount}',
+  'settlement.terms': 'Konditionen von {merchant} ab {from}: {commission} Prozent des Umsatzes gehören Ihnen',
+};

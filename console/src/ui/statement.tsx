@@ -1,0 +1,39 @@
+import { Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
+import { useShown } from './changes.tsx';
+
+/** What two people agree on, as the service states it. */
+export type Statement = {
+  /** In English, with the names of values in braces. */
+  readonly sentence: string;
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly link: string;
+};
+
+/** Returns a statement of an operation in the language of the page. */
+export function useSentence(): (operation: string, of: Statement) => string {
+  const { agreements, texts } = useLanguage();
+  const shown = useShown();
+  return (operation, { sentence, values }) =>
+    (agreements[operation] ?? sentence).replace(/\{(\w+)\}/g, (_all, name: string) =>
+      values[name] === null ? texts.keys.byOperator : shown(name, values[name]),
+    );
+}
+
+/** The sentence, with a link to what it concerns. */
+export function Stated({ operation, of }: { operation: string; of: Statement }) {
+  const texts = useTexts().approvals;
+  const sentence = useSentence();
+  const [path = '/', query = ''] = of.link.split('?');
+  return (
+    <>
+      <Text fw={500}>{sentence(operation, of)}</Text>
+      <Text size="sm">
+        <Link to={path} search={Object.fromEntries(new URLSearchParams(query)) as never}>
+          {texts.concerned}
+        </Link>
+      </Text>
+    </>
+  );
+}
