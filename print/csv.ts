@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import { withoutFormula } from './formula.ts';
 import type { Batch, Voucher } from './index.ts';
 
 const HEADER = [
@@ -16,15 +17,14 @@ const HEADER = [
 ];
 
 /**
- * RFC 4180, every cell in quotation marks. A cell that a spreadsheet would take for a formula gets an
- * apostrophe in front: merchants choose their references, and must not choose what runs where the file is
- * opened.
+ * RFC 4180, every cell in quotation marks. What a spreadsheet would take for a formula gets an apostrophe in
+ * front: merchants choose their references, and must not choose what runs where the file is opened.
  */
 const FORMAT = {
   quoted: true,
   quoted_empty: true,
   record_delimiter: 'windows',
-  escape_formulas: true,
+  cast: { string: withoutFormula },
 } as const;
 
 /** Writes vouchers as CSV, a piece for each page. `voucherCode` is code and PIN in one, as in the QR code. */

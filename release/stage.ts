@@ -50,11 +50,12 @@ async function manifestOf(name: Published): Promise<Manifest> {
   const own = await read(SOURCES[name].folder);
   const { version, license, homepage, repository, bugs, engines } = root;
   const { description, type, bin, dependencies, optionalDependencies } = own;
+  const exports = JSON.parse(JSON.stringify(own['exports'] ?? './index.ts').replaceAll('.ts"', '.js"'));
   const shared = { version, description, license, homepage, repository, bugs, type };
   const publishConfig = { access: 'public' };
   return name === 'service'
     ? { name: '@scrip/service', ...shared, bin, engines, dependencies, optionalDependencies, publishConfig }
-    : { name: `@scrip/${name}`, ...shared, exports: './index.js', engines, dependencies, publishConfig };
+    : { name: `@scrip/${name}`, ...shared, exports, engines, dependencies, publishConfig };
 }
 
 /** A source without its types, and with the names of the staged files in it. */

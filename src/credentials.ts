@@ -53,7 +53,7 @@ export function newWebhookSecret(): string {
 type Signer = { fingerprintOf(text: string): Buffer };
 
 /** The purpose of a signed token. A token of one purpose is not accepted for another. */
-type Purpose = 'session' | 'sign-in' | 'invitation' | 'device' | 'operator token';
+type Purpose = 'session' | 'sign-in' | 'invitation' | 'device' | 'operator token' | `cursor ${string}`;
 
 /** The length of a signature: nobody guesses 128 bits. */
 const SIGNATURE_BYTES = 16;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import Type, { type TSchema } from 'typebox';
-import { invalid } from './problem.ts';
+import { invalid, type Problem } from './problem.ts';
 import { NullableText } from './schema.ts';
 
 /** Lists that are read page by page. */
@@ -54,7 +54,12 @@ export function readCursor(list: string, filters: object, cursor: string | undef
   } catch {
     // The text is not a cursor.
   }
-  throw invalid(
+  throw wrongCursor();
+}
+
+/** The refusal of a cursor that is none, or one of another list. */
+export function wrongCursor(): Problem {
+  return invalid(
     'cursor',
     'cursor',
     'is not a cursor of this list with these filters: begin with its first page',

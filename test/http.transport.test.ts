@@ -222,6 +222,7 @@ describe('the server', () => {
       'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
     ],
     ['too long a path', 431, `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a request without a version', 400, 'GET /api/v2/transactions\r\n\r\n'],
     ['CONNECT', 405, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
   ] as const) {
     test(`answers ${name} with JSON`, async () => {
@@ -271,6 +272,9 @@ describe('the server', () => {
       const two = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nHOST: y\r\nConnection: close\r\n\r\n`);
       assert.equal(two.status, 400, path);
       assert.deepEqual(two.body, unsupported('Host', 'unique', 'must appear once'));
+      const keys = 'Authorization: Basic eA==\r\nAUTHORIZATION: Basic eQ==\r\n';
+      const twice = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n${keys}Connection: close\r\n\r\n`);
+      assert.deepEqual(twice.body, unsupported('Authorization', 'unique', 'must appear once'));
     }
   });
 

@@ -2,10 +2,13 @@ import type { Actor, Moved, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
+import { Problem } from '../problem.ts';
+import { MINUTE_MS } from '../time.ts';
 import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
 import { type End, isSealed, readSealed, sealEnd } from './head.ts';
 import {
   type AuditFilter,
+  countSince,
   findHead,
   insertEntry,
   listBreakGlass,
@@ -27,6 +30,8 @@ export type Change = {
   readonly moved?: readonly (Pick<Moved, 'currency' | 'minor'> & Partial<Moved>)[];
   /** Other subjects of which the change has set something. */
   readonly touches?: readonly string[];
+  /** How often one person or token may do it within a minute; undefined: without such a limit. */
+  readonly perMinute?: number;
   /** Whether the entry is of a request that was refused, and records nothing of the state of its subject. */
   readonly setsNothing?: boolean;
 };
@@ -49,6 +54,7 @@ const GUARD: Actor = {
  * this call could deadlock.
  * @param tx the transaction of the change; never the database itself
  * @param operator the author; its clock gives the time
+ * @throws Problem `too-many-requests` for a change that its author has made too often within a minute
  */
 export async function audit(
   tx: Queries,
@@ -73,11 +79,27 @@ export async function audit(
     await append(GUARD, { action: BROKEN, subject: 'audit', after });
   }
   for (const change of changes) {
+    await requireRare(tx, service, actor, change);
     await append(actor, change);
     for (const { subjects = [], ...moved } of change.moved ?? [])
       onMoved?.({ ...moved, subjects: [change.subject, ...subjects] });
   }
   await sealEnd(tx, keys, end);
+}
+
+/** Refuses what its author does too often. Since the chain is locked, of many at once none is too many. */
+async function requireRare(
+  tx: Queries,
+  { clock }: Service,
+  { kind, id }: Actor,
+  { action, perMinute }: Change,
+): Promise<void> {
+  if (perMinute === undefined || id === null) return;
+  const since = new Date(clock().getTime() - MINUTE_MS);
+  const [row] = await tx.query<{ count: number }>(countSince(action, kind, id, since, perMinute));
+  if ((row?.count ?? 0) < perMinute) return;
+  const text = `it was done ${perMinute} times within a minute: wait a minute`;
+  throw new Problem('too-many-requests', text, undefined, {}, MINUTE_MS / 1_000);
 }
 
 /**

@@ -6,6 +6,16 @@ export function lockChain(): Sql {
   return sql`select pg_advisory_xact_lock(7311990002)`;
 }
 
+/** Counts the entries of an actor with an action since a time, up to a limit. */
+export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
+  return sql`
+select count(*)::int as count from (
+  select from audit
+  where occurred_at > ${since} and action = ${action} and actor_kind = ${kind} and actor_id = ${id}
+  limit ${most}
+) a`;
+}
+
 export function findHead(): Sql {
   return sql`select sequence, hash, occurred_at from audit order by sequence desc limit 1`;
 }

@@ -1,3 +1,4 @@
+import { withoutFormula } from '@scrip/print/formula';
 import { stringify } from 'csv-stringify/sync';
 import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
@@ -57,8 +58,8 @@ export type CsvStyle = 'standard' | 'european';
 export type Cell = string | number | null | { readonly amount: string };
 
 /**
- * Returns rows as CSV. A cell that a spreadsheet would run as a formula gets an apostrophe in front. Amounts
- * never look like a formula.
+ * Returns rows as CSV. What a spreadsheet would run as a formula gets an apostrophe in front. Amounts never
+ * look like a formula.
  */
 export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): string {
   const isEuropean = style === 'european';
@@ -66,20 +67,11 @@ export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): st
     row.map((cell) => {
       if (cell === null) return '';
       if (typeof cell === 'number') return String(cell);
-      if (typeof cell === 'string') return defused(cell);
+      if (typeof cell === 'string') return withoutFormula(cell);
       return isEuropean ? cell.amount.replace('.', ',') : cell.amount;
     }),
   );
   return stringify(cells, { record_delimiter: 'windows', delimiter: isEuropean ? ';' : ',' });
-}
-
-/**
- * Cells that a spreadsheet would run: those that begin with a sign of a formula, or with its full-width form.
- */
-const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
-
-function defused(cell: string): string {
-  return FORMULA.test(cell) ? `'${cell}` : cell;
 }
 
 /**

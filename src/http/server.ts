@@ -26,7 +26,7 @@ import { type Sandbox, serveSandbox } from './sandbox.ts';
 import { VALIDATION } from './validation.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
-import { BODY_LIMIT_BYTES, checkHost, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
+import { BODY_LIMIT_BYTES, checkFrame, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -107,7 +107,7 @@ export function buildServer(
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionTimeout: SOCKET_TIMEOUT_MS,
     http: {
-      // Node would answer without a body. `checkHost` answers in JSON.
+      // Node would answer without a body. `checkFrame` answers in JSON.
       requireHostHeader: false,
       // Node applies the lower of the two limits to the head. The default for the head is a minute.
       headersTimeout: REQUEST_TIMEOUT_MS,
@@ -168,7 +168,7 @@ function followRequests(app: FastifyInstance, service: Service, headers: readonl
     beginTrace(log, headers, request, reply);
     // Before the body is read: the server does not wait for the body of an unknown path.
     done(
-      checkHost(request.raw) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined),
+      checkFrame(request.raw) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined),
     );
   });
   app.setErrorHandler((error, request, reply) => {

@@ -32,21 +32,26 @@ function refuseField(code: RefusalCode, httpStatus: number, field: string, rule:
 export const wrongMediaType = (mediaTypes: readonly string[]) =>
   refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
 
+/** Headers of which a proxy may have read another one than the service would. */
+const ONCE = ['Host', 'Authorization'] as const;
+
 /**
- * HTTP 400: a request of HTTP/1.1 without `Host`, or with two of them, since a proxy may have read the other
- * one (RFC 9112, 3.2). HTTP/1.0 does not require it.
+ * HTTP 400: a request of HTTP/1.1 without `Host`, one with two headers that may appear once (RFC 9112, 3.2;
+ * RFC 9110, 5.3), or one of an older version than 1.0. HTTP/1.0 requires no `Host`.
  */
-export function checkHost({ httpVersion, headers, rawHeaders }: IncomingMessage) {
-  if (headers.host === undefined)
-    return httpVersion === '1.1'
-      ? refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1')
-      : undefined;
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+export function checkFrame({ httpVersion, headers, rawHeaders }: IncomingMessage) {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return new TransportRefusal('98', 400);
+  if (headers.host === undefined && httpVersion === '1.1')
+    return refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1');
+  for (const once of ONCE) {
+    let found = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at];
+      if (name?.length === once.length && name.toLowerCase() === once.toLowerCase()) found++;
+    }
+    if (found > 1) return refuseField('98', 400, once, 'unique', 'must appear once');
   }
-  return hosts > 1 ? refuseField('98', 400, 'Host', 'unique', 'must appear once') : undefined;
+  return undefined;
 }
 
 /** HTTP 413. */

@@ -8,6 +8,7 @@ import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
+import { withPosition, withSignedCursor } from './cursors.ts';
 import {
   approvalRequired,
   inside,
@@ -64,9 +65,15 @@ export type Performed<Output = unknown> = {
  * @throws Problem, or Refusal of the core. Nothing has changed then.
  */
 export async function perform(operation: AnyOperation, request: Request): Promise<Performed> {
-  const { principal } = request;
+  const { service, principal } = request;
   checkRole(operation, principal);
-  const input = checkInput(operation.input, request.input) as Fields;
+  const input = withPosition(operation, service, checkInput(operation.input, request.input) as Fields);
+  const performed = await performOn(operation, request, input);
+  return { ...performed, output: withSignedCursor(operation, service, performed.output) };
+}
+
+async function performOn(operation: AnyOperation, request: Request, input: Fields): Promise<Performed> {
+  const { principal } = request;
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
   const actor = actorOf(principal, reason);
   const asking = { service: request.service, principal, actor, isAgreed: false };

@@ -1,15 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** Counts the entries of an actor with an action since a time, up to a limit. */
-export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
-  return sql`
-select count(*)::int as count from (
-  select from audit
-  where occurred_at > ${since} and action = ${action} and actor_kind = ${kind} and actor_id = ${id}
-  limit ${most}
-) a`;
-}
-
 export function listSettings(): Sql {
   return sql`select name, value from operator_settings`;
 }

@@ -17,6 +17,9 @@ import {
 import { recordAll } from './record.ts';
 import type { Attempt, Sender } from './send.ts';
 
+/** The most tests that one person or token sends within a minute: each is a request to any public address. */
+const TESTS_MAX = 10;
+
 /** An event for an endpoint, with its last attempt. */
 export type DeliveryRecord = {
   readonly eventId: string;
@@ -162,6 +165,7 @@ export async function sendTest(
       action: 'webhook.test',
       subject: `webhook ${endpointId}`,
       after: { eventId },
+      perMinute: TESTS_MAX,
     });
     const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
     return { ...endpoint, ...event, bucket, endpoint_id: endpointId, leaseUntil, attempts: 0, tries: 0 };

@@ -1,23 +1,6 @@
+import { type Item, toCsv } from './csv-text.ts';
+
 /** Files: the content of a list as CSV, and the text of a file that the user chose. */
-
-type Item = Readonly<Record<string, unknown>>;
-
-/** A value that a spreadsheet would read as a formula gets an apostrophe. */
-function toCell(value: unknown): string {
-  const text =
-    value === null || value === undefined
-      ? ''
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function toCsv(columns: readonly string[], items: readonly Item[]): string {
-  const lines = [columns, ...items.map((item) => columns.map((name) => item[name]))];
-  return `${lines.map((line) => line.map(toCell).join(',')).join('\r\n')}\r\n`;
-}
 
 /** Hands a table to the browser to save. */
 export function saveCsv(fileName: string, columns: readonly string[], items: readonly Item[]): void {
