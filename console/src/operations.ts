@@ -34,10 +34,12 @@ export function perform(
   return send(method === 'GET' ? 'POST' : method, target, { body, idempotencyKey });
 }
 
-/** Whether the service lists something page by page. Short lists come in one answer. */
-export function comesInPages(operations: ReadonlyMap<string, Operation> | undefined, path: string): boolean {
-  const listing = [...(operations?.values() ?? [])].find(
+/** Returns the operation that lists what is at a path. */
+export function listingAt(
+  operations: ReadonlyMap<string, Operation> | undefined,
+  path: string,
+): Operation | undefined {
+  return [...(operations?.values() ?? [])].find(
     (each) => each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
   );
-  return listing === undefined || listing.fields.some(({ name }) => name === 'limit');
 }

@@ -65,7 +65,7 @@ export function Screen() {
       <List
         path="/audit"
         search={search}
-        filters={['actor', 'action', 'subject', 'from', 'to'].map((name) => ({ name }))}
+        filters={['actor', 'action', 'subject', 'from', 'to']}
         columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
         wide={['subject', 'effect']}
         cell={cell}

@@ -8,8 +8,6 @@ import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { BankImport } from './bank-import.tsx';
 
-const YES = ['true'];
-
 /** Compares the bank account with the books: imported statements, and matches. */
 export function Screen() {
   const texts = useTexts();
@@ -21,21 +19,21 @@ export function Screen() {
       key: 'entries',
       path: '/bank/entries',
       columns: ['bookedOn', 'account', 'description', 'reference', 'matched', 'amount', ''],
-      filters: [{ name: 'account' }, { name: 'open', options: YES }],
+      filters: ['account', 'open'],
       empty: texts.bank.noEntries,
     },
     {
       key: 'movements',
       path: '/bank/movements',
       columns: ['day', 'kind', 'reference', 'bankReference', 'matched', 'amount'],
-      filters: [{ name: 'open', options: YES }],
+      filters: ['open'],
       empty: texts.bank.noMovements,
     },
     {
       key: 'statements',
       path: '/bank/statements',
       columns: ['closingOn', 'account', 'entries', 'importedBy', 'opening', 'gap', 'missing', 'closing'],
-      filters: [{ name: 'account' }],
+      filters: ['account'],
       empty: texts.bank.noEntries,
     },
     {

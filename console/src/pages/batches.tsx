@@ -36,10 +36,7 @@ export function Screen() {
         path="/batches"
         search={search}
         refetchMs={5_000}
-        filters={[
-          ...merchant.map((name) => ({ name })),
-          { name: 'status', options: ['PROCESSING', 'COMPLETED', 'CANCELED'] },
-        ]}
+        filters={[...merchant, 'status']}
         columns={['acceptedAt', 'reference', ...merchant, 'status', 'value', 'quantity', 'produced']}
         wide={['acceptedAt', ...merchant, 'value', 'produced']}
         to={({ transactionId }) => `/batches/${transactionId}`}

@@ -1,7 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -10,11 +9,7 @@ import { State } from '../ui/value.tsx';
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const { operations } = useApp();
   const search = useSearch({ strict: false }) as Filters;
-  const filters = (operations?.get('merchant.list')?.fields ?? [])
-    .filter(({ name }) => name === 'name')
-    .map(({ name }) => ({ name }));
   const create = (
     <Actions
       primary
@@ -30,7 +25,7 @@ export function Screen() {
       <List
         path="/merchants"
         search={search}
-        filters={filters}
+        filters={['name']}
         columns={['id', 'name', 'state', 'product', 'createdAt']}
         wide={['id', 'product', 'createdAt']}
         to={({ id }) => `/merchants/${id}`}

@@ -6,8 +6,6 @@ import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
-const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'];
-
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
@@ -30,7 +28,7 @@ export function Screen() {
       <List
         path="/settlements"
         search={search}
-        filters={[...merchant.map((name) => ({ name })), { name: 'state', options: STATES }]}
+        filters={[...merchant, 'state']}
         columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
         wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn']}
         to={({ id }) => `/settlements/${id}`}

@@ -36,7 +36,7 @@ export function Screen() {
         <List
           path="/declines"
           search={search}
-          filters={[...merchant, 'serialNumber'].map((name) => ({ name }))}
+          filters={[...merchant, 'serialNumber']}
           columns={['at', 'operation', 'code', ...merchant, 'serialNumber', 'reference', 'amount']}
           wide={['operation', ...merchant, 'serialNumber', 'reference']}
           cell={(name, { code, amount, currency }) => {
@@ -51,7 +51,7 @@ export function Screen() {
         <List
           path="/transactions"
           search={search}
-          filters={[...merchant, 'serialNumber', 'from', 'to'].map((name) => ({ name }))}
+          filters={[...merchant, 'serialNumber', 'from', 'to']}
           columns={['timestamp', 'kind', ...merchant, 'serialNumber', 'voucherCode', 'reference', 'amount']}
           wide={[...merchant, 'serialNumber', 'voucherCode', 'reference']}
           to={({ transactionId }) => `/transactions/${transactionId}`}

@@ -23,7 +23,7 @@ export function Screen() {
       <List
         path="/users"
         search={search}
-        filters={merchant.map((name) => ({ name }))}
+        filters={merchant}
         columns={['email', 'name', 'roles', ...merchant, 'state', 'factors', 'signedInAt', '']}
         wide={['name', 'merchantId', 'factors', 'signedInAt']}
         cell={(name, item) => {

@@ -7,7 +7,6 @@ import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
-const STATES = ['INACTIVE', 'ACTIVE', 'REDEEMED', 'BLOCKED', 'EXPIRED', 'CANCELED', 'REPLACED'];
 const WIDE = ['serialNumber', 'product', 'merchantId', 'expiresAt'];
 
 export function Screen() {
@@ -28,7 +27,7 @@ export function Screen() {
       <List
         path="/vouchers"
         search={search}
-        filters={[{ name: 'state', options: STATES }, { name: 'batch' }]}
+        filters={['state', 'batch']}
         columns={['serialNumber', 'voucherCode', 'state', 'product', 'merchantId', 'expiresAt', 'balance']}
         wide={WIDE}
         to={({ serialNumber }) => `/vouchers/${serialNumber}`}

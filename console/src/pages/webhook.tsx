@@ -76,7 +76,7 @@ export function Screen() {
             path={`/webhooks/${id}/deliveries`}
             refetchMs={10_000}
             search={search}
-            filters={[{ name: 'state', options: ['pending', 'delivered', 'failed'] }]}
+            filters={['state']}
             columns={['occurredAt', 'type', 'state', 'attempts', '']}
             wide={['occurredAt']}
             cell={(name, item) => {

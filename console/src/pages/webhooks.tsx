@@ -28,7 +28,7 @@ export function Screen() {
       <List
         path="/webhooks"
         search={search}
-        filters={merchant.map((name) => ({ name }))}
+        filters={merchant}
         columns={['url', ...merchant, 'state', 'events', 'pending', 'failed']}
         wide={['merchantId', 'events', 'pending']}
         to={({ id }) => `/webhooks/${id}`}

@@ -1,16 +1,31 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
 export type Filters = Readonly<Record<string, string | undefined>>;
-export type Filter = { readonly name: string; readonly options?: readonly string[] };
+
+type Fields = Operation['fields'];
+
+/** The words of a field; one that is yes or no is only ever asked for. */
+function optionsOf(fields: Fields, name: string): readonly string[] | undefined {
+  const field = fields.find((each) => each.name === name);
+  if (field?.type === 'boolean') return ['true'];
+  return field && field.options.length > 0 ? field.options : undefined;
+}
+
+type BarProps = {
+  readonly filters: readonly string[];
+  readonly fields: Fields;
+  readonly search: Filters;
+};
 
 /** The filters of a list. They are part of the address, so a list can be sent to a colleague. */
-export function FilterBar({ filters, search }: { filters: readonly Filter[]; search: Filters }) {
+export function FilterBar({ filters, fields, search }: BarProps) {
   const texts = useTexts().list;
   const navigate = useNavigate();
   const [round, setRound] = useState(0);
@@ -18,15 +33,16 @@ export function FilterBar({ filters, search }: { filters: readonly Filter[]; sea
     const next = Object.fromEntries(Object.entries({ ...search, ...changed }).filter(([, value]) => value));
     void navigate({ to: '.', search: next as never, replace: true });
   };
-  const isFiltered = filters.some(({ name }) => search[name]);
+  const isFiltered = filters.some((name) => search[name]);
   return (
     <Group gap={8} component="search" className="filters" key={round}>
-      {filters.map((filter) => (
+      {filters.map((name) => (
         <FilterInput
-          key={filter.name}
-          filter={filter}
-          value={search[filter.name] ?? ''}
-          apply={(value) => apply({ [filter.name]: value || undefined })}
+          key={name}
+          name={name}
+          options={optionsOf(fields, name)}
+          value={search[name] ?? ''}
+          apply={(value) => apply({ [name]: value || undefined })}
         />
       ))}
       {isFiltered && (
@@ -34,7 +50,7 @@ export function FilterBar({ filters, search }: { filters: readonly Filter[]; sea
           variant="subtle"
           onClick={() => {
             setRound(round + 1);
-            apply(Object.fromEntries(filters.map(({ name }) => [name, undefined])));
+            apply(Object.fromEntries(filters.map((name) => [name, undefined])));
           }}
         >
           {texts.clear}
@@ -44,9 +60,14 @@ export function FilterBar({ filters, search }: { filters: readonly Filter[]; sea
   );
 }
 
-type InputProps = { filter: Filter; value: string; apply(value: string): void };
+type InputProps = {
+  readonly name: string;
+  readonly options: readonly string[] | undefined;
+  readonly value: string;
+  apply(value: string): void;
+};
 
-function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
+function FilterInput({ name, options, value, apply }: InputProps) {
   const { label, word } = useWords();
   const { merchants } = useMerchants();
   const { isSecret } = useTexts().search;

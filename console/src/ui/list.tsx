@@ -4,10 +4,10 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { comesInPages } from '../operations.ts';
+import { listingAt } from '../operations.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
-import { type Filter, FilterBar, type Filters } from './filters.tsx';
+import { FilterBar, type Filters } from './filters.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { Value } from './value.tsx';
 import { useWords } from './words.ts';
@@ -20,7 +20,8 @@ type Props = {
   readonly columns: readonly string[];
   /** Columns that a narrow screen leaves out. */
   readonly wide?: readonly string[];
-  readonly filters?: readonly Filter[];
+  /** The fields by which the list can be filtered; those that the service does not offer are left out. */
+  readonly filters?: readonly string[];
   /** The filters are in the address of the page. */
   readonly search?: Filters;
   readonly fixed?: Filters;
@@ -37,11 +38,14 @@ type Props = {
 
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: Props) {
-  const { path, columns, wide, filters = [], search = {}, fixed = {}, limit = 50, refetchMs } = props;
+  const { path, columns, wide, search = {}, fixed = {}, limit = 50, refetchMs } = props;
   const texts = useTexts().list;
   const { operations } = useApp();
-  const given = Object.fromEntries(filters.map(({ name }) => [name, search[name]]));
-  const isPaged = comesInPages(operations, path);
+  const fields = listingAt(operations, path)?.fields ?? [];
+  const filters = (props.filters ?? []).filter((name) => fields.some((field) => field.name === name));
+  const given = Object.fromEntries(filters.map((name) => [name, search[name]]));
+  // Short lists come in one answer.
+  const isPaged = fields.some(({ name }) => name === 'limit');
   const query = { ...given, ...fixed };
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
     useInfiniteQuery({
@@ -67,7 +71,7 @@ export function List(props: Props) {
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          {hasTools && filters.length > 0 && <FilterBar filters={filters} search={search} />}
+          {hasTools && filters.length > 0 && <FilterBar filters={filters} fields={fields} search={search} />}
           {items.length > 0 && !props.brief && (
             <Export path={path} query={query} columns={columns} isPaged={isPaged} />
           )}
