@@ -71,6 +71,7 @@ test('refused sign-ins and locks are in the audit, with the address and how ofte
 test('refused codes, step-ups, roles and tokens name their principal', async (t) => {
   const listening = await testService(t);
   const { service, baseUrl, clock } = listening;
+  t.mock.method(service.refusals, 'schedule', () => {});
   const { person, browser } = await enrolled(listening, { roles: ['support'] });
   await browser.post('/session/step-up', { totp: '000000' });
   assert.equal((await browser.post('/merchants', { name: 'Kiosk', reason: 'x' })).status, 403);

@@ -61,7 +61,7 @@ test('no odd path of a static file is answered with a file or a 500', async (t) 
 
 /** Paths that no route has, and what is not HTTP. */
 const ODD_TARGETS = ['/nothing', '/%', '/docs/none', '/api/v2/none', '/operator/v1/none', 'no path'];
-const ODD_METHODS = ['OPTIONS', 'CONNECT', 'PROPFIND', 'NONSENSE'];
+const ODD_METHODS = ['OPTIONS', 'CONNECT', 'PROPFIND', 'TRACE', 'NONSENSE'];
 
 /** What may be kept in a cache: files that everybody may read. */
 const PUBLIC = /^\/(docs|console\/assets|favicon\.ico)/;
@@ -113,7 +113,11 @@ test('every route tells browsers to load nothing foreign, to tell nobody, to use
     const found = `${method} ${path}\n${head}`;
     assert.match(head, /^HTTP\/1\.1 \d\d\d /, found);
     assert.match(head, /\r\nx-content-type-options: nosniff/i, found);
-    assert.match(head, /\r\ncontent-security-policy: default-src 'none';[^\r]*base-uri 'none'/i, found);
+    assert.match(
+      head,
+      /\r\ncontent-security-policy: default-src 'none';[^\r]*object-src 'none'; base-uri 'none'/i,
+      found,
+    );
     assert.match(head, /\r\ncontent-security-policy: [^\r]*frame-ancestors 'none'/i, found);
     assert.match(head, /\r\nstrict-transport-security: max-age=31536000; includeSubDomains/i, found);
     assert.match(head, /\r\nreferrer-policy: no-referrer/i, found);

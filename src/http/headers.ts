@@ -9,6 +9,7 @@ export function policyOf(permitted: Readonly<Record<string, string>>): string {
     'default-src': NOTHING,
     ...permitted,
     'form-action': permitted['form-action'] ?? NOTHING,
+    'object-src': NOTHING,
     'base-uri': NOTHING,
     'frame-ancestors': NOTHING,
   };
