@@ -297,6 +297,26 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   };
 }
 
+/** Returns the variables that are nearly named like a setting, each with that setting: they are ignored. */
+export function misspelledSettings(env: NodeJS.ProcessEnv = process.env): [given: string, meant: string][] {
+  const names: string[] = Object.values(SETTINGS).map(({ name }) => name);
+  return Object.keys(env)
+    .filter((given) => given.startsWith('SCRIP_') && !names.includes(given))
+    .flatMap((given) => {
+      const meant = names.find((name) => isOneSlip(given, name) || isOneSlip(name, given));
+      return meant === undefined ? [] : [[given, meant] as [string, string]];
+    });
+}
+
+/** Whether a word becomes another one if a letter is left out or replaced, or two neighbors are swapped. */
+function isOneSlip(from: string, to: string): boolean {
+  const at = [...from].findIndex((letter, index) => letter !== to[index]);
+  if (at === -1) return false;
+  const rest = from.slice(at + 1);
+  const swapped = `${rest[0]}${from[at]}${rest.slice(1)}`;
+  return [rest, `${to[at]}${rest}`, swapped].includes(to.slice(at));
+}
+
 /** Reads the settings of the identity provider. @throws StartError if one of them is missing */
 function readOidc(
   read: (setting: Setting) => string | undefined,

@@ -77,6 +77,12 @@ test('only the step that migrates has the address of the owner', async () => {
   );
 });
 
+test('no pod gets settings from the names of services, such as SCRIP_PORT from the service scrip', async () => {
+  const pods = (await readAll()).flatMap(([, text]) => text.match(/^ {4}spec:\n(?: {6}.*\n)+/gm) ?? []);
+  assert.equal(pods.length, 3);
+  for (const pod of pods) assert.match(pod, /^ {6}enableServiceLinks: false$/m);
+});
+
 test('no file of a deployment contains a password or a key', async () => {
   for (const [file, text] of await readAll()) {
     assert.doesNotMatch(text, /postgres:\/\/[a-z_]+:[^$…@]+@/, file);

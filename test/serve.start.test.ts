@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { freePort } from '../soak/process.ts';
+import { misspelledSettings } from '../src/config.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { startTestService } from './harness.ts';
@@ -12,6 +13,15 @@ import { until } from './until.ts';
 const endWaiting = sql`
   select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
   where d.datname = current_database() and l.relation = 'scrip.merchants'::regclass and not l.granted`;
+
+test('a misspelled setting is found, and what is no setting of Scrip at all is left alone', () => {
+  const env = { SCRIP_PROT: '1', SCRIP_ARCHIV_DIR: 'x', SCRIP_KEY: 'x', SCRIP_PORT: '1', SCRIP_SECRET: 'x' };
+  assert.deepEqual(misspelledSettings(env), [
+    ['SCRIP_PROT', 'SCRIP_PORT'],
+    ['SCRIP_ARCHIV_DIR', 'SCRIP_ARCHIVE_DIR'],
+    ['SCRIP_KEY', 'SCRIP_KEYS'],
+  ]);
+});
 
 test('a start that loses the database after its workers have started ends the process', async (t) => {
   const testService = await startTestService();
