@@ -15,7 +15,7 @@ import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { leavingNothing, started } from '../test/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
 import { dropIndexes, restoreIndexes } from './fill.ts';
-import { fill } from './growth.ts';
+import { fillVouchers } from './growth.ts';
 import { type Measured, measure, median } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Serve, Stage } from './stage.ts';
@@ -87,8 +87,8 @@ async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
 
 async function fillDay(stage: Stage, yesterday: number): Promise<void> {
   const { owner, merchantId } = stage;
-  if (vouchers > 0) await fill(stage, 0, vouchers, 2);
   await dropIndexes(stage);
+  await fillVouchers(stage, 0, vouchers, 2);
   await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
   await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
   await restoreIndexes(stage);

@@ -90,6 +90,12 @@ export async function measureGrowth(
 /** Makes the vouchers from one number to another, exclusive. */
 export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {
   await dropIndexes(stage);
+  await fillVouchers(stage, from, to, entries);
+  await restoreIndexes(stage);
+}
+
+/** Makes vouchers between `dropIndexes` and `restoreIndexes`. */
+export async function fillVouchers(stage: Stage, from: number, to: number, entries: number): Promise<void> {
   const count = Math.ceil((to - from) / CHUNK);
   const chunks = Array.from({ length: count }, (_, index) => from + index * CHUNK);
   await fillChunks(stage, chunks, async (client, first) => {
@@ -97,7 +103,6 @@ export async function fill(stage: Stage, from: number, to: number, entries: numb
     const all = [first, entries, stage.merchantId, ...rows];
     await client.query('select bench.fill($1, $2, $3, $4, $5, $6, $7)', all);
   });
-  await restoreIndexes(stage);
 }
 
 async function measureSize(stage: Stage) {
