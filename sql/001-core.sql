@@ -37,13 +37,15 @@ create type entry_kind as enum (
   'ADJUSTMENT',          -- goodwill -> voucher, or back
   'CASH_OUT',            -- voucher -> settlement of the merchant that paid the cash, or funding
   'ESCHEAT',             -- unclaimed or voucher -> funding: paid to a state
+  -- funding -> settlement, fees, breakage or VAT, or back: the balance that another system leaves behind
+  'OPENING',
   'OWN_TRANSFER',        -- fees, breakage or VAT -> funding; funding -> goodwill
   'IMPORT',              -- funding or float -> voucher taken over from another system
   'CANCELLATION'         -- voucher -> the payer's float: the operator cancels a single voucher
 );
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
-  'escheat', 'own-transfer', 'payout', 'payout-return', 'import'
+  'escheat', 'own-transfer', 'payout', 'payout-return', 'import', 'opening'
 );
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');

@@ -75,6 +75,8 @@ begin
     raise exception 'a % between accounts of merchant % is not one of merchant %', p_kind,
       greatest(d.merchant_id, c.merchant_id), p_merchant;
   end if;
+  -- What another system leaves behind is part of the first day.
+  if p_kind = 'OPENING' and exists (select from book_closings) then return '58'; end if;
   -- A top-up can be corrected once, by at most its amount. A payout can be returned once, in full.
   if p_kind in ('FLOAT_CORRECTION', 'PAYOUT_RETURN') then
     select j.amount_minor, j.occurred_at into corrected, corrected_at from journal j
@@ -93,7 +95,8 @@ begin
     if not debit_float(p_debit, p_amount, p_event, p_now) then return '50'; end if;
   -- A payout is a fact: the bank has paid the approved amount, even if the merchant has reversed redemptions
   -- since. The settlement account is then negative, until the next redemptions.
-  elsif p_kind = 'ESCHEAT' or p_kind = 'OWN_TRANSFER' and d.kind <> 'FUNDING' then
+  elsif p_kind = 'ESCHEAT' or p_kind in ('OWN_TRANSFER', 'OPENING') and d.kind not in ('FUNDING', 'SETTLEMENT')
+  then
     if account_balance(p_debit) < p_amount then return '51'; end if;
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,

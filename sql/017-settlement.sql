@@ -249,7 +249,7 @@ create index bank_matches_by_movement on bank_matches (movement_id);
 -- Movements on the funding account. They are few, and a redemption adds nothing to this index.
 create index journal_of_funding on journal (id)
   where kind in ('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN', 'CASH_OUT',
-    'ESCHEAT', 'OWN_TRANSFER');
+    'ESCHEAT', 'OWN_TRANSFER', 'OPENING');
 
 -- Saved mappings of the columns of a bank's CSV.
 create table bank_mappings (

@@ -56,7 +56,7 @@ async function figuresOf(
 
 const SETTLED = [
   ...['redemptions', 'reversals', 'earlierReversals', 'redeemed', 'reversed', 'earlierReversed'],
-  ...['cashedOut', 'commission', 'vat', 'paidOut', 'opening', 'net', 'closing'],
+  ...['cashedOut', 'commission', 'vat', 'paidOut', 'takenOver', 'opening', 'net', 'closing'],
 ];
 
 const OF_MERCHANTS = ['floats', 'reserves', 'settlements', 'owed'];

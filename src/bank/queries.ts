@@ -119,7 +119,7 @@ export type MovementRow = {
  * covers them.
  */
 const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
-  'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER')`;
+  'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER', 'OPENING')`;
 
 const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
 

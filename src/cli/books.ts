@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXPORT_FORMATS } from '../books/export.ts';
-import { INCOME } from '../books/own.ts';
+import { INCOME, OPENED } from '../books/own.ts';
 import { books as operations } from '../operator/books.ts';
 import { booksFiles } from '../operator/books-files.ts';
 import { addBooksReport } from './books-report.ts';
@@ -75,6 +75,15 @@ function registerOwn(books: Command): void {
       .requiredOption('--amount <amount>', 'the amount, in major units')
       .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
   ).action(transfer);
+  asMoneyCommand(
+    books
+      .command('opening <account>')
+      .description('take over a balance that another system leaves behind: settlement, fees, breakage or vat')
+      .requiredOption('--amount <amount>', 'the amount, in major units')
+      .option('--merchant <id>', 'the merchant of the settlement account')
+      .option('--debit', 'subtract the amount: the merchant owes it, or too much was opened')
+      .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
+  ).action(opening);
   asMoneyCommand(
     books
       .command('escheat')
@@ -195,6 +204,19 @@ const printBooked = ({ amount, currency, replayed }: Booked) =>
 async function transfer(text: string, options: AmountOptions): Promise<void> {
   const account = oneOf(text, 'the account', [...INCOME, 'goodwill'] as const);
   await performCommand(operations.transfer, { account, ...amountOf(options) }, options, printBooked);
+}
+
+type OpeningOptions = AmountOptions & { merchant?: string; debit?: boolean };
+
+async function opening(text: string, options: OpeningOptions): Promise<void> {
+  const account = oneOf(text, 'the account', OPENED);
+  const input = {
+    account,
+    ...amountOf(options),
+    ...(options.merchant !== undefined && { merchantId: String(parseId(options.merchant)) }),
+    ...(options.debit && { debit: true }),
+  };
+  await performCommand(operations.opening, input, options, printBooked);
 }
 
 type EscheatOptions = MoneyOptions & {

@@ -195,6 +195,7 @@ export type OperatorOperation =
   | 'cash-out'
   | 'escheat'
   | 'own-transfer'
+  | 'opening'
   | 'payout'
   | 'payout-return'
   | 'import';

@@ -67,6 +67,7 @@ with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
     ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
     ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'), ('OWN_TRANSFER', 'own-transfer'),
+    ('OPENING', 'opening'),
     ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
 ), booked as (
   select j.merchant_id, j.reference, j.id, j.serial_number, (j.amount_minor * unit_of(s.decimals))::text

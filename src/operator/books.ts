@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { closeDays } from '../books/close.ts';
 import { getBooks, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, VOUCHERS_MAX } from '../books/escheat.ts';
-import { INCOME, transferOwn } from '../books/own.ts';
+import { INCOME, OPENED, openBalance, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { BREAKDOWNS, type ReportJson, toReportJson } from '../books/reports/report.ts';
 import { verifyBooks } from '../books/verify.ts';
@@ -270,6 +270,47 @@ const transfer = changing({
   },
 });
 
+const opening = changing({
+  name: 'books.opening',
+  summary: 'Take over a balance that another system leaves behind, before the first day is closed',
+  description: 'Openings of an account add up. Floats are opened by a top-up, and vouchers by an import.',
+  method: 'POST',
+  path: '/books/opening',
+  command: 'books opening',
+  input: Input({
+    account: Word(OPENED, {
+      positional: true,
+      description: '`settlement`: what the operator owes a merchant.',
+    }),
+    merchantId: Type.Optional(Type.String({ ...MerchantId, description: 'The merchant of `settlement`.' })),
+    amount: Amount('In major units.'),
+    debit: Type.Optional(
+      Type.Boolean({ description: 'Subtracts: the merchant owes the amount, or too much was opened.' }),
+    ),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedAmount,
+  roles: MONEY,
+  approval: twoPeople({ why: 'It gives money to a merchant or to the operator.' }),
+  async run(caller, { account, merchantId, amount, debit = false, currency: given, reference }) {
+    if ((account === 'settlement') !== (merchantId !== undefined))
+      throw invalid('merchantId', 'dependent', 'belongs to settlement, which needs it');
+    const currency = await currencyOf(caller, given);
+    const booked = await openBalance(caller, {
+      account,
+      merchantId: merchantId === undefined ? 0 : (await requireMerchant(caller, merchantId, 'merchantId')).id,
+      currency,
+      decimals: requireDecimals(currency),
+      amountMinor: minorOf(amount, currency, 'amount'),
+      isDebit: debit,
+      reference,
+    });
+    return { currency, amount, ...booked };
+  },
+});
+
 const escheat = changing({
   name: 'books.escheat',
   summary: 'Book the unclaimed money of expired vouchers as paid to a state; they do not get it back',
@@ -339,6 +380,6 @@ const escheat = changing({
   },
 });
 
-export const books = { days, close, verify, show, set, report, transfer, escheat };
+export const books = { days, close, verify, show, set, report, transfer, opening, escheat };
 
 export const BOOKS = tableOf(...Object.values(books));

@@ -102,6 +102,10 @@ export const actions: Catalogue['actions'] = {
     'Tage abschließen',
     'Schließt jeden fälligen Tag ab. Ein abgeschlossener Tag bleibt, wie er ist.',
   ],
+  'books.opening': [
+    'Anfangsbestand',
+    'Übernimmt den Saldo eines anderen Systems, bevor der erste Tag abgeschlossen ist.',
+  ],
   'books.transfer': ['Eigene Buchung', 'Bucht entnommene Erträge, gezahlte Steuern oder Geld für Kulanz.'],
   'settlement.terms': [
     'Konditionen festlegen',

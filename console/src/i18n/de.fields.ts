@@ -308,5 +308,6 @@ export const fields: Catalogue['fields'] = {
   earlierReversals: 'Stornos früherer Tage',
   earlierReversed: 'Storniert aus früheren Tagen',
   paidOut: 'Ausbezahlt',
+  takenOver: 'Übernommen',
   rate: 'Satz (%)',
 };

@@ -73,6 +73,7 @@ export const words: Catalogue['words'] = {
   CASH_OUT: 'Barauszahlung',
   CANCELLATION: 'Stornierung',
   ESCHEAT: 'An den Staat',
+  OPENING: 'Anfangsbestand',
   OWN_TRANSFER: 'Eigene Buchung',
   IMPORT: 'Übernahme',
   REPLACEMENT: 'Ersatz',

@@ -79,6 +79,10 @@ export const actions = {
   'books.vat': ['Set the treatment', 'Says how the VAT of a product is treated, from a day on.'],
   'books.account': ['Set a number', 'Gives a kind of account its number in your bookkeeping.'],
   'books.close': ['Close days', 'Closes every day that is due. A closed day never changes.'],
+  'books.opening': [
+    'Opening balance',
+    'Takes over a balance that another system leaves behind, before the first day is closed.',
+  ],
   'books.transfer': ['Own transfer', 'Records income taken out, tax paid, or money for goodwill.'],
   'settlement.terms': ['Set terms', 'Settlement terms apply from a day on. Earlier terms stay as they are.'],
   'settlement.draft': ['New draft', 'Settles closed days up to the last one that you name.'],

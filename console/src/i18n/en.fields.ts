@@ -307,5 +307,6 @@ export const fields = {
   earlierReversals: 'Earlier reversals',
   earlierReversed: 'Of earlier days reversed',
   paidOut: 'Paid out',
+  takenOver: 'Taken over',
   rate: 'Rate (%)',
 };

@@ -71,6 +71,7 @@ export const words = {
   CASH_OUT: 'Cash-out',
   CANCELLATION: 'Cancellation',
   ESCHEAT: 'Paid to a state',
+  OPENING: 'Opening balance',
   OWN_TRANSFER: 'Own transfer',
   IMPORT: 'Import',
   REPLACEMENT: 'Replacement',

@@ -110,8 +110,18 @@ const SETTLED: Readonly<Record<string, string>> = {
   FEE_VAT_REVERSAL: 'vat',
   PAYOUT: 'paidOut',
   PAYOUT_RETURN: 'paidOut',
+  OPENING: 'takenOver',
 };
-const COLUMNS = ['redeemed', 'reversed', 'earlierReversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
+const COLUMNS = [
+  'redeemed',
+  'reversed',
+  'earlierReversed',
+  'cashedOut',
+  'commission',
+  'vat',
+  'paidOut',
+  'takenOver',
+];
 const COUNTED = ['REDEMPTION', 'REDEMPTION_REVERSAL', EARLIER];
 
 /**
@@ -196,9 +206,11 @@ const countOf = (rows: readonly MovementRow[], kind: string) =>
 
 function sumOf(rows: readonly MovementRow[], column: string): bigint {
   let sum = 0n;
-  for (const { kind, amount_minor } of rows) {
+  for (const { kind, debit_kind, amount_minor } of rows) {
     if (SETTLED[kind] !== column) continue;
-    const isTakenBack = kind === 'FEE_REVERSAL' || kind === 'FEE_VAT_REVERSAL' || kind === 'PAYOUT_RETURN';
+    const isTakenBack =
+      ['FEE_REVERSAL', 'FEE_VAT_REVERSAL', 'PAYOUT_RETURN'].includes(kind) ||
+      (kind === 'OPENING' && debit_kind === 'SETTLEMENT');
     sum += isTakenBack ? -amount_minor : amount_minor;
   }
   return sum;
