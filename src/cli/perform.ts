@@ -123,7 +123,10 @@ export async function performWith<Input extends TObject, Output extends TSchema>
   operation: Operation<Input, Output>,
   input: Static<Input>,
 ): Promise<Static<Output>> {
-  const request = { service, principal: commandLine(), input, reason: actor().reason };
+  const { reason } = actor();
+  // `--reason` belongs to every command, so no operation has an option for its field.
+  const given = reason !== null && 'reason' in operation.input.properties ? { reason, ...input } : input;
+  const request = { service, principal: commandLine(), input: given, reason };
   return (await perform(operation as never, request)).output as Static<Output>;
 }
 
