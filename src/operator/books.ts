@@ -35,7 +35,7 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
-import { changeIn } from './agreement.ts';
+import { changeIn, merchantNamed } from './agreement.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
@@ -294,6 +294,15 @@ const opening = changing({
   output: BookedAmount,
   roles: MONEY,
   approval: twoPeople({ why: 'It gives money to a merchant or to the operator.' }),
+  agreement: {
+    sentence: 'Take over {amount} into the account {account} of {merchant}',
+    async of(asked) {
+      const { account, merchantId, reference } = asked.input;
+      const merchant = await merchantNamed(asked, merchantId);
+      const link = merchantId === undefined ? '/books' : `/merchants/${merchantId}`;
+      return { account, merchant, amount: changeIn(asked).after['amount'], reference, link };
+    },
+  },
   async run(caller, { account, merchantId, amount, debit = false, currency: given, reference }) {
     if ((account === 'settlement') !== (merchantId !== undefined))
       throw invalid('merchantId', 'dependent', 'belongs to settlement, which needs it');

@@ -35,6 +35,7 @@ export const agreements: Readonly<Record<string, string>> = {
   'settings.set':
     'Freigeben: {mode} statt {modeBefore}, und ab mehr als {vouchers} Gutscheinen statt {vouchersBefore}',
   'settings.limit': 'Eine Person {after} statt {before} in 24 Stunden von Hand bewegen lassen',
+  'books.opening': '{amount} in das Konto {account} von {merchant} übernehmen',
   'books.transfer': '{amount} zwischen der Bank und dem eigenen Konto {account} buchen',
   'books.escheat':
     '{amount} nicht eingefordertes Geld von Gutscheinen als an einen Staat gezahlt buchen; Beträge: {expiries}',
