@@ -1,41 +1,12 @@
 import type { Command } from 'commander';
 import { verifyAudit } from '../audit/verify.ts';
-import { type AuditEntry, audits, type BrokenGlass, KINDS } from '../operator/audit.ts';
 import { withService } from './open.ts';
-import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { checkDate, oneOf, parseCount } from './parse.ts';
-import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import { numberOf, printJson, say, wrongUsage } from './output.ts';
 
 type Json = { json?: boolean };
 
-export function registerAudit(program: Command): void {
-  const audit = program
-    .command('audit')
-    .description('the record of all changes by operators, a chain in which every edit is noticed');
-  audit
-    .command('list')
-    .description('list changes by operators, newest first')
-    .option('--subject <subject>', 'only those of this subject, such as "merchant 5"')
-    .option('--actor <name>', 'only those by this actor')
-    .option('--actor-kind <kind>', `only those by a ${KINDS.join(', ')}`)
-    .option('--action <action>', 'only those of this action, such as merchant.suspend')
-    .option('--from <date>', 'only those since this day, or date and time')
-    .option('--to <date>', 'only those until this day, or date and time')
-    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, '50')
-    .option('--json', 'print JSON')
-    .action(list);
-  audit
-    .command('break-glass')
-    .description('list operations of the last seven days that one person did with --break-glass')
-    .option('--json', 'print JSON')
-    .action(breakGlass);
-  audit
-    .command('head')
-    .description(
-      'print the hash of the newest change; once it is published, rewriting an earlier change is noticed',
-    )
-    .option('--json', 'print JSON')
-    .action(head);
+/** Adds `verify`, which has no operation: it reads the whole chain. */
+export function addVerify(audit: Command): void {
   audit
     .command('verify')
     .description('prove that no change was edited, removed, moved or inserted; exit status 1 if one was')
@@ -45,55 +16,6 @@ export function registerAudit(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(verify);
-}
-
-type ListOptions = Json & {
-  subject?: string;
-  actor?: string;
-  actorKind?: string;
-  action?: string;
-  from?: string;
-  to?: string;
-  limit: string;
-};
-
-async function list(options: ListOptions): Promise<void> {
-  const { subject, actor, action, from, to } = options;
-  const actorKind = options.actorKind && oneOf(options.actorKind, '--actor-kind', KINDS);
-  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
-  if (from !== undefined) checkDate(from, '--from');
-  if (to !== undefined) checkDate(to, '--to');
-  const filters = Object.fromEntries(
-    Object.entries({ subject, actor, actorKind, action, from, to }).filter(
-      ([, value]) => value !== undefined,
-    ),
-  );
-  await listCommand(audits.list, filters, limit, options, (entries: AuditEntry[]) =>
-    printTable(
-      ['entry', 'time', 'who', 'from', 'action', 'subject', 'reason', 'before', 'after'],
-      entries.map((each) => [
-        each.sequence,
-        each.occurredAt.toISOString(),
-        each.actor,
-        each.origin,
-        each.action,
-        each.subject,
-        each.reason ?? '',
-        detailLines(each.before),
-        detailLines(each.after),
-      ]),
-    ),
-  );
-}
-
-function detailLines(details: AuditEntry['before']): string[] {
-  return Object.entries(details ?? {}).map(
-    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-}
-
-async function head(options: Json): Promise<void> {
-  await performCommand(audits.head, {}, options, printFields);
 }
 
 async function verify(options: Json & { head?: string }): Promise<void> {
@@ -112,22 +34,4 @@ async function verify(options: Json & { head?: string }): Promise<void> {
     if (ok) say(`intact: ${checked}, head ${last ?? '-'}`);
     else say(`BROKEN after ${checked}: ${sequence === null ? '' : `entry ${sequence}: `}${broken?.problem}`);
   });
-}
-
-async function breakGlass(options: Json): Promise<void> {
-  await listCommand(audits.breakGlass, {}, undefined, options, (found: BrokenGlass[]) =>
-    printTable(
-      ['entry', 'time', 'who', 'from', 'action', 'subject', 'reason'],
-      found.map((each) => [
-        each.sequence,
-        each.occurredAt.toISOString().slice(0, 19).replace('T', ' '),
-        each.actor,
-        each.origin,
-        each.action,
-        each.subject,
-        each.reason ?? '',
-      ]),
-      ['who', 'from', 'subject', 'reason'],
-    ),
-  );
 }

@@ -88,7 +88,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     ...(await import('../operator/job-operations.ts')).BACKGROUND,
   ]),
   token: async () => (await import('./user.ts')).registerToken,
-  audit: async () => (await import('./audit.ts')).registerAudit,
+  audit: derived(
+    'audit',
+    'the record of all changes by operators, a chain in which every edit is noticed',
+    async () => (await import('../operator/audit.ts')).AUDIT,
+    async () => (await import('./audit.ts')).addVerify,
+  ),
   import: async () => (await import('./import.ts')).registerImport,
   reconcile: async () => (await import('./health.ts')).registerReconcile,
   status: async () => (await import('./health.ts')).registerStatus,

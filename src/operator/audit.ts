@@ -70,6 +70,7 @@ const list = reading({
     to: Type.Optional(End('The last of them.')),
   }),
   output: Page(EntrySchema),
+  columns: ['sequence', 'occurredAt', 'actor', 'origin', 'action', 'subject', 'reason', 'before', 'after'],
   roles: VERIFY,
   async run(caller, { cursor, limit = 50, subject, actor, actorKind, action, from, to }) {
     const filters = { subject, actor, actorKind, action, from, to };
@@ -121,6 +122,7 @@ const breakGlass = reading({
   command: 'audit break-glass',
   input: Input({}),
   output: Page(Broken),
+  columns: ['sequence', 'occurredAt', 'actor', 'origin', 'action', 'subject', 'reason'],
   roles: ROLES,
   async run({ service }: Caller) {
     const since = new Date(service.clock().getTime() - SHOWN_DAYS * DAY_MS);
