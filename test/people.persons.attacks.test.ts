@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { perform } from '../src/operator/perform.ts';
@@ -8,6 +9,7 @@ import { approved, floatOf, scene, voucherOf } from './approvals.ts';
 import { accept, Browser, enrolled } from './browser.ts';
 import type { ListeningService } from './harness.ts';
 import { COMMAND_LINE } from './operator.api.ts';
+import { until } from './until.ts';
 
 /** Attacks by one person with a second identity: an account or a token that belongs to the same person. */
 
@@ -271,6 +273,29 @@ test('of several people who approve what is nobody’s at once, two count, and i
   const statuses = answers.map(({ status, body }) => `${status} ${body.output ? 'performed' : ''}`);
   assert.deepEqual(statuses.sort(), ['200 ', '200 performed', '409 ', '409 ', '409 ']);
   assert.equal(await floatOf(listening), float - 700);
+});
+
+test('an approval that dies in the middle has moved nothing, and can be given again, once', async (t) => {
+  const float = await floatOf(listening);
+  const id = await refund(ada, 9);
+  const [owner, killer] = await Promise.all([openOwner(listening.url), openOwner(listening.url)]);
+  t.after(() => Promise.all([owner.close(), killer.close()]));
+  await owner.query({ text: 'begin', values: [] });
+  await owner.query(sql`select from scrip.floats for update`);
+  const answer = approve(bob, id);
+  // As that of a process that is killed, the connection ends while it waits for the float.
+  await until('the approval waits', async () => {
+    const killed = await killer.query(sql`
+select pg_terminate_backend(pid) from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock'`);
+    return killed.length > 0;
+  });
+  await owner.query({ text: 'commit', values: [] });
+  const isDone = (await answer)[0] === 200;
+  assert.equal(await floatOf(listening), isDone ? float - 900 : float);
+  assert.equal((await ada.get(`/approvals/${id}`)).body.state, isDone ? 'APPROVED' : 'PENDING');
+  assert.deepEqual(await approve(bob, id), isDone ? [409, 'conflict'] : APPROVED);
+  assert.equal(await floatOf(listening), float - 900);
 });
 
 test('a person who is disabled while approving either came first, or approves nothing', async () => {
