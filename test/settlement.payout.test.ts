@@ -15,6 +15,7 @@ import { drawStatement } from '../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
 import { makePayoutFile, pageOfFiles, readAccounts } from '../src/settlement/payout-file.ts';
 import { documentsOf, dueSettlements, linesOf } from '../src/settlement/settlements.ts';
+import { ratesOf } from '../src/settlement/steps.ts';
 import { readSheet } from './print.ts';
 import { close, openScene, settledDay, terms, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
@@ -50,7 +51,11 @@ test('approval fixes the number and the documents of a settlement, byte for byte
   const { number, approvedAt, contentHash } = settlement;
   assert.ok(number && approvedAt && contentHash);
   const lines = await linesOf(db, settlement);
-  const again = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines);
+  const again = await drawStatement(
+    { ...settlement, number, approvedAt, contentHash },
+    lines,
+    await ratesOf(db, settlement),
+  );
   assert.ok(again.equals(documents.pdf));
   assert.equal(documents.pdf.toString('latin1', 0, 5), '%PDF-');
   assert.deepEqual(await draftAll(ledger.operator, undefined), []);
@@ -160,7 +165,7 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
     const amount = { minor, decimals: 2 };
     return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
   });
-  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines);
+  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, []);
   const [page] = await readSheet(pdf);
   const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
   const amounts = lines.map(({ amount }) => toText(amount));

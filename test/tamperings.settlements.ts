@@ -24,7 +24,7 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
   ],
   [
     'a settlement of other days',
-    "update settlements set first_day = first_day + 1 where state <> 'DRAFT'",
+    "update settlements set first_day = first_day - 1 where state <> 'DRAFT'",
     { full: ['settlements', 'set-by-operators'], since: ['set-by-operators'] },
   ],
   [

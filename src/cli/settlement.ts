@@ -153,7 +153,9 @@ export function registerSettlement(program: Command): void {
     .action(list);
   settlement
     .command('show <id>')
-    .description('show a settlement, its lines, payouts and disputes')
+    .description(
+      'show a settlement: the steps from the redemptions to the payout, its lines, payouts and disputes',
+    )
     .option('--json', 'print JSON')
     .action(show);
   addDisputes(settlement);
@@ -245,7 +247,7 @@ async function list(options: ListOptions): Promise<void> {
 
 function printList(found: readonly Settlement[]): void {
   printTable(
-    ['id', 'number', 'merchant', 'first day', 'last day', 'payable', 'currency', 'state'],
+    ['id', 'number', 'merchant', 'first day', 'last day', 'payable', 'currency', 'state', 'open disputes'],
     found.map((each) => [
       each.id,
       each.number ?? '-',
@@ -255,6 +257,7 @@ function printList(found: readonly Settlement[]): void {
       amountText(each.payable, each.currency),
       each.currency,
       each.state,
+      String(each.openDisputes),
     ]),
     ['merchant'],
   );
@@ -264,9 +267,18 @@ async function show(text: string, options: Json): Promise<void> {
   await performCommand(settlements.show, settlementOf(text), options, printDetails);
 }
 
-function printDetails({ lines, payouts, disputes: doubts, ...settlement }: SettlementDetails): void {
+function printDetails({ steps, rates, lines, payouts, disputes: doubts, ...settlement }: SettlementDetails) {
   const { currency } = settlement;
   printFields(settlement);
+  printTable(
+    ['step', 'amount'],
+    steps.map(({ kind, amount }) => [kind, amountText(amount, currency)]),
+  );
+  for (const { commission, vat, base, fee, feeVat } of rates)
+    say(
+      `commission ${commission} % of ${amountText(base, currency)}: ${amountText(fee, currency)}; ` +
+        `VAT ${vat} % on it: ${amountText(feeVat, currency)}`,
+    );
   printTable(
     ['product', 'kind', 'rows', 'amount'],
     lines.map((line) => [

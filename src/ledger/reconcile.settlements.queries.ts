@@ -77,7 +77,7 @@ export const SETTLEMENTS: Checks = {
   commissions: () => differingFees(null),
 
   // Every movement on a settlement account up to the last approved settlement is in exactly one settlement.
-  // Settlements follow each other without a gap from the first closed day on. Each is the sum of the
+  // Settlements follow each other without a gap from the first day of the merchant on. Each is the sum of the
   // movements of its days, and begins with the balance at the end of the one before. Numbers have no gap.
   // The documents, the amount to pay and the day are those that the audit recorded at the approval.
   settlements: () => sql`
@@ -103,8 +103,14 @@ with approved as (
     and b.currency = a.currency and b.day in (a.first_day - 1, a.last_day)
   group by 1
 ), differing as (
-  select id, 'days' as what from approved
-  where first_day <> coalesce(before_day + 1, (select min(day) from book_closings))
+  select id, 'days' as what from approved a
+  where first_day is distinct from coalesce(before_day + 1, (
+      select min(c.day) from book_closings c join merchants m on m.id = a.merchant_id
+      where c.ends_at > m.created_at))
+    or before_day is null and exists (
+      select from book_movements m
+      where m.merchant_id = a.merchant_id and m.currency = a.currency and m.day < a.first_day
+        and 'SETTLEMENT' in (m.debit_kind, m.credit_kind))
   union all
   select id, 'number' from approved where number <> place
   union all

@@ -29,6 +29,7 @@ export const SettlementSchema = Type.Object({
   approvedBy: NullableText,
   approvedAt: NullableTime,
   contentHash: NullableText,
+  openDisputes: Type.Integer({ description: 'Disputes without an answer.' }),
   fileId: Nullable(Text, {
     description: 'The payout file that pays it; null: none, or the payment came back.',
   }),

@@ -20,6 +20,8 @@ import {
   Line,
   MerchantId,
   NullableText,
+  PERCENT_PPM,
+  Percent,
   Reason,
   Text,
   Time,
@@ -36,6 +38,7 @@ import {
   pageOfSettlements,
   payoutsOf,
 } from '../settlement/settlements.ts';
+import { ratesOf, STEPS, stepsOf } from '../settlement/steps.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
@@ -79,6 +82,19 @@ export async function pageOfSettlementsJson(
 
 const Details = Type.Object({
   ...SettlementSchema.properties,
+  steps: Type.Array(Type.Object({ kind: Word(STEPS), amount: Type.Number() }), {
+    description: 'The way from the redemptions to the payout, in its order.',
+  }),
+  rates: Type.Array(
+    Type.Object({
+      commission: Percent('In percent.'),
+      vat: Percent('In percent of the commission.'),
+      base: Type.Number({ description: 'Redemptions less reversals.' }),
+      fee: Type.Number(),
+      feeVat: Type.Number(),
+    }),
+    { description: 'The commission, by its rates.' },
+  ),
   lines: Type.Array(
     Type.Object({ product: NullableText, kind: Text, rows: Type.Integer(), amount: Type.Number() }),
   ),
@@ -98,7 +114,7 @@ export type SettlementDetails = Static<typeof Details>;
 
 const show = reading({
   name: 'settlement.show',
-  summary: 'Get a settlement, its lines, payouts and disputes',
+  summary: 'Get a settlement: the steps from the redemptions to the payout, its lines, payouts and disputes',
   method: 'GET',
   path: '/settlements/:id',
   command: 'settlement show',
@@ -110,8 +126,17 @@ const show = reading({
     const lines = await linesOf(readDb, settlement);
     const payouts = await payoutsOf(readDb, settlement);
     const disputes = await disputesOf(readDb, settlement);
+    const rates = await ratesOf(readDb, settlement);
     return {
       ...toSettlementJson(settlement),
+      steps: stepsOf(settlement, lines).map(({ kind, amount }) => ({ kind, amount: toNumber(amount) })),
+      rates: rates.map((rate) => ({
+        commission: rate.commissionPpm / PERCENT_PPM,
+        vat: rate.vatPpm / PERCENT_PPM,
+        base: toNumber(rate.base),
+        fee: toNumber(rate.fee),
+        feeVat: toNumber(rate.vat),
+      })),
       lines: lines.map(({ product, kind, rows, amount }) => ({
         product,
         kind,

@@ -8,7 +8,7 @@ import { getAccount, post } from '../ledger/journal.ts';
 import { type Money, toNumber, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
-import { drawStatement, writeStatement } from './document.ts';
+import { type Approved, drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
 import {
   answerDispute,
@@ -22,6 +22,7 @@ import {
   takeNumber,
 } from './queries.ts';
 import { getSettlement, linesOf, numberText, type Settlement } from './settlements.ts';
+import { ratesOf } from './steps.ts';
 import { termsOn } from './terms.ts';
 
 /**
@@ -47,20 +48,19 @@ export async function approve(
       { merchantId, currency, decimals: payable.decimals, firstDay, lastDay },
       terms,
     );
-    if (now.payableMinor !== payable.minor || now.closingMinor !== draft.closing.minor)
+    const { closing, outstanding } = draft;
+    if (
+      now.payableMinor !== payable.minor ||
+      now.closingMinor !== closing.minor ||
+      now.outstandingMinor !== outstanding.minor
+    )
       throw new Refusal('58', { message: 'an earlier settlement has changed since: draft it again' });
     const year = Number(lastDay.slice(0, 4));
     const [taken] = await tx.query<{ number: number }>(takeNumber(merchantId, year));
     if (!taken) throw new Error('no number for a settlement');
     const approvedAt = service.clock();
     const number = numberText(merchantId, year, taken.number);
-    const lines = await linesOf(tx, draft);
-    const csv = writeStatement({ ...draft, number, approvedAt }, lines);
-    const contentHash = createHash('sha256').update(csv).digest();
-    const pdf = await drawStatement(
-      { ...draft, number, approvedAt, contentHash: contentHash.toString('hex') },
-      lines,
-    );
+    const { csv, pdf, contentHash } = await drawDocuments(tx, { ...draft, number, approvedAt });
     await tx.query(
       approveSettlement(id, {
         year,
@@ -97,6 +97,15 @@ export async function approve(
     await audit(tx, operator, { action: 'settlement.approve', subject: `settlement ${id}`, before, after });
     return { settlement, replayed: false };
   });
+}
+
+/** Returns the documents of a settlement, with the hash of the CSV. */
+async function drawDocuments(tx: Queries, approved: Approved) {
+  const lines = await linesOf(tx, approved);
+  const csv = writeStatement(approved, lines);
+  const contentHash = createHash('sha256').update(csv).digest();
+  const hashed = { ...approved, contentHash: contentHash.toString('hex') };
+  return { csv, contentHash, pdf: await drawStatement(hashed, lines, await ratesOf(tx, approved)) };
 }
 
 /** Returns a settlement as webhooks show it. */

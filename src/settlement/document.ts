@@ -2,13 +2,14 @@ import type { StatementRow } from '@scrip/print';
 import { type Cell, csvText } from '../books/formats.ts';
 import { type Money, toText } from '../money.ts';
 import type { Line, Settlement } from './settlements.ts';
+import { type FeeRate, type StepKind, stepsOf } from './steps.ts';
 
 /**
  * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
  * always gives the same bytes.
  */
 
-type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
+export type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
 
 const HEADER = [
   'settlement.v1',
@@ -57,10 +58,28 @@ const GROUPS = [
 const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
 const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
 
+const STEP_LABELS: Readonly<Record<StepKind, string>> = {
+  CARRIED: 'Carried over',
+  REDEEMED: 'Redemptions',
+  REVERSED: 'Reversals',
+  EARLIER_REVERSAL: 'Reversals of earlier periods',
+  COMMISSION: 'Commission',
+  COMMISSION_VAT: 'VAT on the commission',
+  OTHER: 'Other movements',
+  PAID_EARLIER: 'Paid under earlier settlements',
+  CLOSING: 'Balance at the end',
+  OUTSTANDING: 'Of it to be paid under earlier settlements',
+  CARRIED_ON: 'Of it carried over to the next settlement',
+  PAYABLE: 'Payable',
+};
+const STRONG: readonly StepKind[] = ['CLOSING', 'PAYABLE'];
+const PPM_IN_PERCENT = 10_000;
+
 /** Draws the statement as PDF. */
 export async function drawStatement(
   settlement: Approved & { readonly contentHash: string },
   lines: readonly Line[],
+  rates: readonly FeeRate[],
 ): Promise<Buffer> {
   const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash, contentHash } =
     settlement;
@@ -98,20 +117,26 @@ export async function drawStatement(
     ],
     columns: ['Product', ...GROUPS.map(([name]) => name), 'Net'],
     rows: [
-      total('Carried over', settlement.carried.minor),
       ...rows,
       ...other.map((line) =>
         total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount.minor),
       ),
-      total('Balance at the end', settlement.closing.minor),
-      total('Of it to be paid under earlier settlements', -settlement.outstanding.minor),
-      total('Payable', settlement.payable.minor, true),
+      ...stepsOf(settlement, lines).map(({ kind, amount }) =>
+        total(STEP_LABELS[kind], amount.minor, STRONG.includes(kind)),
+      ),
     ],
     notes: [
+      ...rates.map(rateText),
+      'This statement is not an invoice for the commission.',
       'Every amount is a sum of booked movements. Commission is rounded once for each product and day, half away from zero.',
       `Content (SHA-256 of the CSV): ${contentHash}`,
       `Closing of ${lastDay}: ${closingHash}`,
     ],
     madeAt: settlement.approvedAt,
   });
+}
+
+function rateText({ commissionPpm, vatPpm, base, fee, vat }: FeeRate): string {
+  const commission = `Commission of ${commissionPpm / PPM_IN_PERCENT} % on ${toText(base)}: ${toText(fee)}.`;
+  return `${commission} VAT of ${vatPpm / PPM_IN_PERCENT} % on it: ${toText(vat)}.`;
 }

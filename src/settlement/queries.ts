@@ -26,13 +26,16 @@ export type SettlementRow = {
   approved_at: Date | null;
   content_hash: Buffer | null;
   file_id: number | null;
+  open_disputes: number;
 };
 
 const COLUMNS = `
   s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text,
   s.starts_at, s.ends_at, s.zone, s.state, s.carried_minor, s.closing_minor, s.outstanding_minor,
   s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at, s.year, s.number, s.approved_by,
-  s.approved_at, s.content_hash, s.file_id`;
+  s.approved_at, s.content_hash, s.file_id,
+  (select count(*) from settlement_disputes d where d.settlement_id = s.id and d.answer is null)::integer
+    as open_disputes`;
 
 export function findSettlement(id: number): Sql {
   return {
@@ -87,17 +90,17 @@ order by s.id limit 10000`,
 }
 
 /**
- * Returns the first and the last closed day, and the last day that an approved settlement of the merchant and
- * currency covers.
+ * Returns the first closed day of a merchant and the last closed day, and the last day that an approved
+ * settlement of the merchant and currency covers. The days before the merchant was made are not its own.
  */
 export function findReach(merchantId: number, currency: string): Sql {
   return sql`
-select min(day)::text as first, max(day)::text as last,
+select min(c.day) filter (where c.ends_at > m.created_at)::text as first, max(c.day)::text as last,
   (
     select max(last_day)::text from settlements
     where merchant_id = ${merchantId} and currency = ${currency} and state <> 'DRAFT'
   ) as settled
-from book_closings`;
+from merchants m left join book_closings c on true where m.id = ${merchantId}`;
 }
 
 /** Lists the currencies in which a merchant's settlement account has movements up to a day. */

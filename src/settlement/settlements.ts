@@ -46,6 +46,8 @@ export type Settlement = {
   readonly contentHash: string | null;
   /** The payout file that pays it. */
   readonly fileId: number | null;
+  /** The merchant's disputes that nobody has answered. */
+  readonly openDisputes: number;
 };
 
 /** A sum of journal rows. A positive amount increases the debt to the merchant. */
@@ -114,6 +116,7 @@ function toSettlement(row: SettlementRow): Settlement {
     approvedAt: row.approved_at,
     contentHash: row.content_hash?.toString('hex') ?? null,
     fileId: row.file_id,
+    openDisputes: row.open_disputes,
   };
 }
 

@@ -231,6 +231,24 @@ export function deleteLines(settlementId: number): Sql {
   return sql`delete from settlement_lines where settlement_id = ${settlementId}`;
 }
 
+export type RateRow = {
+  commission_ppm: number;
+  vat_ppm: number;
+  net_minor: bigint;
+  fee_minor: bigint;
+  vat_minor: bigint;
+};
+
+/** Sums the commission of a merchant on an interval of closed days, by rate. */
+export function sumFees(merchantId: number, currency: string, from: string, to: string): Sql {
+  return sql`
+select commission_ppm, vat_ppm, sum(net_minor)::bigint as net_minor, sum(fee_minor)::bigint as fee_minor,
+  sum(vat_minor)::bigint as vat_minor
+from settlement_fees
+where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+group by 1, 2 order by 1, 2`;
+}
+
 export type LineRow = {
   product_id: number;
   kind: string;

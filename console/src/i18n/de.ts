@@ -249,6 +249,8 @@ export const de: Catalogue = {
     period: 'In diesem Zeitraum',
     outstanding: 'Früher fällig',
     payable: 'Zahlbar',
+    steps: 'Von den Einlösungen zur Auszahlung',
+    rates: 'Provision nach Satz',
     lines: 'Wie es zustande kommt',
     payouts: 'Auszahlungen',
     disputes: 'Beanstandungen',

@@ -241,6 +241,8 @@ export const en = {
     period: 'In this period',
     outstanding: 'Due on earlier statements',
     payable: 'Payable',
+    steps: 'From the redemptions to the payout',
+    rates: 'Commission by rate',
     lines: 'Breakdown',
     payouts: 'Payouts',
     disputes: 'Disputes',

@@ -22,6 +22,8 @@ type Settlement = Item & {
   readonly fileId: string | null;
   readonly firstDay: string;
   readonly lastDay: string;
+  readonly steps: readonly Item[];
+  readonly rates: readonly Item[];
   readonly lines: readonly Item[];
   readonly payouts: readonly Item[];
   readonly disputes: readonly Item[];
@@ -35,7 +37,7 @@ export function Screen() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
   if (!thing) return instead;
-  const { state, currency, lines, payouts, disputes } = thing;
+  const { state, currency, steps, rates, lines, payouts, disputes } = thing;
   const given = { id };
   const money = (amount: number) => format.money(amount, currency);
   const effect = `${thing.merchant}: ${money(thing.payable)}`;
@@ -95,6 +97,22 @@ export function Screen() {
         </div>
         <div className="two">
           <Stack>
+            <Panel title={texts.settlement.steps}>
+              <Rows
+                items={steps.filter(({ kind, amount }) => amount !== 0 || kind === 'PAYABLE')}
+                columns={['kind', 'amount']}
+                currency={currency}
+              />
+            </Panel>
+            {rates.length > 0 && (
+              <Panel title={texts.settlement.rates}>
+                <Rows
+                  items={rates}
+                  columns={['commission', 'base', 'fee', 'vat', 'feeVat']}
+                  currency={currency}
+                />
+              </Panel>
+            )}
             <Panel title={texts.settlement.lines}>
               <Rows
                 items={lines}

@@ -29,8 +29,8 @@ export function Screen() {
         path="/settlements"
         search={search}
         filters={[...merchant, 'state']}
-        columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
-        wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn']}
+        columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'openDisputes', 'payable']}
+        wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn', 'openDisputes']}
         to={({ id }) => `/settlements/${id}`}
         empty={
           <Empty

@@ -120,7 +120,7 @@ function Merchant({ id }: { id: string }) {
 }
 
 const MONEY =
-  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip|matched|own)$/;
+  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip|matched|own|base|fee|feeVat)$/;
 const WORDS =
   /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|period|operation|outcome|refundStatus)$/;
 const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
