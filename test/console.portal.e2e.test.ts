@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BATCH_JOBS } from '../src/batches/tasks.ts';
 import { startJobs } from '../src/jobs/queue.ts';
-import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
+import { enrolled, PASSWORD } from './browser.ts';
+import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
+import { startListening } from './harness.ts';
 
 /** The work of operations and of a merchant in a browser. */
 
@@ -93,4 +95,28 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   assert.match(await dialog.locator('pre').last().innerText(), /\S{20,}/);
   assert.deepEqual(faults, []);
   await stage.ask(merchant, '/settlements');
+});
+
+test('somebody with one address and password at two merchants chooses one to sign in', {
+  skip,
+}, async (t) => {
+  const listening = await startListening();
+  t.after(() => listening.stop());
+  const email = 'both@example.com';
+  const one = await listening.createMerchant({ name: 'One' });
+  const two = await listening.createMerchant({ name: 'Second Shop' });
+  await enrolled(listening, { email, roles: ['viewer'], merchantId: one.id });
+  const { person } = await enrolled(listening, { email, roles: ['viewer'], merchantId: two.id });
+  const { page, faults } = await newPage(openBrowser(t), listening);
+  await page.goto('/portal/sign-in');
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').first().fill(PASSWORD);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  const choice = page.getByLabel('You have an account at several merchants');
+  await choice.selectOption('Second Shop');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Six digits').fill(person.code(listening.clock.now()));
+  await page.keyboard.press('Enter');
+  await page.getByText('Second Shop').first().waitFor();
+  assert.deepEqual(faults, []);
 });
