@@ -122,3 +122,19 @@ test('concurrent approvals execute a proposal once', async (t) => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   assert.equal(await floatOf(listening), before + 2_000_000);
 });
+
+test('only the page of a proposal shows an account number whole, and nothing else keeps it', async (t) => {
+  const { listening, ada, bob, merchantId } = await scene(t);
+  const iban = 'DE89 3704 0044 0532 0130 00';
+  const terms = { merchantId, from: '2099-01-01', commission: 1, iban };
+  const { approval } = (await ada.post('/settlement-terms', terms)).body;
+  const [listed] = (await bob.get('/approvals?waiting=true')).body.items;
+  assert.equal(listed.input.iban, 'DE…3000');
+  assert.equal((await bob.get(`/approvals/${approval.id}`)).body.input.iban, iban);
+  const done = await bob.post(`/approvals/${approval.id}/approve`, {});
+  assert.equal(done.body.output.last4, '3000', done.text);
+  const kept = await listening.service.db.query(
+    sql`select from audit where concat(before, after) like '%0532%0130%'`,
+  );
+  assert.equal(kept.length, 0);
+});

@@ -9,6 +9,7 @@ import { type AccountRow, findMapping } from './account.queries.ts';
 import { getBankAccount, rememberNumber } from './accounts.ts';
 import { readCamt } from './camt.ts';
 import { type Mapping, readBankCsv } from './csv.ts';
+import { maskedAccount } from './iban.ts';
 import { findClosingBefore, findFile, insertEntries, insertFile, listKnownReferences } from './queries.ts';
 import type { Balance, BankEntry, BankError, BankNote, Statement } from './statement.ts';
 
@@ -79,7 +80,12 @@ export async function importBank(operator: Operator, file: BankFile, dryRun: boo
         }),
       );
     }
-    const after = { file: row?.id ?? 0, entries: entries.length, digest: digest.toString('hex'), number };
+    const after = {
+      file: row?.id ?? 0,
+      entries: entries.length,
+      digest: digest.toString('hex'),
+      number: number && maskedAccount(number),
+    };
     const touches = [`bank file ${after.file}`];
     await audit(tx, operator, {
       action: 'bank.import',

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { accountNumber, maskedAccount } from '../bank/iban.ts';
 import { type AnyOperation, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { type Principal, ROLES } from '../principal.ts';
@@ -108,6 +109,14 @@ function toJson(row: ApprovalRow, now: Date) {
 
 export type Approval = ReturnType<typeof toJson>;
 
+/** Returns an approval as lists show it: only its own page shows an account number whole, to compare it. */
+function listed(approval: Approval): Approval {
+  const { iban } = approval.input;
+  return typeof iban === 'string'
+    ? { ...approval, input: { ...approval.input, iban: maskedAccount(accountNumber(iban)) } }
+    : approval;
+}
+
 async function show({ service }: Caller, id: string): Promise<Approval> {
   const [row] = await service.db.query<ApprovalRow>(findApproval(toId(id)));
   if (!row) throw notFound(`approval ${id}`);
@@ -132,7 +141,7 @@ export const listApprovals = reading({
     const now = service.clock();
     const last = before === undefined ? null : Number(before);
     const rows = await service.db.query<ApprovalRow>(listApprovalRows(waiting ? now : null, last, limit + 1));
-    const items = rows.map((row) => toJson(row, now));
+    const items = rows.map((row) => listed(toJson(row, now)));
     return pageOf('approvals', filters, items, limit, ({ id }) => [Number(id)]);
   },
 });
