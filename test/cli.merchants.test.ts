@@ -36,6 +36,8 @@ describe('scrip merchant', () => {
       ({ id }: { id: unknown }) => id === made.id,
     );
     assert.equal(listed.name, 'Kiosk');
+    const shown = await operator.run('merchant', 'show', made.id);
+    assert.match(shown.out, /\n\nfloats:\n/, 'an empty line before the table');
   });
 
   test('create with a float of 0 leaves it empty', async () => {

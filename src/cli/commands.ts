@@ -214,7 +214,8 @@ function printOne(schema: Shown, made: Row): void {
   for (const [name, rows] of Object.entries(made)) {
     const item = schema.properties?.[name]?.items;
     if (!item?.properties || !Array.isArray(rows) || rows.length === 0) continue;
-    say(`\n${headOf(name)}:`);
+    say('');
+    say(`${headOf(name)}:`);
     printItems(Object.keys(item.properties), item, rows, currencyOf(made));
   }
 }
