@@ -108,6 +108,8 @@ export type Actor = {
   /** The id of the HTTP request; null for others. */
   readonly requestId: string | null;
   readonly reason: string | null;
+  /** Who approved what the actor proposed; left out without an approval. */
+  readonly approvedBy?: string;
 };
 
 /** Money that an operator moves by hand: not by a till, and not by a rule. */

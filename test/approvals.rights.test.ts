@@ -126,6 +126,27 @@ test('some rights are given alone, but with a second factor', async () => {
   assert.deepEqual([warn.status, warn.body.code], [403, 'step-up-required']);
 });
 
+test('an approval is read by its maker, by who could perform, propose or approve it, and by auditors', async () => {
+  const proposed = await ada.post('/floats/refund', {
+    ...{ merchantId, amount: 5, reference: 'back', reason: 'Paid back.' },
+  });
+  const id = String(proposed.body.approval.id);
+  const own = await dev.post('/api-keys', { merchantId, scopes: ['generate'] });
+  const auditor = await enrolled(listening, { email: 'aud@example.com', roles: ['auditor'] });
+  const finance = await enrolled(listening, { email: 'fin@example.com', roles: ['finance'] });
+  const seenBy = async (browser: Browser) => {
+    const { items } = (await browser.get('/approvals')).body;
+    const isListed = items.some((each: { id: string }) => each.id === id);
+    assert.equal((await browser.get(`/approvals/${id}`)).status, isListed ? 200 : 404);
+    return isListed;
+  };
+  const seen = [];
+  for (const browser of [ada, bob, finance.browser, auditor.browser, ops, dev])
+    seen.push(await seenBy(browser));
+  assert.deepEqual(seen, [true, true, true, true, false, false]);
+  assert.equal((await dev.get(`/approvals/${own.body.approval.id}`)).status, 200);
+});
+
 /** Operations of one person that show a secret or make a file of a change, each with its reason. */
 const REVIEWED = ['approval.approve', 'settlement.file', 'sheets.download', 'webhook.rotate'];
 

@@ -60,7 +60,7 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'movements of the bank': listBankMovements(false, LAST, 51),
   'open movements of the bank': listBankMovements(true, LAST, 51),
   jobs: await statementOf('job.list', {}, [9]),
-  approvals: listApprovalRows(NOW, 9, 51),
+  approvals: listApprovalRows({ operations: ['float.refund'], userId: 3 }, NOW, 9, 51),
   users: listUserRows(1, 9, 51),
   'changes that broke the glass': listBreakGlass(NOW, 51),
   'changes since a time': listEntries({ ...anything, action: 'merchant.suspend', from: NOW }, null, 51),

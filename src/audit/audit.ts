@@ -134,6 +134,12 @@ async function readStates(
   return Object.keys(states).length === 0 ? null : JSON.stringify(states);
 }
 
+/** Returns the values after a change, and who approved it. */
+function withApprover({ approvedBy }: Actor, after: Details | undefined): string | null {
+  if (approvedBy === undefined) return after === undefined ? null : writeDetails(after);
+  return writeDetails({ ...after, approvedBy } as Details);
+}
+
 /** Appends one entry after an end. @returns the new end */
 async function insert(
   tx: Queries,
@@ -156,7 +162,7 @@ async function insert(
     subject,
     reason: actor.reason,
     before: before === undefined ? null : writeDetails(before),
-    after: after === undefined ? null : writeDetails(after),
+    after: withApprover(actor, after),
     states,
     previousHash: end.hash,
   };

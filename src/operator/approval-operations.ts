@@ -19,7 +19,7 @@ import {
 } from '../schema.ts';
 import { type Statement, toStatementJson } from './agreement.ts';
 import { approve, turnDown } from './approvals.ts';
-import { approversOf, type Effect, parsed } from './four-eyes.ts';
+import { approversOf, type Effect, parsed, proposersOf } from './four-eyes.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on approvals. */
@@ -123,9 +123,25 @@ async function show({ service }: Caller, id: string): Promise<Approval> {
   return toJson(row, service.clock());
 }
 
+/** Returns the operations whose proposals somebody sees, besides their own; null: all. */
+async function seenBy({ principal: { roles } }: Caller): Promise<string[] | null> {
+  if (roles.includes('owner') || roles.includes('auditor')) return null;
+  // biome-ignore lint/suspicious/noImportCycles: it is loaded when the operation runs
+  const { OPERATIONS } = await import('./table.ts');
+  const concerns = (operation: AnyOperation) =>
+    [...operation.roles, ...proposersOf(operation), ...approversOf(operation)].some((role) =>
+      (roles as readonly string[]).includes(role),
+    );
+  return OPERATIONS.filter(({ approval }) => approval?.people === 2)
+    .filter(concerns)
+    .map(({ name }) => name);
+}
+
 export const listApprovals = reading({
   name: 'approval.list',
   summary: 'List approvals, newest first',
+  description:
+    'Those that the caller made, or could perform, propose or approve; for owners and auditors, all.',
   method: 'GET',
   path: '/approvals',
   command: 'approval list',
@@ -135,12 +151,15 @@ export const listApprovals = reading({
   }),
   output: Page(ApprovalSchema),
   roles: ROLES,
-  async run({ service }, { waiting = false, cursor, limit = 50 }) {
+  async run(caller, { waiting = false, cursor, limit = 50 }) {
+    const { service } = caller;
     const filters = { waiting };
     const [before] = readCursor('approvals', filters, cursor) ?? [];
     const now = service.clock();
     const last = before === undefined ? null : Number(before);
-    const rows = await service.db.query<ApprovalRow>(listApprovalRows(waiting ? now : null, last, limit + 1));
+    const seen = { operations: await seenBy(caller), userId: caller.principal.userId };
+    const list = listApprovalRows(seen, waiting ? now : null, last, limit + 1);
+    const rows = await service.db.query<ApprovalRow>(list);
     const items = rows.map((row) => listed(toJson(row, now)));
     return pageOf('approvals', filters, items, limit, ({ id }) => [Number(id)]);
   },
@@ -155,7 +174,15 @@ export const showApproval = reading({
   input: Input({ id: ApprovalId }),
   output: ApprovalSchema,
   roles: ROLES,
-  run: (caller, { id }) => show(caller, id),
+  async run(caller, { id }) {
+    const { principal, service } = caller;
+    const [row] = await service.db.query<ApprovalRow>(findApproval(toId(id)));
+    const operations = await seenBy(caller);
+    const isOwn = principal.userId !== null && row?.maker_id === principal.userId;
+    if (!row || !(isOwn || operations === null || operations.includes(row.operation)))
+      throw notFound(`approval ${id}`);
+    return toJson(row, service.clock());
+  },
 });
 
 /**

@@ -230,7 +230,8 @@ async function decide(
 /** Returns the caller and the input of a proposal, which is performed as its maker. */
 function makerFor({ caller, row }: Deciding, service: Service): { caller: Caller; input: Fields } {
   const maker = makerOf(row);
-  const actor = actorOf(maker, row.reason);
+  const approvedBy = [row.first_checker, caller.principal.name].filter(Boolean).join(', ');
+  const actor = { ...actorOf(maker, row.reason), approvedBy };
   const checkerId = caller.principal.userId;
   const asMaker = { service, principal: maker, actor, checkerId, isAgreed: true };
   return { caller: asMaker, input: JSON.parse(row.input) as Fields };

@@ -8,6 +8,7 @@ import { booksFiles } from './books-files.ts';
 import { disputes } from './disputes.ts';
 import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts';
 import { settlementDocuments } from './settlement-documents.ts';
+import { withoutPeople } from './settlement-schema.ts';
 import { pageOfSettlementsJson, settlements } from './settlements.ts';
 
 /** The books as a merchant sees them: its approved settlements, and its statements. */
@@ -50,17 +51,21 @@ const ownSettlements = reading({
   command: NO_COMMAND,
   roles: MONEY,
   input: Input({ ...PAGE, state: Type.Optional(Word(APPROVED)) }),
-  run: (caller, { cursor, limit, state }) =>
-    pageOfSettlementsJson(
-      caller,
-      { merchantId: ownIdOf(caller), states: state ? [state] : APPROVED },
-      { cursor, limit },
-    ),
+  async run(caller, { cursor, limit, state }) {
+    const own = { merchantId: ownIdOf(caller), states: state ? [state] : APPROVED };
+    const page = await pageOfSettlementsJson(caller, own, { cursor, limit });
+    return { ...page, items: page.items.map(withoutPeople) };
+  },
+});
+
+const ownSettlement = reading({
+  ...settlements.show,
+  run: async (caller, input) => withoutPeople(await settlements.show.run(caller, input)),
 });
 
 export const PORTAL_BOOKS: readonly AnyOperation[] = [
   ownSettlements as unknown as AnyOperation,
-  bound(settlements.show, { path: '/settlements/:id', roles: MONEY, owner: ofSettlement }),
+  bound(ownSettlement, { path: '/settlements/:id', roles: MONEY, owner: ofSettlement }),
   bound(settlementDocuments.document, {
     path: '/settlements/:id/document',
     roles: MONEY,

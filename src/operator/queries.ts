@@ -195,13 +195,22 @@ export function lockApproval(id: number): Sql {
   return { text: `select ${COLUMNS} from approvals where id = $1 for update`, values: [id] };
 }
 
+/** Whose approvals somebody sees: those of some operations, or of all (null), and their own. */
+type Seen = { readonly operations: readonly string[] | null; readonly userId: number | null };
+
 /** Lists a page of approvals, newest first; optionally only those that are pending. */
-export function listApprovalRows(waitingAt: Date | null, before: number | null, count: number): Sql {
+export function listApprovalRows(
+  { operations, userId }: Seen,
+  waitingAt: Date | null,
+  before: number | null,
+  count: number,
+): Sql {
   return {
     text: `select ${COLUMNS} from approvals
 where ($2::integer is null or id < $2) and ($1::timestamptz is null or state = 'PENDING' and expires_at > $1)
+  and ($4::text[] is null or operation = any($4) or maker_id = $5)
 order by id desc limit $3`,
-    values: [waitingAt, before, count],
+    values: [waitingAt, before, count, operations, userId],
   };
 }
 

@@ -24,9 +24,11 @@ export const SettlementSchema = Type.Object({
   payable: Type.Number({ description: 'The amount to be paid; 0 if it is carried over.' }),
   dueOn: Day,
   closingHash: Text,
-  madeBy: Text,
+  madeBy: Nullable(Text, { description: 'Null for a merchant.' }),
   madeAt: Time,
-  approvedBy: NullableText,
+  approvedBy: Nullable(Text, {
+    description: 'Who proposed the approval, and who agreed; null for a merchant, and for a draft.',
+  }),
   approvedAt: NullableTime,
   contentHash: NullableText,
   openDisputes: Type.Integer({ description: 'Disputes without an answer.' }),
@@ -36,6 +38,13 @@ export const SettlementSchema = Type.Object({
 });
 
 export type Settlement = Static<typeof SettlementSchema>;
+
+/** Returns a settlement as its merchant sees it, without the people of the operator. */
+export const withoutPeople = <One extends Settlement>(settlement: One): One => ({
+  ...settlement,
+  madeBy: null,
+  approvedBy: null,
+});
 
 /** Returns a settlement as every door shows it. */
 export function toSettlementJson(settlement: SettlementInfo): Settlement {

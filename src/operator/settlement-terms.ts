@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { accountNumber, maskedAccount } from '../bank/iban.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -127,8 +128,10 @@ const set = changing({
   agreement: {
     sentence: 'Set the terms of {merchant} from {from}: {commission} percent of its sales are yours',
     async of(asked) {
-      const { merchantId, reason: _reason, ...terms } = asked.input;
-      return { ...(await ofMerchant(asked, merchantId, 'terms')), ...terms };
+      const { merchantId, reason: _reason, iban: account, ...terms } = asked.input;
+      // Lists show it as well: the input shows the number whole.
+      const iban = account && maskedAccount(accountNumber(account));
+      return { ...(await ofMerchant(asked, merchantId, 'terms')), ...terms, iban };
     },
   },
   async run(caller, { merchantId, product, from, commission, vat = 0, ...given }) {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { listAudit } from '../audit/audit.ts';
+import { type AuditEntry, listAudit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
@@ -62,6 +62,7 @@ const TimelineEntry = Type.Object({
   }),
   merchantId: Nullable(MerchantId),
   actor: Nullable(Type.String(), { description: 'The operator of a change, or of a movement.' }),
+  approvedBy: Nullable(Type.String(), { description: 'Who approved what the operator proposed.' }),
   reason: NullableText,
   reference: NullableText,
   transactionId: NullableText,
@@ -115,10 +116,20 @@ const EMPTY = {
   code: null,
   merchantId: null,
   actor: null,
+  approvedBy: null,
   reason: null,
   reference: null,
   transactionId: null,
 };
+
+/** Returns who made a change, and who approved it. */
+function peopleOf(change: Pick<AuditEntry, 'actor' | 'after'> | undefined) {
+  const approvedBy = change?.after?.['approvedBy'];
+  return {
+    actor: change?.actor ?? null,
+    approvedBy: typeof approvedBy === 'string' ? approvedBy : null,
+  };
+}
 
 /** Lists the events of a voucher, newest first. The lock of a PIN is derived from the declines. */
 async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Voucher['timeline']> {
@@ -139,7 +150,7 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
       kind: 'money' as const,
       what: each.kind,
       amount: each.change && toNumber(each.change),
-      actor: author.get(each.transactionId)?.actor ?? null,
+      ...peopleOf(author.get(each.transactionId)),
       reason: author.get(each.transactionId)?.reason ?? null,
       merchantId: idOf(each.merchantId),
       reference: each.reference || null,
@@ -147,13 +158,13 @@ async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Vo
     })),
     ...changes
       .filter((each) => !isMoved.has(transactionOf(each)))
-      .map(({ occurredAt, action, actor, reason }) => ({
+      .map((each) => ({
         ...EMPTY,
-        at: occurredAt,
+        at: each.occurredAt,
         kind: 'change' as const,
-        what: action,
-        actor,
-        reason,
+        what: each.action,
+        ...peopleOf(each),
+        reason: each.reason,
       })),
     // Its expired money was paid to a state, with that of others.
     ...escheats.map(({ escheat_id: transactionId, at }) => ({

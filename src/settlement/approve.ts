@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { audit } from '../audit/audit.ts';
 import { type Booked, bookOnce } from '../books/sweep.ts';
-import type { Operator } from '../context.ts';
+import type { Actor, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
 import { getAccount, post } from '../ledger/journal.ts';
@@ -65,7 +65,7 @@ export async function approve(
       approveSettlement(id, {
         year,
         number: taken.number,
-        by: actor.name,
+        by: bothOf(actor),
         now: approvedAt,
         contentHash,
         csv,
@@ -107,6 +107,9 @@ async function drawDocuments(tx: Queries, approved: Approved) {
   const hashed = { ...approved, contentHash: contentHash.toString('hex') };
   return { csv, contentHash, pdf: await drawStatement(hashed, lines, await ratesOf(tx, approved)) };
 }
+
+/** Returns the names of who proposed something, and of who approved it. */
+const bothOf = ({ name, approvedBy }: Actor) => (approvedBy === undefined ? name : `${name}, ${approvedBy}`);
 
 /** Returns a settlement as webhooks show it. */
 function settlementData({ id, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement) {

@@ -20,6 +20,7 @@ type Entry = {
   readonly code: string | null;
   readonly merchantId: string | null;
   readonly actor: string | null;
+  readonly approvedBy: string | null;
   readonly reason: string | null;
   readonly reference: string | null;
   readonly transactionId: string | null;
@@ -161,6 +162,7 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
 }
 
 function Note({ entry }: { entry: Entry }) {
+  const { label } = useWords();
   return (
     <Text size="sm" className="quiet" component="div">
       <Time at={entry.at} />
@@ -171,6 +173,7 @@ function Note({ entry }: { entry: Entry }) {
         </>
       )}
       {entry.actor && ` · ${entry.actor}`}
+      {entry.approvedBy && ` · ${label('approvedBy')} ${entry.approvedBy}`}
       {entry.reference && (
         <>
           {' · '}
