@@ -49,7 +49,7 @@ create function voucher_state(
   balance_minor bigint, p_now timestamptz
 ) returns text
 language sql immutable parallel safe as $$
-  select case decline_after_pin(
+  select case scrip.decline_after_pin( -- qualified, since Citus creates it without a search path
       closed => closed is not null, blocked => blocked_at is not null, expired => expires_at <= p_now,
       not_active => activated_at is null, spent => balance_minor = 0
     )
