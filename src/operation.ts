@@ -71,6 +71,8 @@ export type Approval =
       readonly proposers: readonly Role[];
       /** The roles that may approve the operation; null: those that may perform it. */
       readonly approvers: readonly Role[] | null;
+      /** An operation on the same subject: the person who approved it does not approve this one. */
+      readonly after: string | null;
     };
 
 /** A change that an operation has made, as the audit has it. */
@@ -117,8 +119,9 @@ export function twoPeople({
   when = null,
   proposers = [],
   approvers = null,
+  after = null,
 }: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): TwoPeople {
-  return { people: 2, why, when, proposers, approvers };
+  return { people: 2, why, when, proposers, approvers, after };
 }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -33,3 +33,21 @@ test('a settlement, the audit and a voucher name maker and checker; a merchant s
   for (const seen of [await ask(merchant, path), listed.items[0]])
     assert.deepEqual([seen?.['madeBy'], seen?.['approvedBy']], [null, null]);
 });
+
+test('a settlement and its payout are approved by different people', async (t) => {
+  const stage = await openStage(t);
+  const { scene, owner, ask } = stage;
+  const maker = await stage.join('finance');
+  const merchantId = String(scene.shop.merchant.id);
+  const drafts = (await ask(maker, '/settlements', { merchantId })) as { items: { id: string }[] };
+  const path = `/settlements/${drafts.items[0]?.id}`;
+  const propose = async (by: typeof maker, at: string, body: object) =>
+    ((await ask(by, at, body)) as { approval: { id: string } }).approval.id;
+  await ask(owner, `/approvals/${await propose(maker, `${path}/approve`, {})}/approve`, {});
+  const paid = { reference: 'payout', bankReference: 'E2E-1' };
+  const refused = await propose(maker, `${path}/pay`, paid);
+  await assert.rejects(ask(owner, `/approvals/${refused}/approve`, {}), /you approved settlement\.approve/);
+  const proposed = await propose(owner, `${path}/pay`, paid);
+  await ask(maker, `/approvals/${proposed}/approve`, {});
+  assert.equal((await ask(owner, path))['state'], 'PAID');
+});

@@ -71,6 +71,9 @@ describe('a bulk change', () => {
     const change = { action: 'unblock', serialNumbers: serials.slice(1) };
     const { body: started } = await api.post('/vouchers/bulk', change);
     const { service } = api.testService;
+    // Twenty streams of its events are open, and stay open until it ends.
+    const follow = () => api.call('GET', `/operator/v1/jobs/${started.id}/events`);
+    assert.equal((await Promise.race(Array.from({ length: 21 }, follow))).status, 429);
     await service.db.query(sql`update jobs set asked_to_cancel = true where id = ${Number(started.id)}`);
     worker = startJobs(service, [groupOf(JOB_RUNS)]);
     const job = await ended(started.id);

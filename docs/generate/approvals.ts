@@ -35,7 +35,8 @@ type Named = { readonly name: string; readonly approval: Approval; readonly role
 function twoPeopleRow({ name, approval, roles }: Named): string {
   if (approval.people === 1) return '';
   const when = approval.when?.map(({ text }) => text).join(', or ') ?? 'always';
-  const { why, proposers } = approval;
+  const { why, proposers, after } = approval;
   const by = [roles, proposers, approval.approvers ?? roles].map((each) => each.join(', ')).join(' | ');
-  return `| \`${name}\` | ${when} | ${why} | ${by} |`;
+  const but = after === null ? '' : `, but not by the person who approved \`${after}\` of the same subject`;
+  return `| \`${name}\` | ${when} | ${why} | ${by}${but} |`;
 }

@@ -6,7 +6,9 @@ import { findMerchantRow, pardonKey, touchKey } from '../merchants/queries.ts';
 import { dayOf } from './cache.ts';
 import type { Limit } from './limits.ts';
 import {
+  countKeys,
   expireRotated,
+  holdKeys,
   insertKey,
   type KeyTerms,
   listKeyRows,
@@ -62,6 +64,9 @@ export const TILL_SCOPES = PERMISSIONS.filter((permission) => !OPENING.includes(
 /** The reason why a key cannot be created or changed, in words for the operator. */
 export class KeyRefused extends Error {}
 
+/** The most keys of a merchant that work at a time: guesses of PINs are limited for each key. */
+const KEYS_MAX = 100;
+
 const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
 
 /**
@@ -94,7 +99,7 @@ export async function createKey(
   });
 }
 
-/** Creates a key within a transaction, with its entry in the audit. */
+/** Creates a key within a transaction, with its entry in the audit. @throws KeyRefused */
 export async function makeKey(
   tx: Queries,
   merchantId: number,
@@ -104,6 +109,10 @@ export async function makeKey(
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
   const all = { ...ANYTHING, ...terms };
+  await tx.query(holdKeys(merchantId));
+  const [{ count = 0 } = {}] = await tx.query<{ count?: number }>(countKeys(merchantId, now));
+  if (count >= KEYS_MAX)
+    throw new KeyRefused(`a merchant has at most ${KEYS_MAX} keys that work: revoke one first`);
   await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), all, now, isOfMerchant));
   const after = { merchantId, ...all, madeBy: isOfMerchant ? 'merchant' : 'operator' };
   return { key, change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after } };

@@ -9,6 +9,18 @@ export type KeyTerms = {
   readonly burst: number | null;
 };
 
+/** Keeps other transactions from adding keys to a merchant until this one ends. */
+export function holdKeys(merchantId: number): Sql {
+  return sql`select from merchants where id = ${merchantId} for no key update`;
+}
+
+/** Counts the keys of a merchant that work. */
+export function countKeys(merchantId: number, now: Date): Sql {
+  return sql`
+select count(*)::int as count from api_keys
+where merchant_id = ${merchantId} and revoked_at is null and (expires_at is null or expires_at > ${now})`;
+}
+
 export function insertKey(
   keyId: string,
   merchantId: number,

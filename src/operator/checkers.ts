@@ -5,7 +5,7 @@ import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { approversOf, mayPropose } from './four-eyes.ts';
-import { type ApprovalRow, findTokenById, lockToken } from './queries.ts';
+import { type ApprovalRow, findChecker, findTokenById, lockToken } from './queries.ts';
 import { rolesNow, type TokenRow } from './tokens.ts';
 
 /** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */
@@ -74,10 +74,14 @@ async function turnOfUser(
       'forbidden',
       'your account approves nothing until somebody who does not know its link has confirmed it, under Users',
     );
-  if (obstacle === undefined && !isNobodys) return 'perform';
+  if (obstacle === undefined && !isNobodys) {
+    await checkApart(tx, row, operation, userId);
+    return 'perform';
+  }
   if (row.mode === 'delay' && caller.service.clock() >= row.not_before) return 'perform';
   if (row.mode === 'two-people' && (await isOnlyPerson(tx, userId))) return 'alone';
   if (obstacle !== undefined) throw ownProposal(row, obstacle);
+  await checkApart(tx, row, operation, userId);
   const first = row.first_checker_id;
   const isCounted =
     first !== null &&
@@ -87,6 +91,27 @@ async function turnOfUser(
   if (!isCounted) return 'first';
   if (first !== userId) return 'perform';
   throw new Problem('conflict', 'you have approved this: another person has to approve it, too');
+}
+
+/**
+ * Checks that a person did not approve the operation before this one on the same subject: for example, a
+ * settlement and its payout are approved by different people.
+ * @throws Problem `forbidden` otherwise
+ */
+async function checkApart(
+  tx: Queries,
+  { input }: ApprovalRow,
+  { approval }: AnyOperation,
+  userId: number,
+): Promise<void> {
+  if (approval?.people !== 2 || approval.after === null) return;
+  const { id } = JSON.parse(input) as { readonly id: string };
+  const [earlier] = await tx.query<{ checker_id: number | null }>(findChecker(approval.after, id));
+  if (earlier?.checker_id === userId)
+    throw new Problem(
+      'forbidden',
+      `you approved ${approval.after} of ${id}: another person approves this. You can propose it yourself`,
+    );
 }
 
 /** Returns whether a user is active, and has a role that may approve an operation. */

@@ -7,7 +7,7 @@ import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople 
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { requireProduct } from '../products/products.ts';
+import { DEFAULT_PRODUCT, requireProduct } from '../products/products.ts';
 import {
   Amount,
   Currency,
@@ -38,12 +38,27 @@ const FloatSchema = Type.Object({
 
 export type Float = Static<typeof FloatSchema>;
 
-/** Returns the currency of an operation on a float: by default that of the product DEFAULT. */
-export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
-  const currency = given ?? (await requireProduct(caller.service.db, 'DEFAULT')).currency;
+/**
+ * Returns the currency of an operation: by default that of a product.
+ * @param product the default product of the merchant concerned, in whose currency it generates vouchers
+ */
+export async function currencyOf(
+  caller: Caller,
+  given: string | undefined,
+  product = DEFAULT_PRODUCT,
+): Promise<string> {
+  const currency = given ?? (await requireProduct(caller.service.db, product)).currency;
   requireDecimals(currency);
   return currency;
 }
+
+/** The currency of a float. */
+export const FloatCurrency = Type.Optional(
+  Type.String({
+    ...Currency,
+    description: "A code of ISO 4217; left out: the currency of the merchant's default product.",
+  }),
+);
 
 const topUpFloat = changing({
   name: 'float.top-up',
@@ -54,7 +69,7 @@ const topUpFloat = changing({
   input: Input({
     merchantId: MerchantId,
     amount: Amount('In major units.'),
-    currency: Type.Optional(Currency),
+    currency: FloatCurrency,
     reference: Type.Optional(
       Nullable(Line(100, 'Your reference: a repetition under it tops up once.', 'transfer-81')),
     ),
@@ -83,8 +98,8 @@ const topUpFloat = changing({
     },
   },
   async run(caller, { merchantId, amount, currency: given, reference }) {
-    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const currency = await currencyOf(caller, given);
+    const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given, product);
     const amountMinor = minorOf(amount, currency, 'amount');
     const done = await topUp(caller, {
       merchantId: id,
@@ -106,7 +121,7 @@ const warnFloat = changing({
   input: Input({
     merchantId: MerchantId,
     below: Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
-    currency: Type.Optional(Currency),
+    currency: FloatCurrency,
     reason: Reason,
   }),
   output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Major()) }),
@@ -114,8 +129,8 @@ const warnFloat = changing({
   approval: alone('It moves no money: it decides when the merchant is warned.'),
   risk: 'step-up',
   async run(caller, { merchantId, below, currency: given }) {
-    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const currency = await currencyOf(caller, given);
+    const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given, product);
     const lowMinor = below === null ? null : minorOf(below, currency, 'below');
     if (!(await setLow(caller, id, currency, lowMinor)))
       throw new Problem('conflict', `merchant ${merchantId} has no float in ${currency}: top it up first`);

@@ -8,7 +8,6 @@ import { MONEY } from '../principal.ts';
 import {
   AMOUNT_MAX,
   Amount,
-  Currency,
   Input,
   Line,
   Major,
@@ -23,7 +22,7 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { changeIn, merchantNamed, ofMerchant, ofVoucher } from './agreement.ts';
-import { currencyOf } from './floats.ts';
+import { currencyOf, FloatCurrency } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 
 /**
@@ -70,7 +69,7 @@ const refund = changing({
   input: Input({
     merchantId: MerchantId,
     amount: Amount('In major units.'),
-    currency: Type.Optional(Currency),
+    currency: FloatCurrency,
     reference: Reference,
     reason: Reason,
   }),
@@ -86,8 +85,8 @@ const refund = changing({
     },
   },
   async run(caller, { merchantId, amount, currency: given, reference }) {
-    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const currency = await currencyOf(caller, given);
+    const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given, product);
     const amountMinor = minorOf(amount, currency, 'amount');
     const decimals = requireDecimals(currency);
     const booked = await refundFloat(caller, { merchantId: id, currency, amountMinor, decimals, reference });

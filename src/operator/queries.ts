@@ -80,6 +80,14 @@ export function findTokenRow(hash: Buffer): Sql {
   return { text: `${TOKEN} where t.token_hash = $1`, values: [hash] };
 }
 
+/** Finds who approved an operation on a subject last. */
+export function findChecker(operation: string, id: string): Sql {
+  return sql`
+select checker_id from approvals
+where operation = ${operation} and state = 'APPROVED' and input::json ->> 'id' = ${id} and not is_alone
+order by id desc limit 1`;
+}
+
 export function findTokenById(id: number): Sql {
   return { text: `${TOKEN} where t.id = $1`, values: [id] };
 }

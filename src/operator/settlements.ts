@@ -229,7 +229,7 @@ function move(verb: keyof typeof MOVES) {
     roles: MONEY,
     approval:
       verb === 'pay'
-        ? twoPeople({ why: 'Money leaves the operator.' })
+        ? twoPeople({ why: 'Money leaves the operator.', after: 'settlement.approve' })
         : twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
     agreement: {
       sentence:

@@ -199,6 +199,7 @@ const DeclineSchema = Type.Object({
   id: Text,
   at: Time,
   merchantId: MerchantId,
+  keyId: Type.String({ description: 'The API key of the request.' }),
   serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
   operation: Word(['activate', 'balance', 'redeem'] as const),
   code: Type.String({ description: 'The status code of the refusal.' }),

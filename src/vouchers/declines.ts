@@ -141,6 +141,8 @@ export type DeclineInfo = {
   readonly at: Date;
   readonly serialNumber: bigint | null;
   readonly merchantId: number;
+  /** The API key of the request. */
+  readonly keyId: string;
   readonly operation: Asked['operation'];
   readonly code: RefusalCode;
   /** In major units. */
@@ -152,6 +154,7 @@ type Row = {
   id: string;
   serial_number?: bigint | null;
   merchant_id: number;
+  key_id: string;
   operation: Asked['operation'];
   code: RefusalCode;
   amount_units: bigint | null;
@@ -164,6 +167,7 @@ function toInfo(row: Row): DeclineInfo {
     at: new Date(Number.parseInt(row.id.replace('-', '').slice(0, 12), 16)),
     serialNumber: row.serial_number ?? null,
     merchantId: row.merchant_id,
+    keyId: row.key_id,
     operation: row.operation,
     code: row.code,
     amount: row.amount_units === null ? null : Number(row.amount_units) / 10_000,

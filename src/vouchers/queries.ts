@@ -296,7 +296,7 @@ group by code order by declines desc, code`;
 /** Lists the newest declines of a voucher. */
 export function listVoucherDeclines(serialNumber: bigint, limit: number): Sql {
   return sql`
-select id, merchant_id, operation, code, amount_units, reference from declines
+select id, merchant_id, key_id, operation, code, amount_units, reference from declines
 where serial_number = ${serialNumber} order by id desc limit ${limit}`;
 }
 

@@ -153,7 +153,7 @@ export const hints: Catalogue['hints'] = {
   'api-key.limit.perSecond': 'Leer: keine Grenze.',
   'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
-  currency: 'Drei Buchstaben. Leer: die Währung des Produkts DEFAULT.',
+  currency: 'Drei Buchstaben. Leer: die des Produkts des Händlers, sonst des Produkts DEFAULT.',
   reference: 'Ihre eigene. Dieselbe Referenz bucht nichts ein zweites Mal.',
   reason: 'Steht im Protokoll.',
   expiryDate: 'Leer: die Gültigkeit des Produkts.',

@@ -125,7 +125,7 @@ export const hints = {
   'api-key.limit.perSecond': 'Leave empty for no limit.',
   'api-key.limit.burst': 'Calls at once. Leave empty for as many as per second.',
   below: 'Leave empty for a tenth of the float after its last top-up.',
-  currency: 'Three letters. Leave empty for the currency of the product DEFAULT.',
+  currency: "Three letters. Leave empty for that of the merchant's product, or else of the product DEFAULT.",
   reference: 'Your own. Repeating the same reference books nothing twice.',
   reason: 'Kept in the audit.',
   expiryDate: 'Leave empty for the validity of the product.',

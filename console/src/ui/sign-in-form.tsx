@@ -1,12 +1,16 @@
-import { Anchor, Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, lazy, Suspense, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Problem } from './parts.tsx';
 import { canUsePasskeys, signInByPasskey } from './passkey.ts';
 import { PasswordField } from './password.tsx';
 import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
+
+const MerchantSelect = lazy(async () => ({
+  default: (await import('./merchant-select.tsx')).MerchantSelect,
+}));
 
 type Merchant = { readonly id: string; readonly name: string };
 type Answer = {
@@ -111,17 +115,14 @@ export function SignInForm({
               onChange={set('password')}
             />
             {merchants.length > 0 && (
-              <NativeSelect
-                label={texts.merchant}
-                required
-                autoFocus
-                data={[
-                  { value: '', label: '' },
-                  ...merchants.map(({ id, name }) => ({ value: id, label: name })),
-                ]}
-                value={merchantId}
-                onChange={(event) => setMerchantId(event.currentTarget.value)}
-              />
+              <Suspense>
+                <MerchantSelect
+                  label={texts.merchant}
+                  merchants={merchants}
+                  value={merchantId}
+                  onChange={setMerchantId}
+                />
+              </Suspense>
             )}
           </>
         )}

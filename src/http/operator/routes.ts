@@ -22,6 +22,8 @@ import { sendProblem } from './problems.ts';
 const POLL_MS = 500;
 /** The interval of heartbeats: a proxy closes a connection after a minute without data. */
 const HEARTBEAT_MS = 15_000;
+/** The most streams at a time: each asks the database twice a second. */
+const STREAMS_MAX = 20;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
 /** Serves `/jobs/:id/events` below a prefix. */
@@ -34,6 +36,7 @@ function serveProgress(
   const { service } = desk;
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
+  let open = 0;
   const url = `${prefix}/jobs/:id/events`;
   app.route({
     method: 'GET',
@@ -50,8 +53,17 @@ function serveProgress(
       };
       const first = await show(await identifyPrincipal(desk, request, reply, 'operator', publicUrl));
       const next = async () => show(await identifyAgain(desk, request, 'operator', publicUrl));
+      if (open >= STREAMS_MAX)
+        throw new Problem(
+          'too-many-requests',
+          `${STREAMS_MAX} pages follow jobs at the moment: close one, or ask for the job instead`,
+        );
+      open++;
       const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
+      reply.raw.once('close', () => {
+        open--;
+        gone.abort();
+      });
       const signal = AbortSignal.any([closing.signal, gone.signal]);
       return reply.type('text/event-stream').send(Readable.from(events(first, next, signal)));
     },
