@@ -18,15 +18,19 @@ export function policyOf(permitted: Readonly<Record<string, string>>): string {
     .join('; ');
 }
 
-/**
- * The headers of every answer, for browsers. Pages set a policy of their own, which permits what they load;
- * all other answers may load nothing. No answer is kept in a cache unless it says so, no other page holds a
- * handle on ours or embeds what we answer, and none learns an address from us.
- */
+/** The headers of every answer: it is kept in no cache unless it says so, and is nothing but what it says. */
 const ALWAYS: readonly Header[] = [
   ['cache-control', 'no-store'],
-  ['content-security-policy', policyOf({})],
   ['x-content-type-options', 'nosniff'],
+];
+
+/**
+ * The headers of what a browser may show. Pages set a policy of their own, which permits what they load; all
+ * other answers may load nothing. No other page holds a handle on ours or embeds what we answer, and none
+ * learns an address from us. The programs of tills would only pay for these headers.
+ */
+const FOR_BROWSERS: readonly Header[] = [
+  ['content-security-policy', policyOf({})],
   ['referrer-policy', 'no-referrer'],
   ['permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
   ['cross-origin-opener-policy', 'same-origin'],
@@ -38,10 +42,14 @@ const HTTPS_ONLY: Header = ['strict-transport-security', 'max-age=31536000; incl
 
 export type Header = readonly [name: string, value: string];
 
+/** The headers of answers to browsers and to the programs of tills. */
+export type Headers = { readonly browsers: readonly Header[]; readonly tills: readonly Header[] };
+
 /**
- * Returns the headers of every answer.
+ * Returns the headers of answers.
  * @param publicUrl the address of the service for browsers; with https, they never use http
  */
-export function headersFor(publicUrl: string | undefined): readonly Header[] {
-  return publicUrl?.startsWith('https:') ? [...ALWAYS, HTTPS_ONLY] : ALWAYS;
+export function headersFor(publicUrl: string | undefined): Headers {
+  const tills = publicUrl?.startsWith('https:') ? [...ALWAYS, HTTPS_ONLY] : ALWAYS;
+  return { tills, browsers: [...tills, ...FOR_BROWSERS] };
 }

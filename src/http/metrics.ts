@@ -6,7 +6,7 @@ import { headersFor } from './headers.ts';
 /** Serves the metrics on a separate port, which clients of the API do not need to reach. */
 
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-const HEADERS = Object.fromEntries(headersFor(undefined));
+const HEADERS = Object.fromEntries(headersFor(undefined).browsers);
 /** A scrape reads a few small tables. */
 const TIMEOUT_MS = 10_000;
 

@@ -13,7 +13,7 @@ import { limitConnections } from './connections.ts';
 import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
-import { type Header, headersFor } from './headers.ts';
+import { type Header, type Headers, headersFor } from './headers.ts';
 import { closeGracefully, type Drain, NO_DRAIN, serveHealth } from './health.ts';
 import { openDesk } from './operator/desk.ts';
 import { serveOidc } from './operator/identify.ts';
@@ -123,7 +123,7 @@ export function buildServer(
   // Expectations other than 100-continue are ignored. The method CONNECT is unknown.
   app.server.on('checkExpectation', (request, response) => app.routing(request, response));
   app.server.on('connect', (_request, socket: Socket) => {
-    writeRaw(socket, 405, [['x-request-id', nextId()], ['allow', 'GET, HEAD, POST'], ...headers]);
+    writeRaw(socket, 405, [['x-request-id', nextId()], ['allow', 'GET, HEAD, POST'], ...headers.browsers]);
   });
 
   app.removeAllContentTypeParsers();
@@ -158,7 +158,7 @@ function serveEntrance(app: FastifyInstance): void {
 }
 
 /** Gives every request a trace and a log line, and refuses requests that match no route. */
-function followRequests(app: FastifyInstance, service: Service, headers: readonly Header[]): void {
+function followRequests(app: FastifyInstance, service: Service, headers: Headers): void {
   const routes: { method: string; url: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) routes.push({ method: each, url });
@@ -195,13 +195,16 @@ function requestIds(): () => string {
   return () => `${process}-${(++last).toString(36)}`;
 }
 
+const isOfTill = ({ raw: { url = '' } }: FastifyRequest) =>
+  DIALECTS.some(({ prefix }) => url.startsWith(`${prefix}/`));
+
 /**
  * Starts the trace of a request: sets the headers of every answer, and writes the request's line to the
  * access log when it ends, whether it was answered or its client disconnected.
  */
 function beginTrace(
   log: ReturnType<typeof accessLog>,
-  headers: readonly Header[],
+  { tills, browsers }: Headers,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
@@ -218,7 +221,7 @@ function beginTrace(
     spans: undefined,
   };
   reply.header('x-request-id', request.id);
-  for (const [name, value] of headers) reply.header(name, value);
+  for (const [name, value] of isOfTill(request) ? tills : browsers) reply.header(name, value);
   reply.raw.once('close', () => {
     const { startedAt, route, statusCode, context, principal, transactionId, observe, spans } = request.trace;
     const merchantId = context?.merchant.id ?? principal?.merchantId ?? undefined;
@@ -246,7 +249,7 @@ function beginTrace(
 /** Answers a path that cannot be decoded. Fastify runs no hooks for it. */
 function answerUndecoded(
   service: Service,
-  headers: readonly Header[],
+  headers: Headers,
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -258,7 +261,7 @@ function answerUndecoded(
 /** Answers bytes that are not HTTP, and requests that did not arrive in time. */
 function answerUnparsed(
   service: Service,
-  headers: readonly Header[],
+  headers: Headers,
   requestId: string,
   error: Error & { code?: string },
   socket: Socket,
@@ -271,7 +274,7 @@ function answerUnparsed(
     error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const address = socket.remoteAddress;
   service.log.info({ requestId, httpStatus: status, statusCode: '98', address }, 'request');
-  writeRaw(socket, status, [['x-request-id', requestId], ...headers]);
+  writeRaw(socket, status, [['x-request-id', requestId], ...headers.browsers]);
 }
 
 const REASONS: Readonly<Record<number, string>> = {
