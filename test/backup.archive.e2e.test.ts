@@ -1,30 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdir, rm } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { FolderStorage } from '../embedded/folder-storage.ts';
-import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
-import { isArchived } from './log.ts';
-import { until } from './until.ts';
+import { archived } from './log.ts';
 
 /** Restores from the archived log after the machine is lost. */
-
-/** Waits until all that was written to the log up to now is in the archive. */
-async function archived(installation: Installation): Promise<void> {
-  const { out } = await installation.run(['db', 'url']);
-  const client = await openOwner(out.trim());
-  const [row] = await client
-    .query<{ name: string; end: number }>({
-      text: `
-        select file_name as name, file_offset as "end"
-        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-      values: [],
-    })
-    .finally(() => client.close());
-  const { name, end } = row as { name: string; end: number };
-  const archive = new FolderStorage(installation.at('archive'));
-  await until('the log is archived', () => isArchived(archive, name, end));
-}
 
 test('a lost machine is restored to its last second, or to a given time', async (t) => {
   const installation = await Installation.make(t);

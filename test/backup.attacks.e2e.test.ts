@@ -15,11 +15,8 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { FolderStorage } from '../embedded/folder-storage.ts';
-import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
-import { isArchived } from './log.ts';
-import { until } from './until.ts';
+import { archived } from './log.ts';
 
 /**
  * Somebody can write to the backups and to the archived log, but has no key of the key ring. Files are
@@ -137,18 +134,8 @@ test('an archived log that was changed, or comes from elsewhere, is refused', as
   await installation.topUp('archived');
   // The end of a backup completes a segment.
   await installation.json('backup', 'create', installation.at('later'));
-  const client = await openOwner((await installation.run(['db', 'url'])).out.trim());
-  const [row] = await client
-    .query<{ name: string; end: number }>({
-      text: `
-        select file_name as name, file_offset as "end"
-        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-      values: [],
-    })
-    .finally(() => client.close());
-  const { name, end } = row as { name: string; end: number };
+  await archived(installation);
   const archive = installation.at('archive');
-  await until('the log is archived', () => isArchived(new FolderStorage(archive), name, end));
   const copy = { ...elsewhere(), SCRIP_ARCHIVE_DIR: installation.at('copied-archive') };
   const refuses = async (expected: RegExp, change: (archive: string) => Promise<unknown>) => {
     await cp(archive, copy.SCRIP_ARCHIVE_DIR, { recursive: true });

@@ -170,7 +170,7 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
   const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
   const amounts = lines.map(({ amount }) => toText(amount));
   const counts = lines.slice(0, 3).map(({ rows }) => `(${rows})`);
-  const label = 'Of it to be paid under earlier settlements';
+  const label = 'To be paid under earlier settlements';
   for (const text of [...words, ...amounts, ...counts, label])
     assert.ok(page?.text.includes(text), `${text} in ${page?.text}`);
 });

@@ -38,8 +38,8 @@ const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
 /** Connections for statements that wait for other servers or for a row that many use: on several shards. */
 const SLOW_POOL_SIZE = 3;
-/** The most connections of a process. */
-export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
+/** The most connections of a process; on one server, the slow ones stay unused. */
+export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE + SLOW_POOL_SIZE;
 /** Unused connections are closed: a hundred processes together would hold many. */
 const IDLE_TIMEOUT_MS = 10_000;
 

@@ -195,8 +195,8 @@ function requestIds(): () => string {
   return () => `${process}-${(++last).toString(36)}`;
 }
 
-const isOfTill = ({ raw: { url = '' } }: FastifyRequest) =>
-  DIALECTS.some(({ prefix }) => url.startsWith(`${prefix}/`));
+const TILL_PATHS = DIALECTS.map(({ prefix }) => `${prefix}/`);
+const isOfTill = ({ raw: { url = '' } }: FastifyRequest) => TILL_PATHS.some((path) => url.startsWith(path));
 
 /**
  * Starts the trace of a request: sets the headers of every answer, and writes the request's line to the

@@ -68,8 +68,8 @@ const STEP_LABELS: Readonly<Record<StepKind, string>> = {
   OTHER: 'Other movements',
   PAID_EARLIER: 'Paid under earlier settlements',
   CLOSING: 'Balance at the end',
-  OUTSTANDING: 'Of it to be paid under earlier settlements',
-  CARRIED_ON: 'Of it carried over to the next settlement',
+  OUTSTANDING: 'To be paid under earlier settlements',
+  CARRIED_ON: 'Carried over to the next settlement',
   PAYABLE: 'Payable',
 };
 const STRONG: readonly StepKind[] = ['CLOSING', 'PAYABLE'];
