@@ -9,13 +9,25 @@ import { until } from './until.ts';
 export async function isArchived(archive: Storage, segment: string, end: number): Promise<boolean> {
   const names = await archive.list('');
   if (names.some((name) => name.startsWith(`${segment}.`) && name !== `${segment}.tail`)) return true;
-  const pieces = await archive.list(`${segment}.tail`);
-  for (const name of pieces) {
-    let sent = readPieceName(name)?.position ?? 0;
-    for await (const chunk of archive.read(`${segment}.tail/${name}`)) sent += chunk.length;
-    if (sent >= end) return true;
+  const tail = `${segment}.tail`;
+  for (const name of await archive.list(tail)) {
+    const piece = readPieceName(name);
+    // A file without the name of a piece is still being written.
+    if (!piece) continue;
+    const bytes = await sizeOf(archive, `${tail}/${name}`).catch(async (error: unknown) => {
+      // The pieces are removed as soon as the whole segment is archived.
+      if ((await archive.list(tail)).includes(name)) throw error;
+      return 0;
+    });
+    if (piece.position + bytes >= end) return true;
   }
   return false;
+}
+
+async function sizeOf(archive: Storage, file: string): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of archive.read(file)) bytes += chunk.length;
+  return bytes;
 }
 
 /** Waits until all that was written to the log up to now is in the archive. */
