@@ -1,3 +1,5 @@
+import type { Queries } from './db/pool.ts';
+import type { Sql } from './db/sql.ts';
 import type { FieldError } from './refusal.ts';
 
 /**
@@ -64,4 +66,15 @@ export function invalid(field: string, rule: string, message: string): Problem {
 /** Returns the problem of an operation whose subject does not exist. */
 export function notFound(subject: string): Problem {
   return new Problem('not-found', `there is no ${subject}`);
+}
+
+/**
+ * Returns the row of a statement that finds one at most.
+ * @param subject what it is, for the message
+ * @throws Problem if there is none
+ */
+export async function requireRow<Row>(db: Queries, statement: Sql, subject: string): Promise<Row> {
+  const [row] = await db.query<Row>(statement);
+  if (row === undefined) throw notFound(subject);
+  return row;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sweepExpired } from '../src/books/sweep.ts';
 import { topUp as topUpFloat } from '../src/merchants/floats.ts';
-import { insertToken } from '../src/operator/queries.ts';
+import { insertToken } from '../src/operations/queries.ts';
 import { hashToken, newToken } from '../src/operator/tokens.ts';
 import { createProduct, productDefaults } from '../src/products/products.ts';
 import { type Browser, enrolled, type Person, signIn } from './browser.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { OPERATIONS } from '../src/operator/table.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 import { approved } from './approvals.ts';
 import { type Browser, enrolled, invited } from './browser.ts';
 import { type ListeningService, startListening } from './harness.ts';

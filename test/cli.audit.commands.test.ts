@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { COMMANDS_ONLY } from '../src/operator/commands-only.ts';
-import { OPERATIONS } from '../src/operator/table.ts';
+import { COMMANDS_ONLY } from '../src/operations/commands-only.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 import { Operator } from './operator.ts';
 import { readProgram } from './program.ts';
 

@@ -6,7 +6,7 @@ import { commandOf } from '../console/src/ui/command.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { describeApi } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
-import { OPERATIONS } from '../src/operator/table.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 import { optionsOfAll } from '../src/options.ts';
 import { readCommands } from './program.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { STATUS } from '../src/cli/output.ts';
-import { OPERATIONS } from '../src/operator/table.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 
 const ROOT = new URL('../', import.meta.url);
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');

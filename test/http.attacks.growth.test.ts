@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import Type, { type TObject } from 'typebox';
 import { readJson } from '../src/json.ts';
-import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
-import { OPERATIONS } from '../src/operator/table.ts';
-import { checkInput } from '../src/operator/validate.ts';
+import { PORTAL_OPERATIONS } from '../src/operations/portal.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
+import { checkInput } from '../src/operations/validate.ts';
 import { assertLinear } from './growth.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 

@@ -17,7 +17,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   // The matching of bank lines.
   7311990017: ['src/bank/queries.ts'],
   // The settings.
-  7311990021: ['src/operator/queries.ts'],
+  7311990021: ['src/settings/settings.ts'],
 };
 
 test('each advisory lock has a number of its own', async () => {

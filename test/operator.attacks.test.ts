@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { audit } from '../src/audit/audit.ts';
-import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
-import { OPERATIONS } from '../src/operator/table.ts';
+import { PORTAL_OPERATIONS } from '../src/operations/portal.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 import { writeCursor } from '../src/page.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { asOperator } from './harness.ts';

@@ -4,7 +4,7 @@ import { authenticate } from '../src/api-keys/authenticate.ts';
 import { audit } from '../src/audit/audit.ts';
 import { exampleOf } from '../src/http/operator/openapi.ts';
 import { suspendMerchant } from '../src/merchants/merchants.ts';
-import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
+import { PORTAL_OPERATIONS } from '../src/operations/portal.ts';
 import type { Decline } from '../src/operator/transactions.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import type { Service } from '../src/context.ts';
 import { Turns } from '../src/db/turns.ts';
 import { reading, tableOf } from '../src/operation.ts';
-import { perform } from '../src/operator/perform.ts';
+import { perform } from '../src/operations/perform.ts';
 import { COMMAND_LINE } from './operator.api.ts';
 
 test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { perform } from '../src/operator/perform.ts';
+import { perform } from '../src/operations/perform.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import { removeInvitation } from '../src/operator/users.ts';
 import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';

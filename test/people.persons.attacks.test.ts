@@ -3,7 +3,7 @@ import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
-import { perform } from '../src/operator/perform.ts';
+import { perform } from '../src/operations/perform.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import { approved, floatOf, scene, voucherOf } from './approvals.ts';
 import { accept, Browser, enrolled } from './browser.ts';

@@ -1,6 +1,6 @@
 import type { Approval } from '../../src/operation.ts';
-import { COMMANDS_ONLY } from '../../src/operator/commands-only.ts';
-import { OPERATIONS } from '../../src/operator/table.ts';
+import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
 
 /** How many people each change needs, from the declarations of the operations. */
 export function approvalsText(): string {

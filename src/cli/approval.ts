@@ -6,8 +6,8 @@ import {
   rejectApproval,
   showApproval,
   withdrawApproval,
-} from '../operator/approval-operations.ts';
-import { type SettingsJson, setLimit, setSettings, showSettings } from '../operator/settings.ts';
+} from '../operations/approval-operations.ts';
+import { type SettingsJson, setLimit, setSettings, showSettings } from '../settings/settings.ts';
 import { amountText, printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseCurrencyCode, parseId, parseValue } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';

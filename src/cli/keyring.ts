@@ -13,7 +13,7 @@ import {
   routingEntry,
 } from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
-import { keyring, type RingKeyInfo } from '../operator/settings.ts';
+import { keyring, type RingKeyInfo } from '../rotation/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { untilStopped } from './open.ts';

@@ -5,6 +5,7 @@ import type { Context, Operator, Permission, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
+import type { Asked } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { bookTopUp } from './floats.ts';
 import {
@@ -250,4 +251,25 @@ async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean
   const [finest] = await service.db.query<{ decimals: number | null }>(findFinestDecimals());
   known.set(service, finest?.decimals ?? DECIMALS_MAX);
   return !fits();
+}
+
+type Asking = Pick<Asked, 'caller'>;
+
+/** Returns the name of a merchant; null for the operator. */
+export async function merchantNamed(
+  { caller }: Asking,
+  id: string | number | null | undefined,
+): Promise<string | null> {
+  if (id === null || id === undefined) return null;
+  return (await findMerchant(caller.service.db, Number(id)))?.name ?? `merchant ${id}`;
+}
+
+/** Returns the name of a merchant, and its page. */
+export async function ofMerchant(
+  asking: Asking,
+  id: string | number,
+  tab?: string,
+): Promise<{ readonly merchant: string | null; readonly link: string }> {
+  const link = `/merchants/${id}${tab === undefined ? '' : `?tab=${tab}`}`;
+  return { merchant: await merchantNamed(asking, id), link };
 }

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { closeDays } from '../books/close.ts';
 import { getBooks, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, VOUCHERS_MAX } from '../books/escheat.ts';
@@ -8,6 +9,7 @@ import { BREAKDOWNS, type ReportJson, toReportJson } from '../books/reports/repo
 import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
 import { toStart } from '../ledger/zone.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -35,7 +37,6 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
-import { changeIn, merchantNamed } from './agreement.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';

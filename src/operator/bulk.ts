@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Moved, Operator } from '../context.ts';
@@ -19,10 +20,9 @@ import {
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
+import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
 import { expiredOf, type FoundVoucher, findBySerials, pageOfVouchers, sumUp } from '../vouchers/find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
-import { changeIn } from './agreement.ts';
-import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from './limits.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a

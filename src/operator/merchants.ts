@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { TILL_SCOPES } from '../api-keys/keys.ts';
 import { PERMISSIONS } from '../context.ts';
 import { listFloats } from '../merchants/floats.ts';
@@ -34,7 +35,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { changeIn } from './agreement.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');

@@ -1,7 +1,9 @@
 import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { listFloats } from '../merchants/floats.ts';
+import { merchantNamed, ofMerchant } from '../merchants/merchants.ts';
 import { toMinor, toNumber, toSum } from '../money.ts';
 import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
@@ -21,7 +23,7 @@ import {
   Text,
   TransactionId,
 } from '../schema.ts';
-import { changeIn, merchantNamed, ofMerchant, ofVoucher } from './agreement.ts';
+import { ofVoucher } from '../vouchers/operate.ts';
 import { currencyOf, FloatCurrency } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import { type Batch, findProgress } from '../batches/batch.ts';
 import { countReplacementExports, exportBatch, exportReplacement, type Write } from '../batches/export.ts';
+import { findReplacement, requireBatch, requirePrintable } from '../batches/printable.ts';
 import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import type { Operator } from '../context.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import { type Money, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -26,9 +29,7 @@ import {
   Word,
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
-import { showVoucher } from '../vouchers/operate.ts';
-import { changeIn, merchantNamed, ofVoucher } from './agreement.ts';
-import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
+import { ofVoucher, showVoucher } from '../vouchers/operate.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file

@@ -1,8 +1,16 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { toEnd } from '../ledger/zone.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import {
+  findTokenById,
+  insertToken,
+  listTokenRows,
+  lockToken,
+  revokeTokenRow,
+} from '../operations/queries.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { findAccount, findUser, type UserInfo } from '../people/users.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
@@ -23,8 +31,6 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { merchantNamed } from './agreement.ts';
-import { findTokenById, insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
 import { hashToken, hasRole, newToken, rolesNow, type TokenRow } from './tokens.ts';
 
 const EXPIRY_DAYS = 90;

@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib';
 import type { Service } from '../context.ts';
 import { readSigned, sign } from '../credentials.ts';
 import { containing } from '../network.ts';
+import { findTokenRow, touchToken } from '../operations/queries.ts';
 import type { PortalRole, Role } from '../principal.ts';
-import { findTokenRow, touchToken } from './queries.ts';
 
 /**
  * The prefix of tokens for machines. It is followed by 43 characters of 128 random bits with a signature of

@@ -1,4 +1,6 @@
 import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import {
   type Asked,
   alone,
@@ -9,6 +11,7 @@ import {
   tableOf,
   twoPeople,
 } from '../operation.ts';
+import { isGlassClosed } from '../operations/four-eyes.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { confirmUser } from '../people/persons.ts';
 import {
@@ -40,8 +43,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { changeIn, merchantNamed } from './agreement.ts';
-import { isGlassClosed } from './four-eyes.ts';
 
 /** The operations on people who sign in. */
 

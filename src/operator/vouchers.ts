@@ -1,9 +1,11 @@
 import Type, { type Static } from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { type AuditEntry, listAudit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toEnd } from '../ledger/zone.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import { type Money, toNumber } from '../money.ts';
 import {
   ABOVE_LIMIT,
@@ -35,6 +37,7 @@ import {
   blockVoucher,
   cancelVoucher,
   extendVoucher,
+  ofVoucher,
   replaceVoucher,
   showVoucher,
   unblockVoucher,
@@ -43,7 +46,6 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { listEscheats } from '../vouchers/queries.ts';
-import { changeIn, merchantNamed, ofVoucher } from './agreement.ts';
 
 const TimelineEntry = Type.Object({
   at: Time,

@@ -7,7 +7,7 @@ import { listing } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound, Problem } from '../problem.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
   Amount,
   Currency,
@@ -161,9 +161,7 @@ export async function findProduct(db: Queries, code: string): Promise<Product | 
 
 /** Returns a product. @throws Problem if there is no such product */
 export async function requireProduct(db: Queries, code: string): Promise<Product> {
-  const product = await findProduct(db, code);
-  if (!product) throw notFound(`product ${code}`);
-  return product;
+  return requireRow(db, sql`select ${COLUMNS} from products where code = ${code}`, `product ${code}`);
 }
 
 /** Returns products, oldest first. @param after only products with a higher id */
@@ -174,10 +172,8 @@ select ${COLUMNS} from products where id > ${after} order by id limit ${count}`)
 
 /** Locks a product until the transaction ends. @throws Problem if there is no such product */
 async function lockProduct(tx: Queries, code: string): Promise<Product> {
-  const [product] = await tx.query<Product>(sql`
-select ${COLUMNS} from products where code = ${code} for no key update`);
-  if (!product) throw notFound(`product ${code}`);
-  return product;
+  const statement = sql`select ${COLUMNS} from products where code = ${code} for no key update`;
+  return requireRow(tx, statement, `product ${code}`);
 }
 
 export type ProductChange = Partial<

@@ -6,7 +6,9 @@ import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
 import { type Money, toSum } from '../money.ts';
+import type { Agreed, Asked } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { insertReplacement } from './look-up.ts';
 import {
@@ -351,3 +353,10 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
 }
 
 type Canceled = { readonly outcome: string; readonly released_minor: bigint };
+
+/** Returns a voucher, the merchant that had it generated, and its page. */
+export async function ofVoucher(asking: Pick<Asked, 'caller'>, serialNumber: string): Promise<Agreed> {
+  const { merchantId } = await showVoucher(asking.caller.service, BigInt(serialNumber));
+  const merchant = await merchantNamed(asking, merchantId);
+  return { voucher: serialNumber, merchant, link: `/vouchers/${serialNumber}` };
+}

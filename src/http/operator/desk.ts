@@ -14,7 +14,7 @@ import { Shares } from '../shares.ts';
 /**
  * The connections that operators' requests share, so that no list or report takes one from a till. They are
  * few, since simultaneous reads take the cores of the database from tills. Reports take turns on one of them
- * (src/operator/perform.ts), so that quick requests do not wait for them.
+ * (src/operations/perform.ts), so that quick requests do not wait for them.
  */
 const POOL_SIZE = 3;
 const STRANGERS_POOL_SIZE = 2;

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import type { AnyOperation } from '../../operation.ts';
-import { approversOf, proposersOf } from '../../operator/four-eyes.ts';
+import { approversOf, proposersOf } from '../../operations/four-eyes.ts';
 import { optionsOf } from '../../options.ts';
 import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type Static, type TObject } from 'typebox';
 import type { Service } from '../../context.ts';
 import { hashOfBearer } from '../../credentials.ts';
-import { checkInput } from '../../operator/validate.ts';
+import { checkInput } from '../../operations/validate.ts';
 import { DEVICE_MS, type Device, newDeviceToken, readDeviceToken } from '../../people/devices.ts';
 import {
   addPasskey,

@@ -5,7 +5,7 @@ import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
 import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
-import { isAlone } from '../../operator/four-eyes.ts';
+import { isAlone } from '../../operations/four-eyes.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';

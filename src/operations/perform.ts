@@ -7,6 +7,7 @@ import type { AnyOperation, Caller } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { countMoved, NeedsApproval } from '../settings/limits.ts';
 import { propose, withoutSecrets } from './approvals.ts';
 import { withPosition, withSignedCursor } from './cursors.ts';
 import {
@@ -19,7 +20,6 @@ import {
   previewEffect,
   requireGlass,
 } from './four-eyes.ts';
-import { countMoved, NeedsApproval } from './limits.ts';
 import { claimRequest, findRequest, finishRequest, forgetRequest } from './queries.ts';
 import { checkInput } from './validate.ts';
 

@@ -1,6 +1,4 @@
-import { findMerchant } from '../merchants/merchants.ts';
-import type { Agreed, AnyOperation, Asked, Value } from '../operation.ts';
-import { showVoucher } from '../vouchers/operate.ts';
+import type { AnyOperation, Asked, Value } from './operation.ts';
 
 /** What two people agree on, in words. It is shown before it is approved, and kept with the approval. */
 export type Statement = {
@@ -35,32 +33,4 @@ export function changeIn({ made }: Pick<Asked, 'made'>, action?: string) {
   const found = action === undefined ? made[0] : made.find((each) => each.action === action);
   const values = (side: unknown) => (side ?? {}) as Readonly<Record<string, Value>>;
   return { before: values(found?.before), after: values(found?.after) };
-}
-
-type Asking = Pick<Asked, 'caller'>;
-
-/** Returns the name of a merchant; null for the operator. */
-export async function merchantNamed(
-  { caller }: Asking,
-  id: string | number | null | undefined,
-): Promise<string | null> {
-  if (id === null || id === undefined) return null;
-  return (await findMerchant(caller.service.db, Number(id)))?.name ?? `merchant ${id}`;
-}
-
-/** Returns the name of a merchant, and its page. */
-export async function ofMerchant(
-  asking: Asking,
-  id: string | number,
-  tab?: string,
-): Promise<{ readonly merchant: string | null; readonly link: string }> {
-  const link = `/merchants/${id}${tab === undefined ? '' : `?tab=${tab}`}`;
-  return { merchant: await merchantNamed(asking, id), link };
-}
-
-/** Returns a voucher, the merchant that had it generated, and its page. */
-export async function ofVoucher(asking: Asking, serialNumber: string): Promise<Agreed> {
-  const { merchantId } = await showVoucher(asking.caller.service, BigInt(serialNumber));
-  const merchant = await merchantNamed(asking, merchantId);
-  return { voucher: serialNumber, merchant, link: `/vouchers/${serialNumber}` };
 }

@@ -1,3 +1,4 @@
+import { type Statement, statementOf, toStatementJson } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
@@ -5,8 +6,8 @@ import type { Queries } from '../db/pool.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
+import { readSettings } from '../settings/settings.ts';
 import { HOUR_MS } from '../time.ts';
-import { type Statement, statementOf, toStatementJson } from './agreement.ts';
 import { type Turn, turnOf } from './checkers.ts';
 import {
   canonical,
@@ -27,7 +28,6 @@ import {
   setApprovalOutput,
   setFirstChecker,
 } from './queries.ts';
-import { readSettings } from './settings.ts';
 
 /**
  * Four eyes: an operation that one person proposes is performed when another person approves it, once and

@@ -1,8 +1,8 @@
-import { findBatchForOperator, findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import type { Caller } from '../operation.ts';
 import { notFound, Problem } from '../problem.ts';
 import { showVoucher } from '../vouchers/operate.ts';
+import { findBatchForOperator, findProgress } from './batch.ts';
 
 /** What can be printed: batches, and the single card that replaced another. */
 

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { type Statement, toStatementJson } from '../agreement.ts';
 import { accountNumber, maskedAccount } from '../bank/iban.ts';
 import { type AnyOperation, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -17,7 +18,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { type Statement, toStatementJson } from './agreement.ts';
 import { approve, turnDown } from './approvals.ts';
 import { approversOf, type Effect, parsed, proposersOf } from './four-eyes.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';

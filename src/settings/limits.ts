@@ -1,9 +1,9 @@
 import type { Moved } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import type { AnyOperation, Caller, Condition } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { HOUR_MS } from '../time.ts';
-import { insertMoved, listMovedSums, type MovedRow } from './limits.queries.ts';
 import { limitOf, readSettings } from './settings.ts';
 
 /** The limits up to which one person moves money, or changes many vouchers. */
@@ -39,6 +39,31 @@ function makerOf({ kind, userId }: Principal): string {
 
 const MACHINE = 'machine';
 
+type MovedRow = { readonly currency: string; readonly moved_minor: bigint };
+
+/**
+ * Sums up what a maker has moved since a time, and what was moved of each subject by whomever but the command
+ * line, for each currency.
+ */
+function listMovedSums(of: {
+  readonly maker: string;
+  readonly subjects: readonly string[];
+  readonly currencies: readonly string[];
+  readonly since: Date;
+}): Sql {
+  return sql`
+with moved as materialized (
+  select maker, subjects, currency, amount_minor from manual_movements
+  where moved_at > ${of.since} and currency = any (${of.currencies}::text[])
+)
+select currency, sum(amount_minor)::bigint as moved_minor from moved where maker = ${of.maker}
+group by currency
+union all
+select m.currency, sum(m.amount_minor)::bigint
+from unnest(${of.subjects}::text[]) s join moved m on s = any (m.subjects) and m.maker <> 'machine'
+group by s, m.currency`;
+}
+
 /**
  * Counts what a change has moved by hand, in its transaction. The lock of the audit, which the change holds,
  * lets one change at a time count.
@@ -59,7 +84,9 @@ export async function countMoved(
   const maker = makerOf(principal);
   const now = service.clock();
   for (const { currency, minor, subjects } of moved)
-    await tx.query(insertMoved({ maker, operation: name, subjects, currency, minor, now }));
+    await tx.query(sql`
+insert into manual_movements (moved_at, maker, operation, subjects, currency, amount_minor)
+values (${now}, ${maker}, ${name}, ${subjects}::text[], ${currency}, ${minor})`);
   const settings = await readSettings(tx);
   const subjects = maker === MACHINE ? [] : [...new Set(moved.flatMap((each) => each.subjects))];
   const currencies = [...new Set(moved.map(({ currency }) => currency))];

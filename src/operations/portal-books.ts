@@ -1,15 +1,15 @@
 import Type, { type TObject, type TSchema } from 'typebox';
 import { type AnyOperation, type Caller, type Operation, reading } from '../operation.ts';
+import { books } from '../operator/books.ts';
+import { booksFiles } from '../operator/books-files.ts';
+import { disputes } from '../operator/disputes.ts';
+import { settlementDocuments } from '../operator/settlement-documents.ts';
+import { withoutPeople } from '../operator/settlement-schema.ts';
+import { pageOfSettlementsJson, settlements } from '../operator/settlements.ts';
 import { PAGE } from '../page.ts';
 import { Input, toId, Word } from '../schema.ts';
 import { findVisibleSettlement } from '../settlement/settlements.ts';
-import { books } from './books.ts';
-import { booksFiles } from './books-files.ts';
-import { disputes } from './disputes.ts';
 import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts';
-import { settlementDocuments } from './settlement-documents.ts';
-import { withoutPeople } from './settlement-schema.ts';
-import { pageOfSettlementsJson, settlements } from './settlements.ts';
 
 /** The books as a merchant sees them: its approved settlements, and its statements. */
 

@@ -1,28 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-export function listSettings(): Sql {
-  return sql`select name, value from operator_settings`;
-}
-
-/** Lists the currencies of products. */
-export function listCurrencies(): Sql {
-  return sql`select distinct currency from products`;
-}
-
-export function upsertSetting(name: string, value: string, now: Date): Sql {
-  return sql`
-insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
-on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
-}
-
-/**
- * Lets one change of settings run at a time, so that the second change finds the result of the first. No
- * other lock has this number.
- */
-export function lockSettings(): Sql {
-  return sql`select pg_advisory_xact_lock(7311990021)`;
-}
-
 /**
  * Claims an Idempotency-Key. Returns no row if the key is taken, after the transaction that took it has
  * ended.

@@ -7,6 +7,15 @@ import { findEntry } from '../ledger/journal.ts';
 import { actFor } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { type AnyOperation, type Caller, operation, tableOf } from '../operation.ts';
+import { apiKeys } from '../operator/api-keys.ts';
+import { type AuditEntry, audits } from '../operator/audit.ts';
+import { batches } from '../operator/batches.ts';
+import { deliveriesOfWebhooks } from '../operator/deliveries.ts';
+import { floats } from '../operator/floats.ts';
+import { merchants } from '../operator/merchants.ts';
+import { transactions } from '../operator/transactions.ts';
+import { users } from '../operator/users.ts';
+import { webhooks } from '../operator/webhooks.ts';
 import { Page } from '../page.ts';
 import { findUser } from '../people/users.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -14,18 +23,9 @@ import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import { findEndpoint } from '../webhooks/endpoints.ts';
-import { apiKeys } from './api-keys.ts';
-import { type AuditEntry, audits } from './audit.ts';
-import { batches } from './batches.ts';
-import { deliveriesOfWebhooks } from './deliveries.ts';
-import { floats } from './floats.ts';
-import { merchants } from './merchants.ts';
 import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
 import { PORTAL_BOOKS } from './portal-books.ts';
 import { listActorsOf } from './queries.ts';
-import { transactions } from './transactions.ts';
-import { users } from './users.ts';
-import { webhooks } from './webhooks.ts';
 
 /**
  * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.

@@ -1,12 +1,12 @@
 import type { Queries } from '../db/pool.ts';
 import type { AnyOperation, Caller } from '../operation.ts';
+import { rolesNow, type TokenRow } from '../operator/tokens.ts';
 import { holdPeople, isOnlyPerson, standingTo } from '../people/persons.ts';
 import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { approversOf, mayPropose } from './four-eyes.ts';
 import { type ApprovalRow, findChecker, findTokenById, lockToken } from './queries.ts';
-import { rolesNow, type TokenRow } from './tokens.ts';
 
 /** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */
 

@@ -1,3 +1,4 @@
+import { type Statement, statementOf, toStatementJson } from '../agreement.ts';
 import { type Actor, createService, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
@@ -6,10 +7,9 @@ import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { type Statement, statementOf, toStatementJson } from './agreement.ts';
-import type { countMoved } from './limits.ts';
+import type { countMoved } from '../settings/limits.ts';
+import { readSettings } from '../settings/settings.ts';
 import { listOwnEntries } from './queries.ts';
-import { readSettings } from './settings.ts';
 
 /** The rule of four eyes: what one person proposes, another one approves (docs/how-to/people.md). */
 

@@ -1,25 +1,11 @@
 import Type, { type Static } from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
-import { Page } from '../page.ts';
-import { SEE_TOKENS } from '../principal.ts';
-import { listKeyRing } from '../rotation/rotate.ts';
-import {
-  Count,
-  Currency,
-  Input,
-  minorOf,
-  Nullable,
-  NullableTime,
-  Reason,
-  requireDecimals,
-  Text,
-  Word,
-} from '../schema.ts';
-import { changeIn } from './agreement.ts';
-import { listCurrencies, listSettings, lockSettings, upsertSetting } from './queries.ts';
+import { Currency, Input, minorOf, Nullable, Reason, requireDecimals, Word } from '../schema.ts';
 
 /** Settings of the operator, which people change while the service runs. */
 
@@ -54,12 +40,21 @@ export function limitOf({ limits }: Pick<Settings, 'limits'>, currency: string):
 }
 
 export async function readSettings(db: Queries): Promise<Settings> {
-  const rows = await db.query<{ name: string; value: string }>(listSettings());
+  const rows = await db.query<{ name: string; value: string }>(
+    sql`select name, value from operator_settings`,
+  );
   return {
     ...DEFAULTS,
     ...Object.fromEntries(rows.map(({ name, value }) => [name, JSON.parse(value) as unknown])),
   };
 }
+
+/** Lets one change of settings run at a time, so that the second change finds the result of the first. */
+const lock = () => sql`select pg_advisory_xact_lock(7311990021)`;
+
+const upsert = (name: string, value: string, now: Date) => sql`
+insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
+on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
 
 const FIELDS = {
   approvalMode: Word(MODES, {
@@ -89,7 +84,7 @@ export type SettingsJson = Static<typeof SettingsSchema>;
 
 /** Returns the settings as every door shows them. */
 async function toJson(db: Queries, { limits, ...settings }: Settings): Promise<SettingsJson> {
-  const used = await db.query<{ currency: string }>(listCurrencies());
+  const used = await db.query<{ currency: string }>(sql`select distinct currency from products`);
   const currencies = new Set([...used.map(({ currency }) => currency), ...Object.keys(limits)]);
   const limitJson = (currency: string) => ({
     currency,
@@ -136,10 +131,10 @@ export const setSettings = changing({
   async run(caller, { reason: _reason, ...wanted }) {
     const { db, clock } = caller.service;
     return db.transaction(async (tx) => {
-      await tx.query(lockSettings());
+      await tx.query(lock());
       const before = await readSettings(tx);
       for (const [name, value] of Object.entries(wanted))
-        await tx.query(upsertSetting(name, JSON.stringify(value), clock()));
+        await tx.query(upsert(name, JSON.stringify(value), clock()));
       const after = await readSettings(tx);
       const { limits: _before, ...old } = before;
       const { limits: _after, ...now } = after;
@@ -177,11 +172,11 @@ export const setLimit = changing({
     const decimals = requireDecimals(currency);
     if (amount !== null && amount !== 0) minorOf(amount, currency, 'amount');
     return db.transaction(async (tx) => {
-      await tx.query(lockSettings());
+      await tx.query(lock());
       const before = await readSettings(tx);
       const { [currency]: _old, ...others } = before.limits;
       const limits = amount === null ? others : { ...others, [currency]: amount };
-      await tx.query(upsertSetting('limits', JSON.stringify(limits), clock()));
+      await tx.query(upsert('limits', JSON.stringify(limits), clock()));
       const after = await readSettings(tx);
       const sum = (of: Settings) => ({ amount: toSum(currency, { minor: limitOf(of, currency), decimals }) });
       const change = { before: sum(before), after: sum(after) };
@@ -192,30 +187,3 @@ export const setLimit = changing({
 });
 
 export const SETTINGS = tableOf(showSettings, setSettings, setLimit);
-
-const RingKey = Type.Object({
-  keyId: Text,
-  state: Word(['unused', 'in use', 'being replaced', 'retired', 'dropped'] as const),
-  inKeyRing: Type.Boolean(),
-  since: NullableTime,
-  vouchers: Count,
-  webhookSecrets: Count,
-});
-
-export type RingKeyInfo = Static<typeof RingKey>;
-
-const show = reading({
-  name: 'keyring.show',
-  summary: 'List each key of the key ring, and what is sealed under it',
-  method: 'GET',
-  path: '/keyring',
-  command: 'keyring show',
-  input: Input({}),
-  output: Page(RingKey),
-  roles: SEE_TOKENS,
-  run: async ({ service }) => ({ items: [...(await listKeyRing(service))], nextCursor: null }),
-});
-
-export const keyring = { show };
-
-export const KEYRING = tableOf(show);

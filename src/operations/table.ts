@@ -1,0 +1,64 @@
+import { JOBS } from '../jobs/jobs.ts';
+import type { AnyOperation } from '../operation.ts';
+import { API_KEYS } from '../operator/api-keys.ts';
+import { AUDIT } from '../operator/audit.ts';
+import { BANK } from '../operator/bank.ts';
+import { BANK_MATCHING } from '../operator/bank-matching.ts';
+import { BATCHES } from '../operator/batches.ts';
+import { BOOKS } from '../operator/books.ts';
+import { BOOKS_FILES } from '../operator/books-files.ts';
+import { BOOKS_RULES } from '../operator/books-rules.ts';
+import { DELIVERIES } from '../operator/deliveries.ts';
+import { DISPUTES } from '../operator/disputes.ts';
+import { FOUND_VOUCHERS } from '../operator/find-vouchers.ts';
+import { FLOATS } from '../operator/floats.ts';
+import { BACKGROUND } from '../operator/job-operations.ts';
+import { MERCHANTS } from '../operator/merchants.ts';
+import { MONEY_OPERATIONS } from '../operator/money.ts';
+import { SETTLEMENT_DOCUMENTS } from '../operator/settlement-documents.ts';
+import { SETTLEMENT_TERMS } from '../operator/settlement-terms.ts';
+import { SETTLEMENTS } from '../operator/settlements.ts';
+import { SHEETS } from '../operator/sheets.ts';
+import { TOKENS } from '../operator/token-operations.ts';
+import { TRANSACTIONS } from '../operator/transactions.ts';
+import { USERS } from '../operator/users.ts';
+import { VOUCHERS } from '../operator/vouchers.ts';
+import { WEBHOOKS } from '../operator/webhooks.ts';
+import { PRODUCTS } from '../products/products.ts';
+import { KEYRING } from '../rotation/keyring.ts';
+import { SETTINGS } from '../settings/settings.ts';
+// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
+import { APPROVALS } from './approval-operations.ts';
+
+/** Every operation of /operator/v1, in the order of its documentation. */
+export const OPERATIONS: readonly AnyOperation[] = [
+  ...MERCHANTS,
+  ...API_KEYS,
+  ...FLOATS,
+  ...MONEY_OPERATIONS,
+  ...PRODUCTS,
+  ...BATCHES,
+  ...SHEETS,
+  ...VOUCHERS,
+  ...FOUND_VOUCHERS,
+  ...TRANSACTIONS,
+  ...WEBHOOKS,
+  ...DELIVERIES,
+  ...TOKENS,
+  ...USERS,
+  ...APPROVALS,
+  ...SETTINGS,
+  ...BOOKS,
+  ...BOOKS_FILES,
+  ...BOOKS_RULES,
+  ...SETTLEMENTS,
+  ...SETTLEMENT_DOCUMENTS,
+  ...SETTLEMENT_TERMS,
+  ...DISPUTES,
+  ...BANK,
+  ...BANK_MATCHING,
+  ...JOBS,
+  ...BACKGROUND,
+  ...AUDIT,
+  ...KEYRING,
+];
