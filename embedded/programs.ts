@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmod, cp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedError } from './error.ts';
@@ -48,13 +49,14 @@ function findNative(): string {
 export async function findPrograms(folder: Folder): Promise<Programs> {
   const native = findNative();
   if (process.getuid?.() !== 0) {
-    await check(native, [], {});
-    return programs(native, [], {});
+    const prefix = hasName() ? [] : await namespace(native);
+    await check(native, prefix, {});
+    return programs(native, prefix, {});
   }
   const owner = await stat(folder.cluster).catch(() => undefined);
   if (!owner || owner.uid === 0) {
-    const namespace = ['unshare', '--user', ...(await mapRoot())];
-    if (await works(native, namespace, {})) return programs(native, namespace, {});
+    const prefix = await namespace(native);
+    if (prefix.length > 0) return programs(native, prefix, {});
   }
   return asAccount(
     folder,
@@ -63,12 +65,25 @@ export async function findPrograms(folder: Folder): Promise<Programs> {
   );
 }
 
-/** initdb looks its user up by number, so the number that stands for root must have a name. */
-async function mapRoot(): Promise<string[]> {
+/** Whether the account of this process has a name. Containers often run under a number without one. */
+function hasName(): boolean {
+  try {
+    return userInfo().username !== '';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns the command that runs a program in a user namespace, in which this process has the number of an
+ * account with a name: initdb looks it up. Empty where the system forbids namespaces.
+ */
+async function namespace(native: string): Promise<readonly string[]> {
   const accounts = (await listAccounts()).filter(({ uid }) => uid > 0);
   const { uid, gid } = accounts.find((account) => account.uid === 1000) ??
     accounts.at(-1) ?? { uid: 1000, gid: 1000 };
-  return [`--map-user=${uid}`, `--map-group=${gid}`];
+  const prefix = ['unshare', '--user', `--map-user=${uid}`, `--map-group=${gid}`];
+  return (await works(native, prefix, {})) ? prefix : [];
 }
 
 type Identity = { uid?: number; gid?: number };

@@ -113,7 +113,7 @@ test('nothing is booked while the clock is behind a closed day, so that the day 
     keepBooks(service, [], () => false),
     isUnavailable,
   );
-  const clocks = (await examine(service, SURROUNDINGS)).find(({ check }) => check === 'clocks');
+  const clocks = (await examine(SURROUNDINGS, service)).find(({ check }) => check === 'clocks');
   assert.match(clocks?.found ?? '', /clock is 1650 s behind the books/);
   assert.deepEqual(await count(), rows);
   await ledger.at('2026-03-03T09:00:00Z');

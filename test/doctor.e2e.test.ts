@@ -23,6 +23,8 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   const { ok, findings } = await installation.json('doctor');
   assert.equal(ok, true);
   for (const check of [
+    'node',
+    'network',
     'versions',
     'clocks',
     'durability',
@@ -65,7 +67,7 @@ test('the doctor reports a server with synchronous_commit off as a failure', asy
   await owner.close();
   const again = await startTestService(started);
   t.after(again.stop);
-  const findings = await examine(again.service, SURROUNDINGS);
+  const findings = await examine(SURROUNDINGS, again.service);
   assert.equal(stateOf(findings, 'durability'), 'failure');
   assert.match(
     findings.find(({ check }) => check === 'durability')?.advice ?? '',
@@ -97,8 +99,39 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
       Object.fromEntries(Object.entries(row).map(([key, value]) => [key, change[key] ?? value])),
     ) as Row[];
   };
-  const findings = await examine(createService({ ...started.service, db: { ...db, query } }), SURROUNDINGS);
+  const findings = await examine(SURROUNDINGS, createService({ ...started.service, db: { ...db, query } }));
   for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
     assert.equal(stateOf(findings, check), 'failure', check);
   for (const check of ['connections', 'partitions']) assert.equal(stateOf(findings, check), 'warning', check);
+});
+
+test('the doctor checks what needs no database while the database is away', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_DATABASE_URL'] = 'postgres://scrip@127.0.0.1:1/scrip';
+  const { status, out } = await installation.run(['doctor', '--json']);
+  assert.equal(status, 1);
+  const { ok, findings } = JSON.parse(out);
+  assert.equal(ok, false);
+  assert.deepEqual(
+    findings.map(({ check, state }: Finding) => [check, state]),
+    [
+      ['node', 'ok'],
+      ['key ring', 'ok'],
+      ['network', 'ok'],
+      ['database', 'failure'],
+    ],
+  );
+  assert.match(findings.at(-1).found, /cannot be reached/);
+});
+
+test('the doctor warns of a proxy that is not trusted, and of an address that nobody knows', async () => {
+  const found = async (network: Partial<(typeof SURROUNDINGS)['network']>) => {
+    const findings = await examine({ ...SURROUNDINGS, network: { ...SURROUNDINGS.network, ...network } });
+    return findings.find(({ check }) => check === 'network')?.advice ?? null;
+  };
+  const publicUrl = 'https://vouchers.example';
+  assert.equal(await found({}), null);
+  assert.match(String(await found({ publicUrl })), /set SCRIP_TRUSTED_PROXIES/);
+  assert.equal(await found({ publicUrl, trustedProxies: ['127.0.0.1/32'] }), null);
+  assert.match(String(await found({ host: '0.0.0.0' })), /set SCRIP_PUBLIC_URL/);
 });

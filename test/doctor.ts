@@ -7,4 +7,5 @@ export const SURROUNDINGS: Surroundings = {
   archiveDir: undefined,
   keyRing: { source: 'SCRIP_KEYS', isFile: false, isExposed: false },
   connectionsMax: 23,
+  network: { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [] },
 };

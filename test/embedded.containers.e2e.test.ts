@@ -127,3 +127,19 @@ test('a second PID namespace cannot open a data folder before the first one has 
   assert.deepEqual(await ask(again.url), [{ one: 1 }]);
   await again.release();
 });
+
+test('an account that has a number and no name creates a database and opens it again', async (t) => {
+  const namespace = ['--user', '--map-user=4242', '--map-group=4242'];
+  const isPermitted = await promisify(execFile)('unshare', [...namespace, 'unshare', '--user', 'true']).then(
+    () => true,
+    () => false,
+  );
+  if (!isPermitted) return t.diagnostic('this system permits no user namespace');
+  const folder = await dataFolder(t);
+  for (const _ of [1, 2]) {
+    const there = await startElsewhere(t, namespace, folder);
+    assert.match(there.output, /^postgres:/);
+    assert.deepEqual(await ask(there.output), [{ one: 1 }]);
+    await there.end();
+  }
+});

@@ -1,13 +1,24 @@
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
+import { StartError } from '../db/errors.ts';
 import { CONNECTIONS_MAX } from '../db/pool.ts';
 import { readStatus } from '../db/status.ts';
 import { keyFile } from '../keyring/file.ts';
 import { isExposed } from '../keyring/store.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { examine, type Surroundings } from '../monitor/doctor.ts';
+import { examine, type Finding, type Surroundings } from '../monitor/doctor.ts';
 import { withService } from './open.ts';
-import { id, numberOf, printFields, printJson, printTable, say, toJson } from './output.ts';
+import {
+  CommandError,
+  id,
+  numberOf,
+  printFields,
+  printJson,
+  printTable,
+  STATUS,
+  say,
+  toJson,
+} from './output.ts';
 import { readVersion } from './usage.ts';
 
 export function registerStatus(program: Command): void {
@@ -72,25 +83,38 @@ export function registerDoctor(program: Command): void {
     .action(runDoctor);
 }
 
-async function runDoctor(options: { json?: boolean }): Promise<void> {
+async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
+  let isOpen = false;
   await withService(async (service, config) => {
-    const findings = await examine(service, await surroundingsOf(config));
-    const failures = findings.filter(({ state }) => state === 'failure').length;
-    const warnings = findings.filter(({ state }) => state === 'warning').length;
-    if (failures > 0) process.exitCode = 1;
-    if (options.json) return printJson({ ok: failures === 0, findings });
-    printTable(
-      ['check', 'state', 'found'],
-      findings.map(({ check, state, found, advice }) => [
-        check,
-        state === 'ok' ? 'ok' : state.toUpperCase(),
-        advice === null ? wrapped(found) : [...wrapped(found), ...wrapped(`→ ${advice}`)],
-      ]),
-    );
-    if (failures + warnings === 0) say('All is well.');
-    else
-      say(`${numberOf(failures, 'failure')}, ${numberOf(warnings, 'warning')}: the arrows say what to do.`);
+    isOpen = true;
+    report(await examine(await surroundingsOf(config), service), json);
+  }).catch(async (error: Error) => {
+    const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
+    if (isOpen || !(isAway || error instanceof StartError)) throw error;
+    const advice = 'see to that first, then run scrip doctor again for the other checks';
+    const away = { check: 'database', state: 'failure', found: error.message, advice } as const;
+    report([...(await examine(await surroundingsOf(readConfig()))), away], json);
   });
+}
+
+function report(findings: readonly Finding[], json: boolean): void {
+  const failures = findings.filter(({ state }) => state === 'failure').length;
+  const warnings = findings.filter(({ state }) => state === 'warning').length;
+  if (failures > 0) process.exitCode = 1;
+  if (json) {
+    printJson({ ok: failures === 0, findings });
+    return;
+  }
+  printTable(
+    ['check', 'state', 'found'],
+    findings.map(({ check, state, found, advice }) => [
+      check,
+      state === 'ok' ? 'ok' : state.toUpperCase(),
+      advice === null ? wrapped(found) : [...wrapped(found), ...wrapped(`→ ${advice}`)],
+    ]),
+  );
+  if (failures + warnings === 0) say('All is well.');
+  else say(`${numberOf(failures, 'failure')}, ${numberOf(warnings, 'warning')}: the arrows say what to do.`);
 }
 
 const LINE_MAX = 84;
@@ -117,6 +141,7 @@ async function surroundingsOf(config: Config): Promise<Surroundings> {
       isExposed: await isExposed(config),
     },
     connectionsMax: CONNECTIONS_MAX + CONNECTIONS_BESIDE,
+    network: config,
   };
 }
 

@@ -1,14 +1,10 @@
 import type { Config } from '../config.ts';
+import { isLoopback } from '../network.ts';
 
 /** Returns an address that clients can use. One that means "every address" cannot be used. */
 export function addressToCall(host: string, port: number): string {
   const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
-}
-
-/** Whether a host can only be reached from this machine. */
-export function isLoopback(host: string): boolean {
-  return /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
 }
 
 /**

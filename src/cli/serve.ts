@@ -8,7 +8,8 @@ import { StartError } from '../db/errors.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
+import { isLoopback } from '../network.ts';
+import { addressToCall, baseUrlOf } from './link.ts';
 import { openService } from './open.ts';
 import { wrongUsage } from './output.ts';
 import {

@@ -122,7 +122,6 @@ const NETWORK = new Set([
   'EHOSTDOWN',
   'ENETUNREACH',
   'ENETDOWN',
-  'ENOENT',
   // There is no port or file descriptor left for a connection.
   'EADDRNOTAVAIL',
   'EMFILE',
@@ -160,8 +159,10 @@ export function isUnavailable(error: unknown): boolean {
       isClockRefused(error) ||
       isNodeLost(error)
     );
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  const { code, message, syscall } = (error ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;
+  // The socket of a server that does not run. Any other file that is missing is not the database.
+  if (code === 'ENOENT' && syscall === 'connect') return true;
   return (
     typeof message === 'string' &&
     /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(

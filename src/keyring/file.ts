@@ -178,7 +178,10 @@ async function removeDrafts(file: string): Promise<void> {
 
 /** Whether other accounts of this machine can read a key file. */
 export async function isReadByOthers({ path }: KeyFile): Promise<boolean> {
-  return ((await stat(path)).mode & 0o077) !== 0;
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  return found !== undefined && (found.mode & 0o077) !== 0;
 }
 
 /** Flushes the folder of a file: only then is a renamed file durable. */

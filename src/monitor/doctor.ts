@@ -3,6 +3,7 @@ import type { Service } from '../context.ts';
 import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
 import type { Sql } from '../db/sql.ts';
 import { readLastBackup } from '../db/status.ts';
+import { isLoopback } from '../network.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,
@@ -11,6 +12,7 @@ import {
   LAST_CLOSE,
   PARTITIONS_AHEAD,
   SERVER,
+  STANDBYS,
   TIMELINE,
   WEBHOOKS_BEHIND,
 } from './queries.ts';
@@ -37,6 +39,11 @@ export type Surroundings = {
   readonly keyRing: { readonly source: string; readonly isFile: boolean; readonly isExposed: boolean };
   /** The most connections of one process. */
   readonly connectionsMax: number;
+  readonly network: {
+    readonly host: string;
+    readonly publicUrl: string | undefined;
+    readonly trustedProxies: readonly string[];
+  };
 };
 
 const NODE_MAJOR = 24;
@@ -52,7 +59,12 @@ const CLOSE_MAX_HOURS = 48;
 const LATE_MAX_SECONDS = 600;
 const PARTITIONS_AHEAD_MIN = 2;
 
-type Check = (service: Service, surroundings: Surroundings) => Promise<Omit<Finding, 'check'> | undefined>;
+type Found = Omit<Finding, 'check'> | undefined;
+
+type Check = (service: Service, surroundings: Surroundings) => Promise<Found>;
+
+/** A check that needs no database: it also runs when the database cannot be reached. */
+type LocalCheck = (surroundings: Surroundings) => Promise<Found> | Found;
 
 const ok = (found: string): Omit<Finding, 'check'> => ({ state: 'ok', found, advice: null });
 const warning = (found: string, advice: string): Omit<Finding, 'check'> => ({
@@ -87,15 +99,55 @@ type ServerRow = {
 const inHours = (seconds: number) => `${Math.floor(seconds / HOUR)} h ago`;
 const inGb = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
+const LOCAL_CHECKS: Readonly<Record<string, LocalCheck>> = {
+  node: () => {
+    const found = `Node ${process.versions.node}`;
+    if (Number(process.versions.node.split('.')[0]) === NODE_MAJOR) return ok(found);
+    return warning(
+      found,
+      `Scrip is tested on Node ${NODE_MAJOR}, which npm ci installs: start it by its own command`,
+    );
+  },
+  disk: async ({ dataDir }) => {
+    if (dataDir === undefined) return undefined;
+    const { bavail, blocks, bsize } = await statfs(dataDir);
+    const free = bavail * bsize;
+    const found = `${inGb(free)} of ${inGb(blocks * bsize)} free at ${dataDir}`;
+    if (free < DISK_FREE_FAILURE_BYTES)
+      return failure(found, 'free space now: a full disk stops every booking');
+    if (bavail < blocks * DISK_FREE_MIN_SHARE) return warning(found, 'free space, or move the data folder');
+    return ok(found);
+  },
+  'key ring': ({ keyRing }) => {
+    if (keyRing.isExposed)
+      return failure(
+        `${keyRing.source} can be read by other accounts`,
+        'chmod 600, then scrip keyring rotate',
+      );
+    if (keyRing.isFile)
+      return ok(
+        `${keyRing.source}: keep a copy of it apart from the backups (nobody can check that for you)`,
+      );
+    return ok(keyRing.source);
+  },
+  network: ({ network: { host, publicUrl, trustedProxies } }) => {
+    const isOpen = !isLoopback(host);
+    const found = `listens at ${host}, known as ${publicUrl ?? 'nothing else'}`;
+    if (isOpen && publicUrl === undefined)
+      return warning(found, 'set SCRIP_PUBLIC_URL: links and sign-ins accept only the host name that it has');
+    if (publicUrl?.startsWith('https:') && trustedProxies.length === 0)
+      return warning(
+        `${found}, and trusts no proxy`,
+        'set SCRIP_TRUSTED_PROXIES to the addresses of the proxy: all callers share the limits of its address',
+      );
+    return ok(found);
+  },
+};
+
 const CHECKS: Readonly<Record<string, Check>> = {
   versions: async (service, { version }) => {
     const server = await one<ServerRow>(service, SERVER);
-    const found = `Scrip ${version}, Node ${process.versions.node}, PostgreSQL ${server.version}`;
-    if (Number(process.versions.node.split('.')[0]) !== NODE_MAJOR)
-      return warning(
-        found,
-        `Scrip is tested on Node ${NODE_MAJOR}, which npm ci installs: start it by its own command`,
-      );
+    const found = `Scrip ${version}, PostgreSQL ${server.version}`;
     if (server.version_number < POSTGRES_MIN || server.version_number >= POSTGRES_MAX)
       return failure(found, 'use PostgreSQL 15 to 18');
     return ok(found);
@@ -145,28 +197,6 @@ const CHECKS: Readonly<Record<string, Check>> = {
       return warning(found, `raise max_connections, or run fewer processes: there is room for ${room}`);
     return ok(found);
   },
-  disk: async (_service, { dataDir }) => {
-    if (dataDir === undefined) return undefined;
-    const { bavail, blocks, bsize } = await statfs(dataDir);
-    const free = bavail * bsize;
-    const found = `${inGb(free)} of ${inGb(blocks * bsize)} free at ${dataDir}`;
-    if (free < DISK_FREE_FAILURE_BYTES)
-      return failure(found, 'free space now: a full disk stops every booking');
-    if (bavail < blocks * DISK_FREE_MIN_SHARE) return warning(found, 'free space, or move the data folder');
-    return ok(found);
-  },
-  'key ring': async (_service, { keyRing }) => {
-    if (keyRing.isExposed)
-      return failure(
-        `${keyRing.source} can be read by other accounts`,
-        'chmod 600, then scrip keyring rotate',
-      );
-    if (keyRing.isFile)
-      return ok(
-        `${keyRing.source}: keep a copy of it apart from the backups (nobody can check that for you)`,
-      );
-    return ok(keyRing.source);
-  },
   backup: async (service, { dataDir }) => {
     if (dataDir === undefined) return examineServersArchive(service);
     const last = await readLastBackup(dataDir);
@@ -195,6 +225,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
       'the log is not archived: a restore goes back to the last backup',
       'set SCRIP_ARCHIVE_DIR to a folder on another disk',
     );
+  },
+  standbys: async (service) => {
+    const { standbys, seconds } = await one<{ standbys: number; seconds: number }>(service, STANDBYS);
+    if (standbys === 0) return undefined;
+    const found = `${standbys} connected, up to ${seconds.toFixed(0)} s behind`;
+    return seconds > LATE_MAX_SECONDS
+      ? failure(found, 'pg_stat_replication shows which: a failover would lose what it has not replayed')
+      : ok(found);
   },
   'last close': async (service) => {
     const { seconds } = await one<{ seconds: number | null }>(service, LAST_CLOSE);
@@ -277,15 +315,21 @@ async function examineTimelines(service: Service, dataDir: string): Promise<Omit
 
 /**
  * Runs all checks. A check that fails with an error is a finding as well.
+ * @param service undefined if the database cannot be reached: only the checks that need none are run
  * @returns the finding of each check, in a fixed order; checks that do not apply are left out
  */
-export async function examine(service: Service, surroundings: Surroundings): Promise<Finding[]> {
+export async function examine(surroundings: Surroundings, service?: Service): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [check, run] of Object.entries(CHECKS)) {
-    const found = await run(service, surroundings).catch((error: Error) =>
-      failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
-    );
+  const add = async (check: string, run: () => Promise<Found> | Found) => {
+    const found = await Promise.resolve()
+      .then(run)
+      .catch((error: Error) =>
+        failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
+      );
     if (found) findings.push({ check, ...found });
-  }
+  };
+  for (const [check, run] of Object.entries(LOCAL_CHECKS)) await add(check, () => run(surroundings));
+  if (service)
+    for (const [check, run] of Object.entries(CHECKS)) await add(check, () => run(service, surroundings));
   return findings;
 }

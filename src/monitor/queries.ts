@@ -56,6 +56,12 @@ select current_setting('archive_command') not in ('', 'true', '(disabled)') as a
   extract(epoch from now() - last_archived_time)::float8 as last_seconds
 from pg_stat_archiver`;
 
+/** An account without the role pg_monitor does not see how far a standby is behind. */
+export const STANDBYS: Sql = sql`
+select count(*)::int as standbys,
+  coalesce(extract(epoch from max(replay_lag)), 0)::float8 as seconds
+from pg_stat_replication where application_name not in ('pg_basebackup', 'pg_receivewal')`;
+
 export const TIMELINE: Sql = sql`
 select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer as timeline`;
 
