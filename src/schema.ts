@@ -91,6 +91,9 @@ export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The 
 /** The reason for a change, for the audit. */
 export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
 
+/** The operator's reference of a booking. */
+export const Reference = Line(100, 'Your reference: a repetition under it books once.', 'case-81');
+
 /** The input of an operation. Other fields are refused. */
 export function Input<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });

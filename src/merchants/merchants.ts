@@ -6,7 +6,9 @@ import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
 import type { Asked } from '../operation.ts';
+import { notFound } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { toId } from '../schema.ts';
 import { bookTopUp } from './floats.ts';
 import {
   findFinestDecimals,
@@ -251,6 +253,22 @@ async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean
   const [finest] = await service.db.query<{ decimals: number | null }>(findFinestDecimals());
   known.set(service, finest?.decimals ?? DECIMALS_MAX);
   return !fits();
+}
+
+/**
+ * Returns a merchant.
+ * @param field the field that names it
+ * @throws Problem if there is no such merchant
+ */
+export async function requireMerchant(
+  { service: { db } }: Pick<Operator, 'service'>,
+  text: string,
+  field = 'id',
+): Promise<MerchantInfo> {
+  const id = toId(text, field);
+  const merchant = await findMerchant(db, id);
+  if (!merchant) throw notFound(`merchant ${id}`);
+  return merchant;
 }
 
 type Asking = Pick<Asked, 'caller'>;

@@ -15,7 +15,7 @@ import {
 import { PERMISSIONS } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { toEnd } from '../ledger/zone.ts';
-import { ofMerchant } from '../merchants/merchants.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -37,7 +37,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { requireMerchant } from './merchants.ts';
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;

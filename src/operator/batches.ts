@@ -10,7 +10,7 @@ import { cancelBatch } from '../batches/cancel.ts';
 import { countExports, listExports } from '../batches/export.ts';
 import { generate, newReference } from '../batches/generate.ts';
 import { toEnd } from '../ledger/zone.ts';
-import { actFor, findMerchant } from '../merchants/merchants.ts';
+import { actFor, findMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toNumber, toText } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -35,7 +35,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { requireMerchant } from './merchants.ts';
 
 const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
 

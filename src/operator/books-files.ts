@@ -6,12 +6,12 @@ import { Unmapped } from '../books/gl.ts';
 import { findReport, makeReport } from '../books/reports/index.ts';
 import { reportCsv, streamTransactions, transactionsCsv } from '../books/reports/transactions.ts';
 import type { Service } from '../context.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
 import { type Caller, reading, tableOf } from '../operation.ts';
 import { EXPORT, SEE } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { Day, FileSchema, Input, MerchantId, Word } from '../schema.ts';
 import { BreakdownField, checkInterval, REPORT_NAMES, Section } from './books.ts';
-import { requireMerchant } from './merchants.ts';
 
 /** Files of the books: reports as CSV, and exports of closed days. */
 

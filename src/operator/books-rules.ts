@@ -4,6 +4,7 @@ import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
 import { today } from '../ledger/zone.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
@@ -23,7 +24,6 @@ import {
   toPpm,
   Word,
 } from '../schema.ts';
-import { requireMerchant } from './merchants.ts';
 
 /** The rules of the books: account numbers, and rules that follow from a law or an estimate. */
 

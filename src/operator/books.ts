@@ -9,7 +9,7 @@ import { BREAKDOWNS, type ReportJson, toReportJson } from '../books/reports/repo
 import { verifyBooks } from '../books/verify.ts';
 import { WAIT_CAUSES, type Waiting } from '../books/wait.ts';
 import { toStart } from '../ledger/zone.ts';
-import { merchantNamed } from '../merchants/merchants.ts';
+import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -29,6 +29,7 @@ import {
   NullableText,
   NullableTime,
   Reason,
+  Reference,
   requireDecimals,
   SerialNumber,
   Text,
@@ -38,8 +39,6 @@ import {
 } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
 import { currencyOf } from './floats.ts';
-import { requireMerchant } from './merchants.ts';
-import { Reference } from './money.ts';
 
 /** A list of 10,000 serial numbers is 180 kB. */
 const BODY_MAX_BYTES = 256 * 1024;

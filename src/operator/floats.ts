@@ -3,7 +3,7 @@ import { changeIn } from '../agreement.ts';
 import type { FloatFilter } from '../books/days.queries.ts';
 import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
-import { ofMerchant } from '../merchants/merchants.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -23,7 +23,6 @@ import {
   requireDecimals,
   Text,
 } from '../schema.ts';
-import { requireMerchant } from './merchants.ts';
 
 const FloatSchema = Type.Object({
   merchantId: MerchantId,

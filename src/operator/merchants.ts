@@ -6,17 +6,17 @@ import { listFloats } from '../merchants/floats.ts';
 import {
   changeMerchant,
   createMerchant as create,
-  findMerchant,
   type MerchantInfo,
   pageOfMerchants,
   permitMerchant,
+  requireMerchant,
   suspendMerchant,
 } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MANAGE, MONEY, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound, Problem } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
 import {
   AMOUNT_MAX,
@@ -32,7 +32,6 @@ import {
   Secret,
   Text,
   Time,
-  toId,
   Word,
 } from '../schema.ts';
 
@@ -61,18 +60,6 @@ function toJson(merchant: MerchantInfo): Merchant {
     id: String(merchant.id),
     permissions: [...merchant.permissions] as Merchant['permissions'],
   };
-}
-
-/** Returns a merchant. @throws Problem if there is no such merchant */
-export async function requireMerchant(
-  { service: { db } }: Caller,
-  text: string,
-  field = 'id',
-): Promise<MerchantInfo> {
-  const id = toId(text, field);
-  const merchant = await findMerchant(db, id);
-  if (!merchant) throw notFound(`merchant ${id}`);
-  return merchant;
 }
 
 async function show(caller: Caller, id: string): Promise<MerchantDetails> {

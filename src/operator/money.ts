@@ -3,7 +3,7 @@ import { changeIn } from '../agreement.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { listFloats } from '../merchants/floats.ts';
-import { merchantNamed, ofMerchant } from '../merchants/merchants.ts';
+import { merchantNamed, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toMinor, toNumber, toSum } from '../money.ts';
 import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
@@ -18,6 +18,7 @@ import {
   Nullable,
   Positional,
   Reason,
+  Reference,
   requireDecimals,
   SerialNumber,
   Text,
@@ -25,14 +26,12 @@ import {
 } from '../schema.ts';
 import { ofVoucher } from '../vouchers/operate.ts';
 import { currencyOf, FloatCurrency } from './floats.ts';
-import { requireMerchant } from './merchants.ts';
 
 /**
  * Operations that take money off a float or change the balance of a voucher. Each has a reference of the
  * operator, under which it is booked once.
  */
 
-export const Reference = Line(100, 'Your reference: a repetition under it books once.', 'case-81');
 const NeededReason = Line(500, 'Why, for the audit.', 'The card was charged twice.');
 
 const Booked = { transactionId: TransactionId, replayed: Type.Boolean() };

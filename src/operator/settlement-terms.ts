@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { accountNumber, maskedAccount } from '../bank/iban.ts';
-import { ofMerchant } from '../merchants/merchants.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -23,7 +23,6 @@ import {
 } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
 import { requireIban } from './bank.ts';
-import { requireMerchant } from './merchants.ts';
 
 /** The terms of settlement. They are dated and never edited. */
 

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { today } from '../ledger/zone.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
 import { toNumber, toSum } from '../money.ts';
 import {
   ABOVE_LIMIT,
@@ -23,6 +24,7 @@ import {
   PERCENT_PPM,
   Percent,
   Reason,
+  Reference,
   Text,
   Time,
   TransactionId,
@@ -40,8 +42,6 @@ import {
 } from '../settlement/settlements.ts';
 import { ratesOf, STEPS, stepsOf } from '../settlement/steps.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
-import { requireMerchant } from './merchants.ts';
-import { Reference } from './money.ts';
 import {
   type Settlement,
   SettlementId,

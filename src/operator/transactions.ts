@@ -5,7 +5,7 @@ import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.t
 import { findClaimedTransactions } from '../ledger/queries.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
-import { merchantNamed } from '../merchants/merchants.ts';
+import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -33,7 +33,6 @@ import {
 } from '../schema.ts';
 import { addDays, isoDay } from '../time.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
-import { requireMerchant } from './merchants.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { ofMerchant } from '../merchants/merchants.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
@@ -33,7 +33,6 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
-import { requireMerchant } from './merchants.ts';
 
 export const EndpointId = Id('endpoint');
 
