@@ -101,13 +101,22 @@ async function fillDay(stage: Stage, yesterday: number): Promise<void> {
   await owner.query('select bench.open_books($1)', [new Date(yesterday)]);
 }
 
-/** Returns how many rows were read from the tables so far. */
-async function rowsRead({ owner }: Stage): Promise<number> {
+/** Returns how many rows were read so far from each table. */
+async function rowsRead({ owner }: Stage): Promise<Map<string, number>> {
   await owner.query('select pg_stat_clear_snapshot(), pg_sleep(1)');
   const { rows: found } = await owner.query(
-    'select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as read from pg_stat_user_tables',
+    `select relname as name, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as read
+     from pg_stat_user_tables`,
   );
-  return found[0].read as number;
+  return new Map(found.map(({ name, read }) => [name as string, read as number]));
+}
+
+/** Returns how many rows each table was read for each row of the day, the most first. */
+function readFor(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): string {
+  const each = [...after].map(([name, read]) => [name, (read - (before.get(name) ?? 0)) / rows] as const);
+  const most = each.filter(([, read]) => read >= 0.1).sort(([, one], [, other]) => other - one);
+  const sum = each.reduce((total, [, read]) => total + read, 0);
+  return `${sum.toFixed(1)} rows read for each (${most.map(([name, read]) => `${name} ${read.toFixed(1)}`).join(', ')})`;
 }
 
 /** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */
@@ -119,10 +128,8 @@ async function measureClose(stage: Stage, yesterday: number): Promise<void> {
   if (values.quiet) {
     const before = await rowsRead(stage);
     const { took, mostMb } = await close(stage);
-    const read = Math.round(((await rowsRead(stage)) - before) / rows);
-    print(
-      `close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB, ${read} rows read for each`,
-    );
+    const read = readFor(before, await rowsRead(stage));
+    print(`close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB, ${read}`);
     return;
   }
   const serve = await stage.serve(['--no-work', '--processes', '1']);

@@ -9,7 +9,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   // The chain of the audit.
   7311990002: ['src/audit/queries.ts'],
   // The key ring.
-  7311990003: ['sql/012-vouchers.sql', 'src/rotation/queries.ts'],
+  7311990003: ['sql/012-vouchers.sql', 'src/rotation/rotate.ts'],
   // The partitions.
   7311990004: ['sql/004-partitions.sql', 'sql/021-declines.sql'],
   // The keeping of the books.

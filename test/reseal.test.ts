@@ -4,9 +4,8 @@ import { findBatch } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/file.ts';
-import { endProgress, resealVouchers } from '../src/rotation/queries.ts';
-import { countLeftBehind, countSealed, resealAll } from '../src/rotation/reseal.ts';
-import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';
+import { countLeftBehind, countSealed, resealAll, resealVouchers } from '../src/rotation/reseal.ts';
+import { beginRotation, endProgress, finishRotation } from '../src/rotation/rotate.ts';
 import { asOperator, produceAll, startTestService, type TestService } from './harness.ts';
 import { Bench, BUCKET } from './statement.ts';
 

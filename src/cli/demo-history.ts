@@ -1,9 +1,16 @@
 import { type Actor, createService, type Service } from '../context.ts';
 import { moveClock, restoreClock } from '../db/clock.ts';
 import { openDatabase } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { DAYS, Story } from './demo-story.ts';
 import { showProgress } from './progress.ts';
-import { findHistory, isEmpty } from './queries.ts';
+
+/** Returns the size of the history: the number of movements, and the last closed day. */
+function findHistory(): Sql {
+  return sql`
+select (select count(*)::integer from journal) as movements,
+  (select max(day)::text from book_closings) as until`;
+}
 
 type Progress = { readonly tell: (line: string) => void; readonly stopping: () => boolean };
 
@@ -24,7 +31,11 @@ export async function fillHistory(
   { tell, stopping }: Progress,
 ): Promise<boolean> {
   const wasKilled = await restoreClock(ownerUrl);
-  if ((await service.db.query(isEmpty())).length === 0) {
+  const [empty] = await service.db.query(sql`
+select 1 as empty
+where not exists (select from merchants) and not exists (select from journal)
+  and not exists (select from book_days)`);
+  if (!empty) {
     if (wasKilled) tell(`a start was killed while it made the history, which ${await endOf(service)}`);
     return false;
   }

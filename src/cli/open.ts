@@ -11,6 +11,7 @@ import { hostAddresses, hostsOf } from '../db/health.ts';
 import { migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { checkDurability } from '../db/status.ts';
 import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
@@ -20,7 +21,7 @@ import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
-import { findSchema } from './queries.ts';
+
 import { actor, readVersion } from './usage.ts';
 
 /**
@@ -173,7 +174,9 @@ export function noDatabase(dataDir: string): StartError {
 }
 
 async function requireSchema(owner: Queries, url: string): Promise<void> {
-  const [row] = await owner.query<{ found: boolean }>(findSchema());
+  const [row] = await owner.query<{ found: boolean }>(
+    sql`select to_regclass('scrip.migrations') is not null as found`,
+  );
   if (row?.found) return;
   throw new StartError(
     `the database at ${hostsOf(url)} holds nothing of Scrip: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATABASE_URL`,

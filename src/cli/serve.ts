@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
+import { sql } from '../db/sql.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
@@ -20,7 +21,7 @@ import {
   type Stop,
   startProcesses,
 } from './processes.ts';
-import { findAnyMerchant } from './queries.ts';
+
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { startBackground, startMetrics } from './work.ts';
 
@@ -210,7 +211,9 @@ async function greet(
       lines.push('', ...(await demoLinks(service, baseUrlOf({ ...config, port }))));
     }
   } else {
-    const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
+    const [merchants] = await service.db.query<{ found: boolean }>(
+      sql`select exists (select from merchants) as found`,
+    );
     if (!merchants?.found)
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }

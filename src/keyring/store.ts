@@ -6,21 +6,20 @@ import { requireOwnFile } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { createKeyFile, isReadByOthers, keyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
-import {
-  FIND_KEY_RING,
-  HOLD_IN_USE,
-  IN_USE,
-  insertFirstKey,
-  insertRouting,
-  KNOWN,
-  KNOWN_BEFORE,
-  listNewestVouchers,
-  ROUTING,
-} from './queries.ts';
 import type { KeyRing } from './ring.ts';
 import { openAgain, openRing } from './sealed.ts';
+
+/** Lists the keys that the database knows, except dropped ones. */
+const KNOWN = sql`
+  select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
+
+/** Lists the keys in use, oldest first. */
+const IN_USE = sql`
+select key_id, check_value, superseded_at from keyring_keys
+where activation is not null and retired_at is null order by activation`;
 
 type Known = {
   key_id: string;
@@ -45,8 +44,14 @@ type Given = KmsSettings & {
  * @throws StartError as `openKeyRing`
  */
 export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
-  const [found] = await owner.query<{ there: boolean }>(FIND_KEY_RING);
-  const known = found?.there ? await owner.query<Known>(KNOWN_BEFORE) : [];
+  const [found] = await owner.query<{ there: boolean }>(
+    sql`select to_regclass('scrip.keyring_keys') is not null as there`,
+  );
+  // `KNOWN` before the migrations, of any schema version: `dropped_at` may not exist yet.
+  const known = found?.there
+    ? await owner.query<Known>(sql`
+select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`)
+    : [];
   const ring = await findKeyRing(config);
   if (ring) fit(ring, known, config);
   else if (known.length > 0 && !mayLack) throw missing(config);
@@ -79,9 +84,11 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   const own = ring.checks();
   const [newest] = own;
   if (known.length === 0 && newest) {
-    await db.query(insertFirstKey(newest.keyId, newest.check));
+    await db.query(sql`
+insert into keyring_keys (key_id, check_value, activation) values (${newest.keyId}, ${newest.check}, 1)
+on conflict do nothing`);
   }
-  await db.query(insertRouting(ring.routingCheck));
+  await db.query(sql`insert into routing (check_value) values (${ring.routingCheck}) on conflict do nothing`);
   // Two simultaneous first starts may have two key rings. The later one fails here.
   const inUse = await db.query<Known>(KNOWN);
   if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
@@ -100,7 +107,7 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
  * on the wrong shard.
  */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
-  const [row] = await db.query<{ check_value: Buffer }>(ROUTING);
+  const [row] = await db.query<{ check_value: Buffer }>(sql`select check_value from routing`);
   if (!row || !sameHash(row.check_value, ring.routingCheck))
     throw new StartError(
       'the routing key of the key ring is not the one of this database: put its `routing:` entry back (SCRIP_KEYS, or the key file)',
@@ -115,7 +122,9 @@ const CHECKED = 5;
  * voucher was not created with this key ring.
  */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
-  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(listNewestVouchers(CHECKED));
+  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(
+    sql`select serial_number, sealed from vouchers order by serial_number desc limit ${CHECKED}`,
+  );
   for (const { serial_number, sealed } of newest)
     if (fits(ring, serial_number, sealed) === false)
       throw new StartError(
@@ -157,7 +166,8 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
-  const inUse = await tx.query<Known>(HOLD_IN_USE);
+  // Lists the keys in use and keeps them in use until the transaction ends. A new key has to wait for it.
+  const inUse = await tx.query<Known>(sql`select key_id, check_value from hold_key_ring()`);
   check(ring, inUse);
   ring.use(idsOf(inUse));
 }

@@ -3,22 +3,64 @@ import { Gauge, Registry } from 'prom-client';
 import type { Service } from '../context.ts';
 import { isLogWaiting } from '../db/embedded.ts';
 import { isAway } from '../db/errors.ts';
-import type { Sql } from '../db/sql.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { readLastBackup } from '../db/status.ts';
-import {
-  ARCHIVER,
-  BATCHES_BEHIND,
-  CLOSED_UNTIL,
-  DATABASE_AGE,
-  DATABASE_SIZE,
-  ENDPOINTS,
-  FLOATS_LOW,
-  GUESSES_TODAY,
-  JOBS_BEHIND,
-  PARTITIONS_AHEAD,
-  SWEEP_BEHIND,
-  WEBHOOKS_BEHIND,
-} from './queries.ts';
+
+/**
+ * The state of a service at a glance. Each query returns one row and is cheap: it uses indexes or small
+ * tables.
+ */
+
+export const BATCHES_BEHIND: Sql = sql`
+select count(*)::int as processing,
+  coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as oldest_seconds
+from batches where status = 'PROCESSING'`;
+
+/** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
+export const WEBHOOKS_BEHIND: Sql = sql`
+select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
+from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
+
+/** Jobs that are due, and on which no process works. */
+const JOBS_BEHIND: Sql = sql`
+select count(*)::int as due,
+  coalesce(extract(epoch from now() - min(greatest(due_at, leased_until))), 0)::float8 as oldest_seconds
+from jobs
+where state in ('WAITING', 'RUNNING') and due_at <= now() and (leased_until is null or leased_until < now())`;
+
+export const ENDPOINTS: Sql = sql`
+select count(*) filter (where disabled_at is null and failing_since is null)::int as working,
+  count(*) filter (where disabled_at is null and failing_since is not null)::int as failing,
+  count(*) filter (where disabled_at is not null)::int as disabled
+from webhook_endpoints where removed_at is null`;
+
+const GUESSES_TODAY: Sql = sql`
+select coalesce(sum(guesses), 0)::int as guesses,
+  count(*) filter (where blocked_at is not null)::int as blocked
+from api_key_days where day = (now() at time zone 'UTC')::date`;
+
+export const ARCHIVER: Sql = sql`
+select current_setting('archive_command') not in ('', 'true', '(disabled)') as archives,
+  coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
+  extract(epoch from now() - last_archived_time)::float8 as last_seconds
+from pg_stat_archiver`;
+
+/** For how many of the three months ahead every partitioned table has its partition. */
+export const PARTITIONS_AHEAD: Sql = sql`
+select 3 - count(distinct month)::int as months from missing_partitions(now(), now()) where month > now()`;
+
+export const SERVER: Sql = sql`
+select current_setting('server_version') as version,
+  current_setting('server_version_num')::int as version_number,
+  current_setting('fsync') as fsync,
+  current_setting('synchronous_commit') as synchronous_commit,
+  current_setting('full_page_writes') as full_page_writes,
+  current_setting('data_checksums') as data_checksums,
+  current_setting('max_connections')::int as max_connections,
+  (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
+  extract(epoch from clock_timestamp())::float8 as clock,
+  (select extract(epoch from greatest(h.at, 'epoch') - database_time()) from book_horizon h)::float8 as behind,
+  current_setting('TimeZone') as time_zone`;
 
 /** Gauges of the database's state. Every process reports the same values: aggregate them by maximum. */
 
@@ -32,7 +74,12 @@ type Definition = { readonly help: string; readonly label?: string; readonly rea
 const one = async <Row>({ service }: Watching, statement: Sql): Promise<Row> =>
   (await service.db.query<Row>(statement))[0] as Row;
 
-type Behind = { processing: number; due: number; oldest_seconds: number };
+/** Reads a gauge without a label from a column of the only row of a statement. */
+const single =
+  (column: string, statement: Sql): Read =>
+  async (watching) => ({
+    '': (await one<Record<string, number | null>>(watching, statement))[column] ?? null,
+  });
 
 /** The gauges by name. The key of a value without a label is ''. */
 const GAUGES: Readonly<Record<string, Definition>> = {
@@ -43,31 +90,36 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   },
   scrip_batches_processing: {
     help: 'Batches that are being produced.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).processing }),
+    read: single('processing', BATCHES_BEHIND),
   },
   scrip_batches_stalled_seconds: {
     help: 'How long ago the batch progressed that has waited longest.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).oldest_seconds }),
+    read: single('oldest_seconds', BATCHES_BEHIND),
   },
   scrip_jobs_due: {
     help: 'Jobs of the background work that are due and not started.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, JOBS_BEHIND)).due }),
+    read: single('due', JOBS_BEHIND),
   },
   scrip_jobs_late_seconds: {
     help: 'How long the oldest of them has been due.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, JOBS_BEHIND)).oldest_seconds }),
+    read: single('oldest_seconds', JOBS_BEHIND),
   },
   scrip_sweep_late_seconds: {
     help: 'How long ago the batch expired that has waited longest for its sweep.',
-    read: async (watching) => ({ '': (await one<{ seconds: number }>(watching, SWEEP_BEHIND)).seconds }),
+    read: single(
+      'seconds',
+      sql`
+select coalesce(extract(epoch from now() - min(expires_at)), 0)::float8 as seconds
+from batches where status = 'COMPLETED' and swept_at is null and expires_at < now()`,
+    ),
   },
   scrip_webhooks_due: {
     help: 'Webhook deliveries that are due and not sent yet.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, WEBHOOKS_BEHIND)).due }),
+    read: single('due', WEBHOOKS_BEHIND),
   },
   scrip_webhooks_late_seconds: {
     help: 'How long the oldest of them has been due.',
-    read: async (watching) => ({ '': (await one<Behind>(watching, WEBHOOKS_BEHIND)).oldest_seconds }),
+    read: single('oldest_seconds', WEBHOOKS_BEHIND),
   },
   scrip_webhook_endpoints: {
     help: 'Webhook endpoints, by state.',
@@ -78,21 +130,24 @@ const GAUGES: Readonly<Record<string, Definition>> = {
     help: 'Floats below their threshold, by currency.',
     label: 'currency',
     read: async ({ service }) => {
-      const rows = await service.db.query<{ currency: string; low: number }>(FLOATS_LOW);
+      const rows = await service.db.query<{ currency: string; low: number }>(sql`
+select currency, count(*)::int as floats,
+  count(*) filter (where balance_minor < coalesce(low_minor, topped_up_minor / 10))::int as low
+from floats group by currency`);
       return Object.fromEntries(rows.map(({ currency, low }) => [currency, low]));
     },
   },
   scrip_guesses_today: {
     help: 'Unknown codes and wrong PINs since midnight UTC.',
-    read: async (watching) => ({ '': (await one<{ guesses: number }>(watching, GUESSES_TODAY)).guesses }),
+    read: single('guesses', GUESSES_TODAY),
   },
   scrip_keys_blocked: {
     help: 'API keys that are blocked today because they kept guessing.',
-    read: async (watching) => ({ '': (await one<{ blocked: number }>(watching, GUESSES_TODAY)).blocked }),
+    read: single('blocked', GUESSES_TODAY),
   },
   scrip_database_bytes: {
     help: 'The size of the database.',
-    read: async (watching) => ({ '': (await one<{ bytes: number }>(watching, DATABASE_SIZE)).bytes }),
+    read: single('bytes', sql`select pg_database_size(current_database())::float8 as bytes`),
   },
   scrip_disk_free_bytes: {
     help: 'What is free on the disk of the embedded database.',
@@ -111,13 +166,17 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   },
   scrip_partitions_ahead_months: {
     help: 'For how many months to come all partitions have been created.',
-    read: async (watching) => ({ '': (await one<{ months: number }>(watching, PARTITIONS_AHEAD)).months }),
+    read: single('months', PARTITIONS_AHEAD),
   },
   scrip_last_close_seconds: {
     help: 'How long ago the last closed day of the books ended, or their first day began.',
-    read: async (watching) => ({
-      '': (await one<{ seconds: number | null }>(watching, CLOSED_UNTIL)).seconds,
-    }),
+    read: single(
+      'seconds',
+      sql`
+select extract(epoch from now() - coalesce(
+  (select max(ends_at) from book_closings),
+  (select min(starts_at) from book_days)))::float8 as seconds`,
+    ),
   },
   scrip_last_backup_seconds: {
     help: 'How long ago the last backup of the embedded database ended, or the database was made.',
@@ -126,7 +185,11 @@ const GAUGES: Readonly<Record<string, Definition>> = {
       const backup = await readLastBackup(watching.dataDir);
       if (backup) return { '': (Date.now() - Date.parse(backup.endedAt)) / 1_000 };
       // A missing backup counts as old, so that the alert fires.
-      return { '': (await one<{ seconds: number }>(watching, DATABASE_AGE)).seconds };
+      return single(
+        'seconds',
+        sql`
+select extract(epoch from now() - min(applied_at))::float8 as seconds from migrations`,
+      )(watching);
     },
   },
 };

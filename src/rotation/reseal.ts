@@ -2,24 +2,46 @@ import type { Service } from '../context.ts';
 import { ownerOfTotp } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { bytesArray, plainArray } from '../db/sql.ts';
+import { bytesArray, plainArray, type Sql, sql } from '../db/sql.ts';
 import { sealedUnder } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { ownerOf } from '../webhooks/endpoints.ts';
-import {
-  countPage,
-  findProgress,
-  insertProgress,
-  listSealed,
-  listSecrets,
-  listTotpSecrets,
-  lockSecrets,
-  lockTotpSecret,
-  resealVouchers,
-  setProgress,
-  setSecrets,
-  setTotpSecret,
-} from './queries.ts';
+
+function listSealed(bucket: number, after: bigint, count: number): Sql {
+  return sql`
+select serial_number, sealed, code_key, pin_key from vouchers
+where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${count}`;
+}
+
+/**
+ * Writes vouchers of a bucket that were sealed under another key (sql/012-vouchers.sql). The parameters are
+ * columns of equal length.
+ */
+export function resealVouchers(
+  bucket: number,
+  columns: {
+    readonly serials: string;
+    readonly before: string;
+    readonly sealed: string;
+    readonly codeKeys: string;
+    readonly pinKeys: string;
+  },
+): Sql {
+  const { serials, before, sealed, codeKeys, pinKeys } = columns;
+  return sql`
+select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${sealed}::bytea[],
+  ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
+}
+
+/** Lists every secret, including those of removed endpoints, so that all dependencies on a key are found. */
+function listSecrets(): Sql {
+  return sql`select id, secret, previous_secret from webhook_endpoints order by id`;
+}
+
+/** Lists the secret of every authenticator app. */
+function listTotpSecrets(): Sql {
+  return sql`select id, totp_secret as secret from users where totp_secret is not null order by id`;
+}
 
 /** The number of vouchers in a transaction. It holds their locks for some milliseconds. */
 const CHUNK = 500;
@@ -49,8 +71,12 @@ export async function resealAll(service: Service, onProgress: OnProgress): Promi
 async function resealBucket(service: Service, bucket: number, onProgress: OnProgress): Promise<boolean> {
   const { db, keys, clock } = service;
   const target = keys.current;
-  await db.query(insertProgress(target, bucket, clock()));
-  const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target, bucket));
+  await db.query(sql`
+insert into keyring_rotations (key_id, bucket, started_at) values (${target}, ${bucket}, ${clock()})
+on conflict do nothing`);
+  const [progress] = await db.query<{ resealed_to: bigint }>(
+    sql`select resealed_to from keyring_rotations where key_id = ${target} and bucket = ${bucket}`,
+  );
   for (let after = progress?.resealed_to ?? 0n; ; ) {
     const rows = await db.query<Row>(listSealed(bucket, after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
@@ -62,7 +88,9 @@ async function resealBucket(service: Service, bucket: number, onProgress: OnProg
         if (keys.current !== target)
           throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
         if (due.length > 0) await tx.query(resealVouchers(bucket, resealed(service, due)));
-        await tx.query(setProgress(target, bucket, after));
+        await tx.query(sql`
+update keyring_rotations set resealed_to = greatest(resealed_to, ${after})
+where key_id = ${target} and bucket = ${bucket}`);
       }),
     );
     if (onProgress(rows.length)) return false;
@@ -115,8 +143,16 @@ export async function countSealed({ db, buckets }: Service): Promise<Map<string,
   const counts = new Map<string, number>();
   for (const bucket of buckets.all) {
     for (let after = 0n; ; ) {
+      // Counts the vouchers of a page by the key that sealed them, and returns the end of the page.
       const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(
-        countPage(bucket, after, PAGE),
+        sql`
+select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
+  count(*) as vouchers, max(p.serial_number) as last
+from (
+  select serial_number, sealed from vouchers
+  where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${PAGE}
+) p
+group by 1`,
       );
       for (const { key_id, vouchers, last } of rows) {
         counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
@@ -138,10 +174,17 @@ export async function resealSecrets({ db, keys }: Service): Promise<void> {
   for (const { id } of await db.query<SecretRow>(listSecrets())) {
     await db.transaction(async (tx) => {
       await holdKeyRing(tx, keys);
-      const [row] = await tx.query<SecretRow>(lockSecrets(id));
+      const [row] = await tx.query<SecretRow>(
+        sql`select id, secret, previous_secret from webhook_endpoints where id = ${id} for update`,
+      );
       if (!row || secretsOf(row).every((sealed) => sealedUnder(sealed) === keys.current)) return;
       const reseal = (sealed: Buffer) => keys.sealText(ownerOf(id), keys.openText(ownerOf(id), sealed));
-      await tx.query(setSecrets(id, reseal(row.secret), row.previous_secret && reseal(row.previous_secret)));
+      await tx.query(
+        sql`
+update webhook_endpoints set secret = ${reseal(row.secret)},
+  previous_secret = ${row.previous_secret && reseal(row.previous_secret)}
+where id = ${id}`,
+      );
     });
   }
 }
@@ -163,10 +206,13 @@ export async function resealTotpSecrets({ db, keys }: Service): Promise<void> {
   for (const { id } of await db.query<TotpRow>(listTotpSecrets())) {
     await db.transaction(async (tx) => {
       await holdKeyRing(tx, keys);
-      const [row] = await tx.query<TotpRow>(lockTotpSecret(id));
+      const [row] = await tx.query<TotpRow>(sql`
+    select id, totp_secret as secret from users where id = ${id} and totp_secret is not null for update`);
       if (!row || sealedUnder(row.secret) === keys.current) return;
       const secret = keys.openText(ownerOfTotp(id), row.secret);
-      await tx.query(setTotpSecret(id, keys.sealText(ownerOfTotp(id), secret)));
+      await tx.query(
+        sql`update users set totp_secret = ${keys.sealText(ownerOfTotp(id), secret)} where id = ${id}`,
+      );
     });
   }
 }
