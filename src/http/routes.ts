@@ -3,18 +3,18 @@ import { admit, type Caller, identify } from '../api-keys/authenticate.ts';
 import type { Allowance } from '../api-keys/limits.ts';
 import type { Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
-import { sendAnswer, sendRefusal } from './answer.ts';
+import { sendAnswer, type sendRefusal } from './answer.ts';
 import { type Dialect, type Endpoint, Envelope } from './endpoint.ts';
 import { fieldErrors, fieldsOf } from './field-errors.ts';
 import type { AdmissionControl } from './overload.ts';
-import { breakOff, rehearse } from './sandbox.ts';
 import { checkHead, parseJson, TransportRefusal } from './wire.ts';
 
-type Serving = {
-  readonly isSandbox: boolean;
+export type Serving = {
   readonly service: Service;
   readonly admission: AdmissionControl;
   readonly dialect: Dialect;
+  /** Answers a request that failed. */
+  readonly refuse: typeof sendRefusal;
 };
 
 /** Serves the endpoints of a dialect below its prefix. */
@@ -27,7 +27,7 @@ export function serveDialect(app: FastifyInstance, serving: Serving): void {
  * length (98), the caller and its permission (01, 97, 04), the body (30), and then by the endpoint itself.
  */
 function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoint): void {
-  const { service, admission, dialect } = serving;
+  const { service, admission, dialect, refuse } = serving;
   const { method, body, otherMediaTypes = [], check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
@@ -57,15 +57,12 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
       const { reference = '' } = request.params as { reference?: string };
       const context = request.trace.context;
       if (!context) throw new Error('a request was not authenticated');
-      const rehearsal = serving.isSandbox ? await rehearse(request.body) : undefined;
-      if (rehearsal === 'lost-before') return breakOff(request, reply);
       const run = () => endpoint.run(context, request.body as never, reference);
       const answer = await (request.trace.spans ? request.trace.spans.run(run) : run());
-      if (rehearsal === 'lost-after' && !answer.replayed) return breakOff(request, reply);
       return sendAnswer(service, request, reply, answer as never);
     },
     errorHandler(error, request, reply) {
-      sendRefusal(service, request, reply, error, manner);
+      refuse(service, request, reply, error, manner);
     },
     // The request's work is done. A download that streams for an hour does not count.
     onSend(request, _reply, payload, done) {

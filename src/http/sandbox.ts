@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 import { policyOf } from './headers.ts';
+import type { Serving } from './routes.ts';
 
 /**
  * Adds to the interface of a sandbox: amounts that cause each refusal, delays and outages, and a page that
@@ -59,34 +60,47 @@ function hundredthsOf(body: unknown): number | undefined {
   return typeof given === 'number' ? Math.round(given * HUNDRED) : undefined;
 }
 
-/** The failure that the amount of a request causes: its answer is lost before or after the work is done. */
-export type Rehearsal = 'lost-before' | 'lost-after' | undefined;
+/** The connection breaks instead of an answer. */
+class ConnectionLost extends Error {}
+
+/** Returns what serves a dialect whose amounts cause refusals, delays and outages. */
+export function rehearsed({ dialect, refuse, ...serving }: Serving): Serving {
+  const endpoints = dialect.endpoints.map((endpoint) => ({
+    ...endpoint,
+    run: async (...[context, body, reference]: Parameters<typeof endpoint.run>) => {
+      const hundredths = hundredthsOf(body);
+      await cause(hundredths);
+      const answer = await endpoint.run(context, body, reference);
+      if (hundredths === LOST_AFTER && !answer.replayed) throw new ConnectionLost();
+      return answer;
+    },
+  }));
+  return {
+    ...serving,
+    dialect: { ...dialect, endpoints },
+    refuse(service, request, reply, error, manner) {
+      if (!(error instanceof ConnectionLost)) return refuse(service, request, reply, error, manner);
+      reply.hijack();
+      request.raw.socket.destroy();
+    },
+  };
+}
 
 /**
- * Causes the effect that the amount of a request stands for: it waits, or throws.
- * @throws Refusal, or Error for an internal error
+ * Causes what an amount stands for before the request is carried out: it waits, or throws.
+ * @throws Refusal, ConnectionLost, or Error for an internal error
  */
-export async function rehearse(body: unknown): Promise<Rehearsal> {
-  const hundredths = hundredthsOf(body);
-  if (hundredths === undefined) return undefined;
-  if (hundredths === LOST_BEFORE) return 'lost-before';
-  if (hundredths === LOST_AFTER) return 'lost-after';
+async function cause(hundredths: number | undefined): Promise<void> {
+  if (hundredths === undefined) return;
+  if (hundredths === LOST_BEFORE) throw new ConnectionLost();
   if (hundredths === BROKEN) throw new Error('the sandbox was asked for an internal error');
   const rest = hundredths % HUNDRED;
   if (hundredths - rest === DELAYED_FROM) await sleep(rest * MS);
-  if (hundredths - rest !== REFUSED_FROM) return undefined;
+  if (hundredths - rest !== REFUSED_FROM) return;
   const code = String(rest).padStart(2, '0');
   const refusal = refusableCodes().find((each) => each === code);
   if (refusal)
     throw new Refusal(refusal, refusal === '91' || refusal === '97' ? { retryAfterSeconds: 1 } : {});
-  return undefined;
-}
-
-/** Breaks the connection of a request. */
-export function breakOff(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  reply.hijack();
-  request.raw.socket.destroy();
-  return reply;
 }
 
 const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code));

@@ -22,7 +22,7 @@ import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
-import { type Sandbox, serveSandbox } from './sandbox.ts';
+import { rehearsed, type Sandbox, serveSandbox } from './sandbox.ts';
 import { VALIDATION } from './validation.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
@@ -134,8 +134,10 @@ export function buildServer(
   followRequests(app, service, headers);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
-  for (const dialect of DIALECTS)
-    serveDialect(app, { service, admission, dialect, isSandbox: sandbox !== undefined });
+  for (const dialect of DIALECTS) {
+    const serving = { service, admission, dialect, refuse: sendRefusal };
+    serveDialect(app, sandbox ? rehearsed(serving) : serving);
+  }
   if (sandbox) serveSandbox(app, sandbox);
   const desk = openDesk(service);
   app.addHook('onClose', desk.close);
