@@ -6,11 +6,11 @@ import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
-import { draftName, writePrivate } from '../draft.ts';
 import { VARIANT_A } from '../http/variant-a/routes.ts';
 import { VARIANT_B } from '../http/variant-b/routes.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
+import { draftName, writePrivate } from '../private-file.ts';
 import {
   createProduct,
   DEFAULT_PRODUCT,

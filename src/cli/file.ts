@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { draftName, writePrivate } from '../draft.ts';
+import { draftName, writePrivate } from '../private-file.ts';
 import { CommandError, fail } from './output.ts';
 
 /**

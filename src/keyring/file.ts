@@ -3,7 +3,7 @@ import { link, open, readdir, readFile, rename, stat, unlink } from 'node:fs/pro
 import { basename, dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
-import { DRAFT, draftName, writePrivate } from '../draft.ts';
+import { DRAFT, draftName, writePrivate } from '../private-file.ts';
 import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';

@@ -3,6 +3,8 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 
+/** Files that only their owner can read. Each has a draft name until it is complete. */
+
 /** Matches the names of drafts, for code that removes the drafts of a process that died. */
 export const DRAFT = /\.[0-9a-f]{12}\.part$/;
 
