@@ -1,4 +1,3 @@
-import { findBatch } from '../../batches/export.ts';
 import { generate } from '../../batches/generate.ts';
 import {
   findTransaction,
@@ -14,6 +13,7 @@ import { type FieldError, Refusal } from '../../refusal.ts';
 import { activate } from '../../vouchers/activate.ts';
 import { balance } from '../../vouchers/balance.ts';
 import { renderBalance, renderBatch } from '../answer.ts';
+import { downloadVouchers } from '../download.ts';
 import { type Dialect, endpoint } from '../endpoint.ts';
 import { BatchData } from '../fields.ts';
 import {
@@ -44,22 +44,6 @@ const generateVouchers = endpoint({
   async run(context, { reference, productCode, quantity, amount }) {
     const { batch, replayed } = await generate(context, { reference, productCode, quantity, value: amount });
     return renderBatch(context, batch, replayed);
-  },
-});
-
-const downloadVouchers = endpoint({
-  operationId: 'downloadVouchers',
-  summary: 'Download vouchers',
-  description:
-    'The batch that you generated under a reference, with its vouchers once it is `COMPLETED`. Needs the ' +
-    'permission `download` or `generate`.',
-  method: 'GET',
-  path: '/vouchers/:reference',
-  data: BatchData,
-  notFound: 'Vouchers not found',
-  refusals: ['18', '03', '60'],
-  async run(context, _body, reference) {
-    return renderBatch(context, await findBatch(context, reference), false);
   },
 });
 
