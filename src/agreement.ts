@@ -2,6 +2,8 @@ import type { AnyOperation, Asked, Value } from './operation.ts';
 
 /** What two people agree on, in words. It is shown before it is approved, and kept with the approval. */
 export type Statement = {
+  /** The sentence in English, with its values. */
+  readonly text: string;
   /** The sentence, with the names of values in braces. */
   readonly sentence: string;
   readonly values: Readonly<Record<string, Value>>;
@@ -14,19 +16,12 @@ export async function statementOf({ name, agreement }: AnyOperation, asked: Aske
   if (!agreement) throw new Error(`${name} is approved by nobody, and says nothing`);
   const { link, ...given } = await agreement.of(asked);
   const values = Object.entries(given).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
-  return { sentence: agreement.sentence, values: Object.fromEntries(values), link };
+  const { sentence } = agreement;
+  const text = sentence.replace(/\{(\w+)\}/g, (_all, key: string) =>
+    [given[key] ?? 'the operator'].flat().join(', '),
+  );
+  return { text, sentence, values: Object.fromEntries(values), link };
 }
-
-/** Returns a statement as one sentence of English. */
-function inWords({ sentence, values }: Pick<Statement, 'sentence' | 'values'>): string {
-  return sentence.replace(/\{(\w+)\}/g, (_all, name: string) => {
-    const value = values[name];
-    return value === null || value === undefined ? 'the operator' : [value].flat().join(', ');
-  });
-}
-
-/** Returns a statement as every door shows it: in English, and with its parts for other languages. */
-export const toStatementJson = (statement: Statement) => ({ text: inWords(statement), ...statement });
 
 /** Returns the values before and after the change with an action, or the first change. */
 export function changeIn({ made }: Pick<Asked, 'made'>, action?: string) {

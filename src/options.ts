@@ -72,7 +72,9 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
     const { option, positional } = schemas[field] ?? {};
     return positional === true || (inPath.includes(field) && option === undefined);
   };
-  const fields = Object.keys(schemas).filter((field) => !COMMON.includes(field) || inPath.includes(field));
+  // A list of objects cannot be typed.
+  const isTyped = (field: string) => schemas[field]?.items?.type !== 'object' && !COMMON.includes(field);
+  const fields = Object.keys(schemas).filter((field) => isTyped(field) || inPath.includes(field));
   const first = inPath.filter(isArgument);
   const others = fields.filter((field) => isArgument(field) && !inPath.includes(field));
   const options = fields.filter((field) => !isArgument(field));

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, type TestContext, test } from 'node:test';
 import { agreements } from '../console/src/i18n/de.agreements.ts';
-import { toStatementJson } from '../src/agreement.ts';
 import { createKey } from '../src/api-keys/keys.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import type { AnyOperation, Caller, Fields } from '../src/operation.ts';
@@ -150,7 +149,7 @@ for (const [name, input] of Object.entries(CASES))
     const operation = NAMED.find((each) => each.name === name) as AnyOperation;
     const { effect, statement } = await previewEffect(operation, caller, await input());
     assert.ok(statement);
-    const { text, sentence, values, link } = toStatementJson(statement);
+    const { text, sentence, values, link } = statement;
     const parts = [...sentence.matchAll(/\{(\w+)\}/g)].map(([, part = '']) => part);
     const shown = Object.keys(values);
     for (const part of parts) assert.ok(shown.includes(part) && values[part] !== '', `${part} in ${text}`);

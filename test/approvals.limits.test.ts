@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sweepExpired } from '../src/books/sweep.ts';
+import { sql } from '../src/db/sql.ts';
 import { topUp as topUpFloat } from '../src/merchants/floats.ts';
-import { insertToken } from '../src/operations/queries.ts';
-import { hashToken, newToken } from '../src/operator/tokens.ts';
+import { hashToken, newToken } from '../src/people/token-text.ts';
 import { createProduct, productDefaults } from '../src/products/products.ts';
 import { type Browser, enrolled, type Person, signIn } from './browser.ts';
 import { asOperator, type ListeningService, startListening } from './harness.ts';
@@ -74,10 +74,11 @@ test('ten requests at the same moment do not pass the limit together', async () 
 test('a person counts with all of their tokens, and a subject counts whoever moves it', async () => {
   const other = await merchant();
   const token = newToken(listening.service);
-  const terms = { name: 'export', roles: ['finance'], merchantId: null, networks: null, stepUp: true };
-  const [now, expiresAt] = [listening.clock.now(), new Date(listening.clock.now().getTime() + 3_600_000)];
-  const of = { createdBy: 'fiona', userId: financier.id, madeBy: null, shownTo: null, expiresAt, now };
-  await listening.service.db.query(insertToken({ ...terms, ...of, hash: hashToken(token) }));
+  const now = listening.clock.now();
+  await listening.service.db.query(sql`
+insert into operator_tokens (name, token_hash, roles, step_up, created_by, user_id, expires_at, created_at)
+values ('export', ${hashToken(token)}, '{finance}', true, 'fiona', ${financier.id},
+  ${now}::timestamptz + interval '1 hour', ${now})`);
   const asToken = { authorization: `Bearer ${token}`, cookie: undefined };
   assert.equal((await topUp(fiona, 'CHF', 6_000, {}, asToken)).status, 200);
   // Another person, the same float.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { perform } from '../src/operations/perform.ts';
-import { createToken } from '../src/operator/token-operations.ts';
+import { createToken } from '../src/people/tokens.ts';
 import type { Principal, Role } from '../src/principal.ts';
 import { type ListeningService, startListening, type TestService } from './harness.ts';
 

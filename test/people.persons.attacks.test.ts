@@ -4,7 +4,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { perform } from '../src/operations/perform.ts';
-import { createToken } from '../src/operator/token-operations.ts';
+import { createToken } from '../src/people/tokens.ts';
 import { approved, floatOf, scene, voucherOf } from './approvals.ts';
 import { accept, Browser, enrolled } from './browser.ts';
 import type { ListeningService } from './harness.ts';

@@ -5,8 +5,8 @@ import { createService, type Service } from '../src/context.ts';
 import { hashOfBearer, newBearer } from '../src/credentials.ts';
 import { sql } from '../src/db/sql.ts';
 import { admitTo, openDesk } from '../src/http/operator/desk.ts';
-import { isToken, newToken } from '../src/operator/tokens.ts';
 import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.ts';
+import { isToken, newToken } from '../src/people/token-text.ts';
 import { Browser, enrolled, PASSWORD, signIn } from './browser.ts';
 import { serviceWithoutDatabase, testService } from './harness.ts';
 

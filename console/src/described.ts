@@ -12,6 +12,7 @@ export type Field = {
   readonly example: string;
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
+  readonly isArgument: boolean;
 };
 
 export type Operation = {
@@ -40,6 +41,7 @@ type Schema = {
   properties?: Record<string, Schema>;
   required?: string[];
   'x-option'?: string;
+  'x-argument'?: string;
   stdin?: boolean;
 };
 type Described = {
@@ -114,5 +116,6 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     description: schema.description ?? '',
     example: String(schema.examples?.[0] ?? ''),
     option: schema['x-option'] ?? null,
+    isArgument: schema['x-argument'] !== undefined,
   };
 }

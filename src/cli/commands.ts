@@ -19,6 +19,8 @@ type Shown = {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly secret?: boolean;
+  /** The field that stands for an object. */
+  readonly 'x-text'?: string;
   readonly items?: Shown;
   readonly properties?: Readonly<Record<string, Shown>>;
 };
@@ -268,6 +270,8 @@ function textOf(schema: Shown | undefined, value: unknown, currency: string | un
     });
     return texts.length > 0 ? texts : '-';
   }
+  const text = schema?.['x-text'];
+  if (typeof value === 'object' && text !== undefined) return String((value as Row)[text]);
   if (typeof value === 'object')
     return Object.entries(shownFields(schema ?? {}, value, currency)).map(
       ([name, text]) => `${name}: ${text}`,

@@ -77,8 +77,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     ...(await import('../operator/webhooks.ts')).WEBHOOKS,
     ...(await import('../operator/deliveries.ts')).DELIVERIES,
   ]),
-  approval: async () => (await import('./approval.ts')).registerApproval,
-  settings: async () => (await import('./approval.ts')).registerSettings,
+  approval: derived(
+    'approval',
+    'operations that one person proposes and another approves',
+    async () => (await import('../operations/table.ts')).OPERATIONS,
+  ),
+  settings: derived(
+    'settings',
+    'settings that can be changed while the service runs',
+    async () => (await import('../settings/settings.ts')).SETTINGS,
+  ),
   user: async () => (await import('./user.ts')).registerUser,
   doctor: async () => (await import('./health.ts')).registerDoctor,
   backup: async () => (await import('./backup.ts')).registerBackup,
@@ -87,7 +95,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     ...(await import('../jobs/jobs.ts')).JOBS,
     ...(await import('../operator/job-operations.ts')).BACKGROUND,
   ]),
-  token: async () => (await import('./user.ts')).registerToken,
+  token: derived(
+    'token',
+    'tokens, with which machines call /operator/v1 and /portal/v1',
+    async () => (await import('../people/tokens.ts')).TOKENS,
+  ),
   audit: derived(
     'audit',
     'the record of all changes by operators, a chain in which every edit is noticed',

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import type { Static } from 'typebox';
 import { readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
-import { createToken, listTokens, revokeToken, type Token } from '../operator/token-operations.ts';
 import {
   confirmOne,
   disableUser,
@@ -17,7 +15,7 @@ import {
 } from '../operator/users.ts';
 import { listAccounts, type UserInfo } from '../people/users.ts';
 import { baseUrlOf } from './link.ts';
-import { notFound, numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
+import { notFound, numberOf, printJson, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseId, parseText, repeat } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
 
@@ -165,95 +163,4 @@ async function endSessions(who: string, options: Json): Promise<void> {
   await performCommand(endAllSessions, named(who), options, ({ ended }) =>
     say(`${numberOf(ended, 'session')} ended`),
   );
-}
-
-export function registerToken(program: Command): void {
-  const token = program
-    .command('token')
-    .description('tokens, with which machines call /operator/v1 and /portal/v1');
-  token
-    .command('create')
-    .description('create a token, which is shown once')
-    .requiredOption('--role <role>', 'a role of the token (repeatable)', repeat)
-    .option('--name <name>', 'what the token is for (default: its roles)')
-    .option(
-      '--for <email>',
-      "the person whose token it is; it is suspended with that person (default: nobody's; then two people approve what it proposes)",
-    )
-    .option('--merchant <id>', 'the merchant whose token it is: it may call /portal/v1 only')
-    .option(
-      '--network <cidr>',
-      'a network from which the key may be used (repeatable; default: anywhere)',
-      repeat,
-    )
-    .option('--step-up', 'allow operations that ask people for a second factor')
-    .option('--expires <date>', 'the last day on which it works, or a date and time (default: in 90 days)')
-    .option('--json', 'print JSON')
-    .action(create);
-  token
-    .command('list')
-    .description('list tokens, newest first')
-    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
-    .option('--json', 'print JSON')
-    .action(showTokens);
-  token
-    .command('revoke <id>')
-    .description('end a token: no process accepts it any more')
-    .option('--json', 'print JSON')
-    .action((text: string, options: Json) =>
-      performCommand(revokeToken, { id: String(parseId(text, 'token')) }, options, () => say('revoked')),
-    );
-}
-
-type CreateOptions = Json & {
-  role: string[];
-  name?: string;
-  for?: string;
-  merchant?: string;
-  network?: string[];
-  stepUp?: boolean;
-  expires?: string;
-};
-
-async function create(options: CreateOptions): Promise<void> {
-  const { role, name, merchant, network, stepUp, expires } = options;
-  const input = {
-    roles: role as Static<typeof createToken.input>['roles'],
-    ...(name !== undefined && { name }),
-    ...(options.for !== undefined && { for: parseText(options.for, '--for', EMAIL_MAX) }),
-    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
-    ...(network !== undefined && { networks: network }),
-    ...(stepUp !== undefined && { stepUp }),
-    ...(expires !== undefined && { expiresAt: expires }),
-  };
-  await performCommand(createToken, input, options, (made) => {
-    printFields(made);
-    say('The token is not shown again.');
-  });
-}
-
-async function showTokens(options: Json & { limit: string }): Promise<void> {
-  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
-  await listCommand<typeof listTokens.input, Token>(listTokens as never, {}, limit, options, (tokens) =>
-    printTable(
-      ['id', 'name', 'roles', 'for', 'merchant', 'expires', 'last used', 'state'],
-      tokens.map((each) => [
-        each.id,
-        each.name,
-        each.roles,
-        each.for ?? 'nobody',
-        each.merchantId ?? '',
-        each.expiresAt.toISOString(),
-        each.lastUsedAt?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
-        stateOf(each),
-      ]),
-      ['name'],
-    ),
-  );
-}
-
-function stateOf({ revokedAt, expiresAt, suspended }: Token): string {
-  if (revokedAt) return 'revoked';
-  if (suspended) return 'suspended';
-  return expiresAt <= new Date() ? 'expired' : 'works';
 }

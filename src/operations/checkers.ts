@@ -1,12 +1,13 @@
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import type { AnyOperation, Caller } from '../operation.ts';
-import { rolesNow, type TokenRow } from '../operator/tokens.ts';
 import { holdPeople, isOnlyPerson, standingTo } from '../people/persons.ts';
+import { holdToken, rolesOfToken } from '../people/tokens.ts';
 import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { approversOf, mayPropose } from './four-eyes.ts';
-import { type ApprovalRow, findChecker, findTokenById, lockToken } from './queries.ts';
+import type { Proposal } from './propose.ts';
 
 /** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */
 
@@ -26,24 +27,15 @@ export type Turn = 'perform' | 'first' | 'alone';
  */
 export async function turnOf(
   tx: Queries,
-  row: ApprovalRow,
+  row: Proposal,
   operation: AnyOperation,
   caller: Caller,
   isOtherEffect: boolean,
 ): Promise<Turn> {
   const { principal } = caller;
   requirePerson(caller);
-  const [token] =
-    row.token_id === null
-      ? []
-      : await tx.query<{ user_id: number | null; made_by: number | null }>(lockToken(row.token_id));
-  await holdPeople(tx, [
-    principal.userId,
-    row.maker_id,
-    row.first_checker_id,
-    token?.user_id,
-    token?.made_by,
-  ]);
+  const ofToken = row.tokenId === null ? [] : await holdToken(tx, row.tokenId);
+  await holdPeople(tx, [principal.userId, row.makerId, row.firstCheckerId, ...ofToken]);
   await checkMaker(tx, row, operation);
   if (principal.kind === 'break-glass') return 'perform';
   return turnOfUser(tx, row, operation, { caller, userId: principal.userId as number, isOtherEffect });
@@ -59,7 +51,7 @@ function requirePerson({ principal, actor }: Caller): void {
 
 async function turnOfUser(
   tx: Queries,
-  row: ApprovalRow,
+  row: Proposal,
   operation: AnyOperation,
   { caller, userId, isOtherEffect }: { caller: Caller; userId: number; isOtherEffect: boolean },
 ): Promise<Turn> {
@@ -78,11 +70,11 @@ async function turnOfUser(
     await checkApart(tx, row, operation, userId);
     return 'perform';
   }
-  if (row.mode === 'delay' && caller.service.clock() >= row.not_before) return 'perform';
+  if (row.notBefore !== null && caller.service.clock() >= row.notBefore) return 'perform';
   if (row.mode === 'two-people' && (await isOnlyPerson(tx, userId))) return 'alone';
   if (obstacle !== undefined) throw ownProposal(row, obstacle);
   await checkApart(tx, row, operation, userId);
-  const first = row.first_checker_id;
+  const first = row.firstCheckerId;
   const isCounted =
     first !== null &&
     !isOtherEffect &&
@@ -100,14 +92,17 @@ async function turnOfUser(
  */
 async function checkApart(
   tx: Queries,
-  { input }: ApprovalRow,
+  { input }: Proposal,
   { approval }: AnyOperation,
   userId: number,
 ): Promise<void> {
   if (approval?.people !== 2 || approval.after === null) return;
-  const { id } = JSON.parse(input) as { readonly id: string };
-  const [earlier] = await tx.query<{ checker_id: number | null }>(findChecker(approval.after, id));
-  if (earlier?.checker_id === userId)
+  const { id } = input as { readonly id: string };
+  const [earlier] = await tx.query<{ checkerId: number | null }>(sql`
+select checker_id as "checkerId" from approvals
+where operation = ${approval.after} and state = 'APPROVED' and input::json ->> 'id' = ${id} and not is_alone
+order by id desc limit 1`);
+  if (earlier?.checkerId === userId)
     throw new Problem(
       'forbidden',
       `you approved ${approval.after} of ${id}: another person approves this. You can propose it yourself`,
@@ -120,9 +115,9 @@ async function mayApprove(tx: Queries, userId: number, operation: AnyOperation):
   return user?.state === 'active' && approversOf(operation).some((role) => user.roles.includes(role));
 }
 
-function ownProposal({ mode, not_before }: ApprovalRow, obstacle: 'own' | 'may-be-own'): Problem {
-  if (mode === 'delay')
-    return new Problem('conflict', `you can approve this yourself from ${not_before.toISOString()}`);
+function ownProposal({ notBefore }: Proposal, obstacle: 'own' | 'may-be-own'): Problem {
+  if (notBefore !== null)
+    return new Problem('conflict', `you can approve this yourself from ${notBefore.toISOString()}`);
   return new Problem(
     'forbidden',
     obstacle === 'own'
@@ -133,21 +128,20 @@ function ownProposal({ mode, not_before }: ApprovalRow, obstacle: 'own' | 'may-b
 }
 
 /** Checks that the maker may still propose the operation. @throws Problem `conflict` otherwise */
-async function checkMaker(tx: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
+async function checkMaker(tx: Queries, row: Proposal, operation: AnyOperation): Promise<void> {
   const may = (roles: readonly string[]) =>
     roles.some((role) => operation.roles.some((each) => each === role)) ||
     mayPropose(operation, { roles: roles as (Role | PortalRole)[], merchantId: null });
   // The machine may propose whatever it could perform.
-  if (row.maker_id === null && row.token_id === null) return;
-  if (row.token_id !== null) {
-    const [token] = await tx.query<TokenRow>(findTokenById(row.token_id));
-    if (!token || token.revoked_at)
-      throw new Problem('conflict', 'the token that proposed this was revoked: reject it');
-    if (!may(rolesNow(token)))
+  if (row.makerId === null && row.tokenId === null) return;
+  if (row.tokenId !== null) {
+    const roles = await rolesOfToken(tx, row.tokenId);
+    if (!roles) throw new Problem('conflict', 'the token that proposed this was revoked: reject it');
+    if (!may(roles))
       throw new Problem('conflict', 'the token that proposed this may not do so any more: reject it');
     return;
   }
-  const user = await findUser(tx, row.maker_id as number);
+  const user = await findUser(tx, row.makerId as number);
   if (user?.state !== 'active' || !may(user.roles))
     throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
 }

@@ -1,7 +1,8 @@
-import { type Statement, statementOf, toStatementJson } from '../agreement.ts';
+import { type Statement, statementOf } from '../agreement.ts';
 import { type Actor, createService, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { within } from '../db/within.ts';
 import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
@@ -9,7 +10,6 @@ import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import type { countMoved } from '../settings/limits.ts';
 import { readSettings } from '../settings/settings.ts';
-import { listOwnEntries } from './queries.ts';
 
 /** The rule of four eyes: what one person proposes, another one approves (docs/how-to/people.md). */
 
@@ -113,11 +113,6 @@ export function approvalRequired({ name }: Pick<AnyOperation, 'name'>): Problem 
 /** A change that an operation would make, as the audit would show it. */
 export type Effect = Made;
 
-type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
-
-/** Parses stored JSON, or returns null. */
-export const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
-
 /** Returns JSON in canonical form, with names in order. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, each: unknown) =>
@@ -135,13 +130,10 @@ export function inside(service: Service, tx: Parameters<typeof within>[1]): Serv
 
 /** Returns the changes that a transaction has made so far. */
 export async function readEffect(tx: Queries): Promise<Effect[]> {
-  const rows = await tx.query<EntryRow>(listOwnEntries());
-  return rows.map(({ action, subject, before, after }) => ({
-    action,
-    subject,
-    before: parsed(before),
-    after: parsed(after),
-  }));
+  return tx.query<Effect>(sql`
+select action, subject, before::json, after::json from audit
+where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
+order by sequence`);
 }
 
 /** The changes that an operation would make, its answer, and what two people would agree on. */
@@ -224,5 +216,5 @@ export function requireSameEffect(
 ): void {
   if (isSameEffect(confirmed, effect)) return;
   const message = 'the effect is not what was proposed: look at the new one, and confirm it';
-  throw new Problem('effect-changed', message, undefined, { effect, statement: toStatementJson(statement) });
+  throw new Problem('effect-changed', message, undefined, { effect, statement });
 }

@@ -1,6 +1,7 @@
 import type { Moved, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import { actFor } from '../merchants/merchants.ts';
 import type { AnyOperation, Caller } from '../operation.ts';
@@ -8,7 +9,6 @@ import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { countMoved, NeedsApproval } from '../settings/limits.ts';
-import { propose, withoutSecrets } from './approvals.ts';
 import { withPosition, withSignedCursor } from './cursors.ts';
 import {
   approvalRequired,
@@ -20,7 +20,7 @@ import {
   previewEffect,
   requireGlass,
 } from './four-eyes.ts';
-import { claimRequest, findRequest, finishRequest, forgetRequest } from './queries.ts';
+import { propose, withoutSecrets } from './propose.ts';
 import { checkInput } from './validate.ts';
 
 /**
@@ -227,7 +227,7 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
 }
 
 /**
- * Claims a key.
+ * Claims a key. If another transaction has claimed it, this one waits until that has ended.
  * @returns the answer to the first request under it, or undefined if this is the first
  */
 async function claim(
@@ -235,19 +235,36 @@ async function claim(
   { actor, key, operation, fingerprint }: Claim,
   now: Date,
 ): Promise<Performed | undefined> {
-  const [claimed] = await tx.query(claimRequest(actor, key, operation, fingerprint, now));
+  const [claimed] = await tx.query(sql`
+insert into operator_requests (actor, idempotency_key, operation, fingerprint, created_at)
+values (${actor}, ${key}, ${operation}, ${fingerprint}, ${now}) on conflict do nothing
+returning 1 as claimed`);
   if (claimed) return undefined;
-  const [known] = await tx.query<RequestRow>(findRequest(actor, key));
+  const [known] = await tx.query<{
+    operation: string;
+    fingerprint: Buffer;
+    output: string | null;
+    isProposal: boolean;
+  }>(sql`
+select operation, fingerprint, output, is_proposal as "isProposal" from operator_requests
+where actor = ${actor} and idempotency_key = ${key}`);
   if (!known || known.operation !== operation || !known.fingerprint.equals(fingerprint)) {
     throw new Problem('idempotency-key-reused', undefined, [
       { field: 'Idempotency-Key', rule: 'unique', message: 'was used for another request: choose a new one' },
     ]);
   }
   if (known.output === null) throw new Problem('in-progress');
-  return { output: JSON.parse(known.output), replayed: true, proposed: known.is_proposal };
+  return { output: JSON.parse(known.output), replayed: true, proposed: known.isProposal };
 }
 
-type RequestRow = { operation: string; fingerprint: Buffer; output: string | null; is_proposal: boolean };
+/** Stores the answer to a request. @param isProposal whether it was proposed, and not performed */
+const finishRequest = ({ actor, key }: Claim, output: string, isProposal = false) => sql`
+update operator_requests set output = ${output}, is_proposal = ${isProposal}
+where actor = ${actor} and idempotency_key = ${key}`;
+
+/** Releases the key of a declined operation. */
+const forgetRequest = ({ actor, key }: Claim) => sql`
+delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
 
 async function performChange(
   operation: AnyOperation,
@@ -283,7 +300,7 @@ async function performProposal(
   const { db, clock } = caller.service;
   const known = claimed && (await claim(db, claimed, clock()));
   if (known) return known;
-  const forget = async () => claimed && db.query(forgetRequest(claimed.actor, claimed.key));
+  const forget = async () => claimed && db.query(forgetRequest(claimed));
   try {
     const { effect, output, statement } = await previewEffect(operation, caller, input);
     if (statement === null) {
@@ -320,8 +337,7 @@ async function performOutside(
     return { output, replayed: false };
   } catch (error) {
     // A declined operation has changed nothing.
-    if (error instanceof Problem || error instanceof Refusal)
-      await db.query(forgetRequest(claimed.actor, claimed.key));
+    if (error instanceof Problem || error instanceof Refusal) await db.query(forgetRequest(claimed));
     throw error;
   }
 }

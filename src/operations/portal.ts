@@ -3,6 +3,7 @@ import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Context } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { findEntry } from '../ledger/journal.ts';
 import { actFor } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
@@ -25,7 +26,6 @@ import { showVoucher } from '../vouchers/operate.ts';
 import { findEndpoint } from '../webhooks/endpoints.ts';
 import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
 import { PORTAL_BOOKS } from './portal-books.ts';
-import { listActorsOf } from './queries.ts';
 
 /**
  * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.
@@ -174,8 +174,12 @@ async function ownActors(
 ): Promise<ReadonlySet<string>> {
   const ids = (kind: string) =>
     entries.flatMap(({ actorKind, actorId }) => (actorKind === kind ? [Number(actorId)] : []));
-  const listed = listActorsOf(merchantId, ids('user'), ids('token'));
-  const rows = await service.readDb.query<{ actor: string }>(listed);
+  const rows = await service.readDb.query<{ actor: string }>(sql`
+select 'user ' || id as actor from users
+where merchant_id = ${merchantId} and id = any (${ids('user')}::integer[])
+union all
+select 'token ' || id from operator_tokens
+where merchant_id = ${merchantId} and id = any (${ids('token')}::integer[])`);
   return new Set(rows.map(({ actor }) => actor));
 }
 

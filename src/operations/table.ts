@@ -19,16 +19,15 @@ import { SETTLEMENT_DOCUMENTS } from '../operator/settlement-documents.ts';
 import { SETTLEMENT_TERMS } from '../operator/settlement-terms.ts';
 import { SETTLEMENTS } from '../operator/settlements.ts';
 import { SHEETS } from '../operator/sheets.ts';
-import { TOKENS } from '../operator/token-operations.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
 import { USERS } from '../operator/users.ts';
 import { VOUCHERS } from '../operator/vouchers.ts';
 import { WEBHOOKS } from '../operator/webhooks.ts';
+import { TOKENS } from '../people/tokens.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
-// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
-import { APPROVALS } from './approval-operations.ts';
+import { approvalsOf } from './approvals.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [
@@ -46,7 +45,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...DELIVERIES,
   ...TOKENS,
   ...USERS,
-  ...APPROVALS,
+  ...approvalsOf(() => OPERATIONS),
   ...SETTINGS,
   ...BOOKS,
   ...BOOKS_FILES,

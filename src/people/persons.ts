@@ -43,15 +43,15 @@ type Standing = {
 /** Returns how a user stands to a proposal. */
 export async function standingTo(
   tx: Queries,
-  { id, maker_id }: { readonly id: number; readonly maker_id: number | null },
+  { id, makerId }: { readonly id: string; readonly makerId: number | null },
   userId: number,
 ): Promise<Standing> {
-  const [{ makers } = { makers: [] }] = await tx.query<Makers>(findMakers(id));
+  const [{ makers } = { makers: [] }] = await tx.query<Makers>(findMakers(Number(id)));
   const isNobodys = makers.length === 0;
   const isPerson = (await tx.query(findPersons([userId]))).length > 0;
   if (!isPerson) return { obstacle: 'not-confirmed', isNobodys };
   if (!makers.includes(userId)) return { obstacle: undefined, isNobodys };
-  return { obstacle: maker_id === userId ? 'own' : 'may-be-own', isNobodys };
+  return { obstacle: makerId === userId ? 'own' : 'may-be-own', isNobodys };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { invalid } from '../problem.ts';
 import { Currency, Input, minorOf, Nullable, Reason, requireDecimals, Word } from '../schema.ts';
 
 /** Settings of the operator, which people change while the service runs. */
@@ -50,7 +51,7 @@ export async function readSettings(db: Queries): Promise<Settings> {
 }
 
 /** Lets one change of settings run at a time, so that the second change finds the result of the first. */
-const lock = () => sql`select pg_advisory_xact_lock(7311990021)`;
+const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
 
 const upsert = (name: string, value: string, now: Date) => sql`
 insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
@@ -80,10 +81,11 @@ const SettingsSchema = Type.Object({
   }),
 });
 
-export type SettingsJson = Static<typeof SettingsSchema>;
-
 /** Returns the settings as every door shows them. */
-async function toJson(db: Queries, { limits, ...settings }: Settings): Promise<SettingsJson> {
+async function toJson(
+  db: Queries,
+  { limits, ...settings }: Settings,
+): Promise<Static<typeof SettingsSchema>> {
   const used = await db.query<{ currency: string }>(sql`select distinct currency from products`);
   const currencies = new Set([...used.map(({ currency }) => currency), ...Object.keys(limits)]);
   const limitJson = (currency: string) => ({
@@ -94,7 +96,7 @@ async function toJson(db: Queries, { limits, ...settings }: Settings): Promise<S
   return { ...settings, limits: [...currencies].sort().map(limitJson) };
 }
 
-export const showSettings = reading({
+const show = reading({
   name: 'settings.show',
   summary: 'Get the settings of the operator',
   method: 'GET',
@@ -106,7 +108,7 @@ export const showSettings = reading({
   run: async ({ service: { db } }) => toJson(db, await readSettings(db)),
 });
 
-export const setSettings = changing({
+const set = changing({
   name: 'settings.set',
   summary: 'Change settings of the operator; those left out stay as they are',
   method: 'PATCH',
@@ -130,8 +132,10 @@ export const setSettings = changing({
   },
   async run(caller, { reason: _reason, ...wanted }) {
     const { db, clock } = caller.service;
+    if (Object.keys(wanted).length === 0)
+      throw invalid('approvalMode', 'required', 'or another field is required: there is nothing to change');
     return db.transaction(async (tx) => {
-      await tx.query(lock());
+      await tx.query(LOCK);
       const before = await readSettings(tx);
       for (const [name, value] of Object.entries(wanted))
         await tx.query(upsert(name, JSON.stringify(value), clock()));
@@ -144,7 +148,7 @@ export const setSettings = changing({
   },
 });
 
-export const setLimit = changing({
+const setLimit = changing({
   name: 'settings.limit',
   summary: 'Set how much one person may move by hand in 24 hours, in a currency',
   method: 'POST',
@@ -172,7 +176,7 @@ export const setLimit = changing({
     const decimals = requireDecimals(currency);
     if (amount !== null && amount !== 0) minorOf(amount, currency, 'amount');
     return db.transaction(async (tx) => {
-      await tx.query(lock());
+      await tx.query(LOCK);
       const before = await readSettings(tx);
       const { [currency]: _old, ...others } = before.limits;
       const limits = amount === null ? others : { ...others, [currency]: amount };
@@ -186,4 +190,4 @@ export const setLimit = changing({
   },
 });
 
-export const SETTINGS = tableOf(showSettings, setSettings, setLimit);
+export const SETTINGS = tableOf(show, set, setLimit);

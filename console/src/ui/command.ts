@@ -15,7 +15,7 @@ export function commandOf(
     if (type === 'secret') return [`--${option}`];
     return type === 'boolean' ? (value === 'true' ? [`--${option}`] : []) : [`--${option} ${quoted(value)}`];
   });
-  const args = fields.flatMap(({ name, option }) => (given[name] && option === null ? [given[name]] : []));
+  const args = fields.flatMap(({ name, isArgument }) => (isArgument && given[name] ? [given[name]] : []));
   return ['scrip', command, ...args.map(quoted), ...words, '--json'].join(' ');
 }
 

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordRefusal, UNKNOWN_ACCOUNT } from '../../audit/refusals.ts';
 import type { Service } from '../../context.ts';
-import { findToken, findTokenId, isToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession, nameOfUser, type Session } from '../../people/sessions.ts';
+import { isToken } from '../../people/token-text.ts';
+import { findToken, findTokenId } from '../../people/tokens.ts';
 import type { PortalRole, Principal, Role } from '../../principal.ts';
 import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
@@ -105,11 +106,11 @@ async function identifyMachine(
   return (
     token && {
       kind: 'token',
-      id: String(token.id),
+      id: token.id,
       userId: token.userId,
       name: token.name,
       roles: token.roles,
-      merchantId: token.merchantId,
+      merchantId: token.merchantId === null ? null : Number(token.merchantId),
       origin: request.ip,
       requestId: request.id,
       steppedUp: token.stepUp,

@@ -1,18 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { toEnd } from '../ledger/zone.ts';
+import { listing } from '../listing.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
-import { readNetwork } from '../network.ts';
-import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
-import {
-  findTokenById,
-  insertToken,
-  listTokenRows,
-  lockToken,
-  revokeTokenRow,
-} from '../operations/queries.ts';
-import { PAGE, Page, pageOf, readCursor } from '../page.ts';
-import { findAccount, findUser, type UserInfo } from '../people/users.ts';
+import { containing, readNetwork } from '../network.ts';
+import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
@@ -31,12 +26,17 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { hashToken, hasRole, newToken, rolesNow, type TokenRow } from './tokens.ts';
+import { hashToken, isToken, newToken } from './token-text.ts';
+import { findAccount, findUser, type UserInfo } from './users.ts';
+
+/** Tokens, with which machines call. A token has at most the rights of the people that it depends on. */
 
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
 const EXPIRY_DAYS_MAX = 366;
 const NETWORKS_MAX = 50;
+/** The shortest interval between two updates of the last use. */
+const TOUCH_MS = 60_000;
 
 const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 const TokenId = Id('token');
@@ -64,24 +64,97 @@ const TokenSchema = Type.Object({
   revokedAt: NullableTime,
 });
 
-export type Token = Static<typeof TokenSchema>;
+/** A token, with the people that it depends on. */
+type Token = Static<typeof TokenSchema> & {
+  readonly userId: number | null;
+  readonly people: readonly Person[];
+};
 
-function toJson(row: TokenRow) {
-  return {
-    id: String(row.id),
-    name: row.name,
-    roles: row.roles,
-    merchantId: row.merchant_id === null ? null : String(row.merchant_id),
-    networks: row.networks,
-    stepUp: row.step_up,
-    for: row.user_email,
-    suspended: rolesNow(row).length === 0,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-  };
+/** A person that a token depends on, as the person is now. */
+type Person = {
+  readonly roles: readonly string[];
+  readonly merchantId: string | null;
+  readonly isActive: boolean;
+};
+
+/**
+ * The people that a token depends on are the user whose token it is, and the user that made it. A token does
+ * not outlast their enrollment: it may be known to those who had the account before.
+ */
+const TOKEN = sql`
+select t.id::text, t.name, t.roles, t.merchant_id::text as "merchantId", t.networks, t.step_up as "stepUp",
+  u.email as for, false as suspended, t.created_by as "createdBy", t.created_at as "createdAt",
+  t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt",
+  t.user_id as "userId",
+  coalesce((
+    select jsonb_agg(jsonb_build_object(
+      'roles', p.roles, 'merchantId', p.merchant_id::text,
+      'isActive', coalesce(p.enrolled_at <= t.created_at, false) and p.disabled_at is null))
+    from users p where p.id in (t.user_id, t.made_by)), '[]') as people
+from operator_tokens t left join users u on u.id = t.user_id`;
+
+async function readTokens(db: Queries, statement: Sql): Promise<Token[]> {
+  const tokens = await db.query<Token>(statement);
+  return tokens.map((token) => ({ ...token, suspended: rolesNow(token).length === 0 }));
+}
+
+/**
+ * Returns the roles that a token has now: those that its people have, too. An owner has all roles. Without
+ * any, the token is suspended: its people are disabled, have lost their roles, or had to enroll again.
+ */
+function rolesNow({
+  roles,
+  merchantId,
+  people,
+}: Pick<Token, 'roles' | 'merchantId' | 'people'>): (Role | PortalRole)[] {
+  return roles.filter((role) => people.every((person) => hasRole(person, role, merchantId)));
+}
+
+/** Returns whether a person may give a token a role: of the operator, or of a merchant's portal. */
+function hasRole({ roles, merchantId, isActive }: Person, role: string, of: string | null): boolean {
+  if (!isActive) return false;
+  const isOwnDoor = merchantId === of;
+  const isOwner = roles.includes('owner') && (isOwnDoor || merchantId === null);
+  return isOwner || (isOwnDoor && roles.includes(role));
+}
+
+/**
+ * Finds the token of a text, with the roles that it has now.
+ * @param ip the address that sent it
+ * @returns undefined for a token that is unknown, expired, revoked, suspended, or not valid from that address
+ */
+export async function findToken(service: Service, text: string, ip: string) {
+  if (!isToken(service, text)) return undefined;
+  const { db, clock } = service;
+  const now = clock();
+  const [token] = await readTokens(db, sql`${TOKEN} where t.token_hash = ${hashToken(text)}`);
+  if (!token || token.revokedAt || token.expiresAt <= now || token.suspended) return undefined;
+  if (token.networks && !containing(token.networks)(ip)) return undefined;
+  if (!token.lastUsedAt || now.getTime() - token.lastUsedAt.getTime() > TOUCH_MS)
+    await db.query(sql`update operator_tokens set last_used_at = ${now} where id = ${token.id}`);
+  return { ...token, roles: rolesNow(token) };
+}
+
+/** Returns the id of a token that is no longer accepted, for the audit. */
+export async function findTokenId({ db }: Service, text: string): Promise<number | undefined> {
+  const statement = sql`select id from operator_tokens where token_hash = ${hashToken(text)}`;
+  return (await db.query<{ id: number }>(statement))[0]?.id;
+}
+
+/** Keeps a token as it is until the transaction ends. @returns the users that it depends on */
+export async function holdToken(tx: Queries, id: number): Promise<(number | null)[]> {
+  const [row] = await tx.query<{ people: (number | null)[] }>(sql`
+select array[user_id, made_by] as people from operator_tokens where id = ${id} for update`);
+  return row?.people ?? [];
+}
+
+/**
+ * Returns the roles that a token has now.
+ * @returns undefined if it was revoked
+ */
+export async function rolesOfToken(db: Queries, id: number): Promise<(Role | PortalRole)[] | undefined> {
+  const [token] = await readTokens(db, sql`${TOKEN} where t.id = ${id}`);
+  return token && !token.revokedAt ? rolesNow(token) : undefined;
 }
 
 const CreateToken = Input({
@@ -153,15 +226,19 @@ function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: b
 async function personOf(
   { service: { db }, principal }: Caller,
   { for: email, roles }: { readonly for?: string | null; readonly roles: readonly string[] },
-  merchantId: number | null,
+  merchantId: string | null,
 ): Promise<UserInfo | undefined> {
   const isOwn = email === undefined || email === null;
   if (isOwn && principal.userId === null) return undefined;
   const user = isOwn
     ? await findUser(db, principal.userId as number)
-    : await findAccount(db, email, merchantId);
+    : await findAccount(db, email, merchantId === null ? null : Number(merchantId));
   if (user?.state !== 'active') throw invalid('for', 'user', 'must be the email address of an active user');
-  const person = { ...user, isActive: true };
+  const person = {
+    ...user,
+    merchantId: user.merchantId === null ? null : String(user.merchantId),
+    isActive: true,
+  };
   if (!roles.every((role) => hasRole(person, role, merchantId)))
     throw invalid('for', 'roles', 'must be a user with all roles of the token');
   return user;
@@ -215,11 +292,10 @@ export const createToken = changing({
   status: 201,
   async run(caller, input) {
     const { db, clock } = caller.service;
-    const now = clock();
     const expiresAt = await expiryOf(caller, input.expiresAt);
     const merchantId = input.merchantId ? toId(input.merchantId, 'merchantId') : null;
     checkRoles(caller, input.roles, merchantId !== null);
-    const user = await personOf(caller, input, merchantId);
+    const user = await personOf(caller, input, input.merchantId ?? null);
     const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
     if (networks?.includes(null)) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
     const token = newToken(caller.service);
@@ -234,17 +310,13 @@ export const createToken = changing({
     };
     return db.transaction(async (tx) => {
       const [row] = await tx
-        .query<{ id: number }>(
-          insertToken({
-            ...terms,
-            hash: hashToken(token),
-            createdBy: caller.principal.name,
-            userId: user?.id ?? null,
-            madeBy: caller.principal.userId,
-            shownTo: caller.checkerId ?? null,
-            now,
-          }),
-        )
+        .query<{ id: number }>(sql`
+insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
+  made_by, shown_to, expires_at, created_at)
+values (${terms.name}, ${hashToken(token)}, ${terms.roles}, ${merchantId}, ${terms.networks},
+  ${terms.stepUp}, ${caller.principal.name}, ${user?.id ?? null}, ${caller.principal.userId},
+  ${caller.checkerId ?? null}, ${expiresAt}, ${clock()})
+returning id`)
         .catch((error: { constraint?: string }) => {
           if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);
           throw error;
@@ -256,25 +328,23 @@ export const createToken = changing({
   },
 });
 
-export const listTokens = reading({
+const list = listing({
   name: 'token.list',
   summary: 'List tokens, newest first',
-  method: 'GET',
   path: '/tokens',
   command: 'token list',
-  input: Input({ ...PAGE }),
-  output: Page(TokenSchema),
+  item: TokenSchema,
+  columns: ['id', 'name', 'roles', 'for', 'merchantId', 'expiresAt', 'lastUsedAt', 'suspended', 'revokedAt'],
   roles: SEE_TOKENS,
-  async run({ service }, { cursor, limit = 50 }) {
-    const [before = null] = readCursor('tokens', {}, cursor) ?? [];
-    const rows = await service.readDb.query<TokenRow>(
-      listTokenRows(before === null ? null : Number(before), limit + 1),
-    );
-    return pageOf('tokens', {}, rows.map(toJson), limit, ({ id }) => [Number(id)]);
-  },
+  rows: ({ service }, _filters, [before = null], count) =>
+    readTokens(
+      service.readDb,
+      sql`${TOKEN} where ${before}::integer is null or t.id < ${before} order by t.id desc limit ${count}`,
+    ),
+  position: ({ id }) => [Number(id)],
 });
 
-export const revokeToken = changing({
+const revoke = changing({
   name: 'token.revoke',
   summary: 'Revoke a token: no process accepts it any more',
   method: 'POST',
@@ -288,20 +358,20 @@ export const revokeToken = changing({
     const { db, clock } = caller.service;
     const id = toId(input.id);
     return db.transaction(async (tx) => {
-      await tx.query(lockToken(id));
-      const [before] = await tx.query<TokenRow>(findTokenById(id));
-      if (!before) throw notFound(`token ${id}`);
-      await tx.query(revokeTokenRow(id, clock()));
-      const row = { ...before, revoked_at: before.revoked_at ?? clock() };
+      await holdToken(tx, id);
+      const [token] = await readTokens(tx, sql`${TOKEN} where t.id = ${id}`);
+      if (!token) throw notFound(`token ${id}`);
+      const revokedAt = token.revokedAt ?? clock();
+      await tx.query(sql`update operator_tokens set revoked_at = ${revokedAt} where id = ${id}`);
       await audit(tx, caller, {
         action: 'token.revoke',
         subject: `token ${id}`,
-        before: { revokedAt: before.revoked_at },
-        after: { revokedAt: row.revoked_at },
+        before: { revokedAt: token.revokedAt },
+        after: { revokedAt },
       });
-      return toJson(row);
+      return { ...token, revokedAt };
     });
   },
 });
 
-export const TOKENS = tableOf(createToken, listTokens, revokeToken);
+export const TOKENS = tableOf(createToken, list, revoke);

@@ -1,0 +1,211 @@
+import Type, { type Static } from 'typebox';
+import type { Statement } from '../agreement.ts';
+import { audit } from '../audit/audit.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import type { Principal } from '../principal.ts';
+import { Problem, requireRow } from '../problem.ts';
+import { Id, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
+import { readSettings, type Settings } from '../settings/settings.ts';
+import { HOUR_MS } from '../time.ts';
+import { canonical, type Effect } from './four-eyes.ts';
+
+/**
+ * Approvals: an operation that one person proposes is performed when another person approves it, once and
+ * within 72 hours.
+ */
+
+const OPEN_MS = 72 * HOUR_MS;
+/**
+ * The delay before an operator with one person may approve its own proposal. It can be withdrawn meanwhile.
+ */
+const DELAY_MS = HOUR_MS / 4;
+
+export const ApprovalId = Id('approval');
+const STATES = ['PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN', 'EXPIRED'] as const;
+const Anything = Type.Unsafe<unknown>({});
+
+export const EffectSchema = Type.Object({
+  action: Text,
+  subject: Text,
+  before: Anything,
+  after: Anything,
+});
+
+const StatementSchema = Type.Object(
+  {
+    text: Type.String({ description: 'One sentence: whom it concerns, how much, and what changes.' }),
+    sentence: Type.String({ description: 'The same sentence with the names of values in braces.' }),
+    values: Type.Unsafe<Statement['values']>({ type: 'object', additionalProperties: true }),
+    link: Type.String({ description: 'The page of the console about what it concerns.' }),
+  },
+  {
+    'x-text': 'text',
+    description: 'What it does, in words. Until it is decided, what it would have done when it was proposed.',
+  },
+);
+
+export const ApprovalSchema = Type.Object({
+  id: ApprovalId,
+  state: Word(STATES),
+  operation: Type.String({ description: 'The proposed operation, such as `float.refund`.' }),
+  input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+  statement: StatementSchema,
+  effect: Type.Unsafe<Effect[] | null>({
+    type: ['array', 'null'],
+    items: EffectSchema,
+    description: 'The effect that it would have had when it was proposed; null if that cannot be known.',
+  }),
+  maker: Type.Object({ kind: Text, id: NullableText, name: Text }, { 'x-text': 'name' }),
+  reason: NullableText,
+  createdAt: Time,
+  notBefore: Nullable(Time, {
+    description: 'The time from which its author can approve it, if one person alone may.',
+  }),
+  expiresAt: Time,
+  approvers: Type.Integer({
+    minimum: 1,
+    maximum: 2,
+    description: "How many people have to approve it: two, if a token that is nobody's proposed it.",
+  }),
+  firstChecker: Nullable(Text, { description: 'The first of two approvers. It waits for the second one.' }),
+  checker: NullableText,
+  alone: Type.Boolean({
+    description: 'Whether one person approved it alone, since nobody else could have approved anything yet.',
+  }),
+  breakGlass: Type.Boolean({ description: 'Whether one person approved it with --break-glass.' }),
+  comment: NullableText,
+  decidedAt: NullableTime,
+  output: Type.Unsafe<unknown>({ description: 'The answer of the operation, without secrets.' }),
+});
+
+export type Approval = Static<typeof ApprovalSchema>;
+
+/** An approval, with what decides who may approve it. */
+export type Proposal = Approval & {
+  readonly mode: Settings['approvalMode'];
+  readonly principal: Principal;
+  readonly makerId: number | null;
+  readonly tokenId: number | null;
+  readonly firstCheckerId: number | null;
+};
+
+/** The columns of an approval, as it is at a time. */
+export const columns = (now: Date) => sql`
+id::text, case when state = 'PENDING' and expires_at <= ${now} then 'EXPIRED' else state end as state, operation,
+input::json, statement::json, effect::json,
+json_build_object('kind', maker::json -> 'kind', 'id', maker::json -> 'id', 'name', maker::json -> 'name')
+  as maker,
+reason, created_at as "createdAt", case mode when 'delay' then not_before end as "notBefore",
+expires_at as "expiresAt",
+case when mode = 'two-people' and maker_id is null then 2 else 1 end as approvers,
+first_checker as "firstChecker", checker, is_alone as alone, is_break_glass as "breakGlass", comment,
+decided_at as "decidedAt", output::json,
+mode, maker::json as principal, maker_id as "makerId", token_id as "tokenId",
+first_checker_id as "firstCheckerId"`;
+
+/** Returns an approval. @throws Problem if there is no such approval */
+export function requireApproval(db: Queries, id: number, now: Date): Promise<Proposal> {
+  return requireRow(db, sql`select ${columns(now)} from approvals where id = ${id}`, `approval ${id}`);
+}
+
+/**
+ * Locks an approval that is pending, so that nobody else decides it until the transaction ends.
+ * @throws Problem `not-found`; `conflict` if it was decided or has expired
+ */
+export async function lockPending(tx: Queries, id: number, now: Date): Promise<Proposal> {
+  const statement = sql`select ${columns(now)} from approvals where id = ${id} for update`;
+  const row = await requireRow<Proposal>(tx, statement, `approval ${id}`);
+  if (row.state === 'EXPIRED') throw new Problem('conflict', 'this has expired: propose it again');
+  if (row.state !== 'PENDING') throw new Problem('conflict', `this was ${row.state.toLowerCase()} already`);
+  return row;
+}
+
+/** The answer to a proposal. */
+export type Proposed = {
+  readonly approval: {
+    readonly id: string;
+    readonly statement: Statement;
+    readonly effect: readonly Effect[] | null;
+    readonly expiresAt: Date;
+    readonly notBefore: Date | null;
+  };
+};
+
+/**
+ * Proposes an operation: stores its input and its effect until another person approves it.
+ * @param preview the changes that it would make, and what two people would agree on
+ * @param store runs in the transaction that stores the proposal
+ */
+export async function propose(
+  operation: AnyOperation,
+  caller: Caller,
+  {
+    input,
+    effect,
+    statement,
+  }: {
+    readonly input: Fields;
+    readonly effect: readonly Effect[] | null;
+    readonly statement: Statement;
+  },
+  store: (tx: Queries, proposed: Proposed) => Promise<void>,
+): Promise<Proposed> {
+  const { service, principal, actor } = caller;
+  const now = service.clock();
+  const { approvalMode: mode } = await readSettings(service.db);
+  const notBefore = new Date(now.getTime() + (mode === 'delay' ? DELAY_MS : 0));
+  const expiresAt = new Date(now.getTime() + OPEN_MS);
+  return service.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ id: string }>(sql`
+insert into approvals (operation, input, statement, effect, maker_id, token_id, maker, reason, mode,
+  created_at, not_before, expires_at)
+values (${operation.name}, ${canonical(input)}, ${JSON.stringify(statement)}, ${effect && canonical(effect)},
+  ${principal.userId}, ${principal.kind === 'token' ? Number(principal.id) : null},
+  ${JSON.stringify(principal)}, ${actor.reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
+returning id::text`);
+    const id = String(row?.id);
+    const proposed = {
+      approval: { id, effect, statement, expiresAt, notBefore: mode === 'delay' ? notBefore : null },
+    };
+    await store(tx, proposed);
+    const after = { operation: operation.name, mode, expiresAt };
+    await audit(tx, caller, { action: 'approval.propose', subject: `approval ${id}`, after });
+    return proposed;
+  });
+}
+
+/** Decides a pending approval. */
+export async function decideApproval(
+  tx: Queries,
+  { principal, service }: Caller,
+  id: string,
+  state: 'APPROVED' | 'REJECTED' | 'WITHDRAWN',
+  { comment, isAlone = false }: { readonly comment: string | null; readonly isAlone?: boolean },
+): Promise<void> {
+  const checkerId = principal.kind === 'user' ? principal.userId : null;
+  await tx.query(sql`
+update approvals set
+  state = ${state}, checker_id = ${checkerId}, checker = ${principal.name},
+  is_break_glass = ${principal.kind === 'break-glass'}, is_alone = ${isAlone}, comment = ${comment},
+  decided_at = ${service.clock()}
+where id = ${id} and state = 'PENDING'`);
+}
+
+/** Returns the change that a decision is in the audit. */
+export function changeOf(row: Proposal, { principal }: Caller, verb: string, comment: string | null) {
+  const after = {
+    operation: row.operation,
+    maker: row.maker.name,
+    breakGlass: principal.kind === 'break-glass',
+    comment,
+  };
+  return { action: `approval.${verb}`, subject: `approval ${row.id}`, before: { state: row.state }, after };
+}
+
+/** Returns an output as it is stored, without secrets. A secret is shown once, to the person who approves. */
+export function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
+  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
+  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
+}
