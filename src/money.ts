@@ -50,6 +50,13 @@ export function decimalsOf(currency: string): number | undefined {
   return CURRENCIES.has(currency) ? (DECIMALS[currency] ?? 2) : undefined;
 }
 
+/** Returns an amount of a currency, which has to exist, from its minor units. */
+export function moneyIn(currency: string, minor: bigint): Money {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
+  return { minor, decimals };
+}
+
 /** A decimal number in its only spelling: `significant` × 10^`exponent`, 0 without an exponent. */
 type Spelled = {
   readonly isNegative: boolean;

@@ -24,6 +24,8 @@ type FieldSchema = {
   readonly positional?: true;
   /** Whether the command reads the field from standard input: a secret has no place in a command line. */
   readonly stdin?: true;
+  /** Whether the command reads the field from a file. */
+  readonly file?: true;
   readonly minimum?: number;
 };
 
@@ -36,6 +38,8 @@ export type Option = {
   readonly isNullable: boolean;
   /** Whether the option has no value of its own: it is read from standard input. */
   readonly isFromStdin: boolean;
+  /** Whether its value is the path of a file, which is read. */
+  readonly isFromFile: boolean;
   /** Whether a number can be negative. */
   readonly isSigned: boolean;
   /** string, number, integer, boolean, array or object. */
@@ -89,6 +93,7 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       isRequired: required.includes(field),
       isNullable: types.includes('null'),
       isFromStdin: schema.stdin === true,
+      isFromFile: schema.file === true,
       isSigned: (schema.minimum ?? 0) < 0,
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),

@@ -4,9 +4,11 @@ import { closeDays } from '../src/books/close.ts';
 import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../src/books/export.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { approve, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
+import { DAY_ENDS } from '../src/settlement/fees.ts';
+import { pay } from '../src/settlement/pay.ts';
+import { makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { until } from './until.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
@@ -34,22 +36,8 @@ before(async () => {
   const shop = await ledger.merchant(0n);
   shopId = shop.merchant.id;
   await product(operator, 'SHORT', 'unclaimed');
-  const rates = {
-    commissionPpm: 12_345,
-    vatPpm: 190_000,
-    period: 'day',
-    leastPayout: '0',
-    delayDays: 0,
-  } as const;
-  await makeTerms(operator, {
-    merchantId: shopId,
-    productId: 0,
-    product: null,
-    validFrom: '2026-03-01',
-    ...rates,
-    payee: null,
-    payeeIban: null,
-  });
+  const rates = { commission: 1.2345, vat: 19, period: 'day' } as const;
+  await makeTerms(operator, { merchantId: String(shopId), from: '2026-03-01', ...rates });
   await sell(issuer, 2, 10, { productCode: 'SHORT' });
   const cards = await sell(issuer, 4, 33.33);
   for (const [index, card] of cards.entries()) await spend(shop, card, 11.11 + index, `=cmd|'${index}'!A1`);

@@ -6,8 +6,9 @@ import { adjustVoucher, cashOut, correctRedemption, getRedemption } from '../src
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { actFor } from '../src/merchants/merchants.ts';
-import { approve, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
+import { pay } from '../src/settlement/pay.ts';
 import { extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
 import { close, terms } from './settlements.ts';
@@ -88,7 +89,7 @@ export async function playMonth(t: TestContext): Promise<Played & { settlements:
   const [two, three, four] = cards;
   const cafe = await actFor(ledger.started.service, merchantId);
   if (!cafe) throw new Error('there is no cafe');
-  await terms(operator, merchantId, { validFrom: '2026-03-06', vatPpm: 190_000, period: 'month' });
+  await terms(operator, merchantId, { from: '2026-03-06', vat: 19, period: 'month' });
   await ledger.at('2026-03-09T12:00:00Z');
   await spend(cafe, three, 80, 'c');
   const { transactionId } = await spend(cafe, four, 33.3, 'd');
@@ -98,7 +99,7 @@ export async function playMonth(t: TestContext): Promise<Played & { settlements:
   const settlements: number[] = [];
   const settle = async (lastDay: string) => {
     const [draft] = await draftSettlements(operator, { merchantId, lastDay });
-    const settlementId = draft?.id ?? 0;
+    const settlementId = Number(draft?.id);
     await approve(operator, settlementId);
     settlements.push(settlementId);
     return settlementId;

@@ -12,8 +12,10 @@ import { topUp } from '../src/merchants/floats.ts';
 import { changeProduct, createProduct, productDefaults } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
-import { approve, giveBack, pay } from '../src/settlement/approve.ts';
+import { PERCENT_PPM } from '../src/schema.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { draftAll } from '../src/settlement/draft.ts';
+import { pay, returned } from '../src/settlement/pay.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import { codesOf, csvOf, fileOf } from './imports.ts';
@@ -85,8 +87,10 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
     const merchantId = shop.merchant.id;
     for (const currency of ['USD', 'EUR', 'JPY'])
       await topUp(operator, { merchantId, currency, amountMinor: 500_000n, reference: `first ${currency}` });
-    for (const { from, ...rates } of at < 2 ? COMMISSIONS : [])
-      await terms(operator, merchantId, { validFrom: from, ...rates, delayDays: 0 });
+    for (const { from, commissionPpm, vatPpm } of at < 2 ? COMMISSIONS : []) {
+      const rates = { commission: commissionPpm / PERCENT_PPM, vat: vatPpm / PERCENT_PPM };
+      await terms(operator, merchantId, { from, ...rates, delayDays: 0 });
+    }
   }
   for (const [at, account_kind] of GL_KINDS.entries()) {
     const account = String(FIRST_ACCOUNT + at);
@@ -211,10 +215,11 @@ const ACTS: readonly Act[] = [
     for (const { day: lastDay } of days)
       for (const { id, payable } of await draftAll(operator, lastDay)) {
         await approve(operator, id);
-        if (payable.minor === 0n) continue;
+        if (payable === 0n) continue;
         const bank = { bankReference: `B ${id}`, valueDate: '2026-04-01' };
         await pay(operator, { settlementId: id, reference: `payout ${id} ${step}`, ...bank });
-        if (id % 3 === 0) await giveBack(operator, { settlementId: id, reference: `bounced ${id}`, ...bank });
+        if (Number(id) % 3 === 0)
+          await returned(operator, { settlementId: id, reference: `bounced ${id}`, ...bank });
       }
   },
 ];

@@ -14,8 +14,9 @@ import {
 import type { Operator } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { approve, giveBack, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
+import { pay, returned } from '../src/settlement/pay.ts';
 import { extendVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { fileOf } from './imports.ts';
@@ -64,8 +65,8 @@ async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   const { operator } = ledger;
   const shop = await ledger.merchant(1_000_000n);
   const merchantId = shop.merchant.id;
-  const validFrom = new Date(now - 4 * DAY_MS).toISOString().slice(0, 10);
-  await terms(operator, merchantId, { validFrom });
+  const from = new Date(now - 4 * DAY_MS).toISOString().slice(0, 10);
+  await terms(operator, merchantId, { from });
   await product(operator, 'SHORT', 'unclaimed');
   await product(operator, 'LOST', 'operator');
   const cards = await sell(shop, 8, 100);
@@ -82,7 +83,7 @@ async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   const [draft] = await draftSettlements(operator, { merchantId });
   await approve(operator, draft?.id ?? 0);
   const serials = cards.map(({ serial }) => serial);
-  const settlementId = draft?.id ?? 0;
+  const settlementId = Number(draft?.id);
   return {
     ...{ ledger, shop: merchantId, serials, short: short.map(({ serial }) => serial) },
     ...{ topUpId, redemptionId, settlementId },
@@ -182,7 +183,7 @@ function casesOfOperator(operator: Operator, scene: Scene): Case[] {
     },
     {
       what: 'return',
-      book: (differs) => giveBack(operator, settled('return', differs)),
+      book: (differs) => returned(operator, settled('return', differs)),
       typed: ['settlement', 'returned', String(settlementId), ...typedBank],
     },
     {

@@ -7,10 +7,11 @@ import { verifyBooks } from '../src/books/verify.ts';
 import type { Service } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
-import { toText } from '../src/money.ts';
-import { getSettlement, linesOf } from '../src/settlement/settlements.ts';
+import { getSettlement } from '../src/settlement/settlements.ts';
+import { linesOf } from '../src/settlement/steps.ts';
 import { type Played, playDays, playMonth } from './books.history.ts';
 import { cents, make, type Row, rowsOf } from './reports.ts';
+import { dollars } from './settlements.ts';
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
 
@@ -302,9 +303,9 @@ test('the page for accountants shows the figures of the reports of its month', a
     const settlement = await getSettlement(service.db, id);
     const { firstDay, lastDay, payable } = settlement;
     for (const { product, kind, rows, amount } of await linesOf(service.db, settlement))
-      add(`${firstDay} to ${lastDay}`, product, kind, rows, toText(amount));
-    add(`${firstDay} to ${lastDay}`, '', 'payable', '', toText(payable));
-    paid.push(payable.minor);
+      add(`${firstDay} to ${lastDay}`, product, kind, rows, dollars(amount));
+    add(`${firstDay} to ${lastDay}`, '', 'payable', '', dollars(payable));
+    paid.push(payable);
   }
   // The account held the payout of the first settlement, and still holds that of the second.
   const account = rowsOf(await make(service, 'R7', { ...month, merchantId: cafe })).at(-1);

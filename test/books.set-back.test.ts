@@ -30,7 +30,7 @@ async function closedDay(t: TestContext): Promise<Scene> {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const issuer = await ledger.merchant();
   const shop = await ledger.merchant(10_000n);
-  await terms(ledger.operator, shop.merchant.id, { validFrom: '2026-03-02' });
+  await terms(ledger.operator, shop.merchant.id, { from: '2026-03-02' });
   const cards = await sell(issuer, 6, 25);
   await spend(shop, cards[0] as Sold, 10, 'sale 1');
   await ledger.at('2026-03-03T00:20:00Z');

@@ -9,8 +9,9 @@ import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { approve, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
+import { pay } from '../src/settlement/pay.ts';
 import { playDays } from './books.history.ts';
 import { type Ledger, sell, spend } from './books.ts';
 import { onDatabase } from './harness.ts';
@@ -38,7 +39,7 @@ before(async () => {
   // 6 March: a settlement day with commission. 7 March: it is paid. 8 March: open.
   const bar = await ledger.merchant(50_000n);
   const merchantId = bar.merchant.id;
-  await terms(operator, merchantId, { validFrom: '2026-03-06' });
+  await terms(operator, merchantId, { from: '2026-03-06' });
   const [card, other] = await sell(bar, 2, 60);
   assert.ok(card && other);
   await spend(bar, card, 60, 'bar 1');

@@ -8,7 +8,6 @@ import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { writeCursor } from '../src/page.ts';
 import { listUserRows } from '../src/people/queries.ts';
-import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
 import {
   listByCodeRanges,
   listCurrencies,
@@ -52,10 +51,10 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
   'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),
   'the use of floats': listUse([1, 2], NOW, NOW),
-  settlements: listSettlementRows({ merchantId: null, states: ['DRAFT', 'PAID'] }, 9, 51),
-  'settlements of a merchant': listSettlementRows({ merchantId: 1, states: ['PAID'] }, 9, 51),
-  'settlements to be paid': listSettlementRows({ merchantId: null, states: ['APPROVED'] }, 9, 51),
-  disputes: listAllDisputes({ merchantId: null, open: true }, 9, 51),
+  settlements: await statementOf('settlement.list', {}, [9]),
+  'settlements of a merchant': await statementOf('settlement.list', { merchantId: '1', state: 'PAID' }, [9]),
+  'settlements to be paid': await statementOf('settlement.list', { state: 'APPROVED' }, [9]),
+  disputes: await statementOf('settlement.disputes', { open: true }, [9]),
   statements: listStatements('House', 9, 51),
   entries: listBankEntries({ account: 'House', open: false }, 9, 51),
   'open entries': listBankEntries({ account: null, open: true }, 9, 51),

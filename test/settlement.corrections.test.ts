@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { toText } from '../src/money.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { linesOf } from '../src/settlement/settlements.ts';
+import { linesOf } from '../src/settlement/steps.ts';
 import { sell, spend } from './books.ts';
 import { make, rowsOf } from './reports.ts';
-import { close, openScene, type Scene, terms } from './settlements.ts';
+import { close, dollars, openScene, type Scene, terms } from './settlements.ts';
 
 /** Commission on a correction: at the terms of the redemption, whatever the terms are today. */
 
@@ -25,8 +24,8 @@ async function openChanged(t: Parameters<typeof openScene>[0]): Promise<Scene> {
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
   const { id } = shop.merchant;
-  await terms(ledger.operator, id, { commissionPpm: 100_000, vatPpm: 190_000 });
-  await terms(ledger.operator, id, { validFrom: '2026-03-02', commissionPpm: 10_000, vatPpm: 70_000 });
+  await terms(ledger.operator, id, { commission: 10, vat: 19 });
+  await terms(ledger.operator, id, { from: '2026-03-02', commission: 1, vat: 7 });
   const cards = await sell(issuer, 3, 100);
   for (const [at, card] of cards.entries()) await spend(shop, card, 100, `sale ${at}`);
   await ledger.at('2026-03-02T00:20:00Z');
@@ -47,8 +46,8 @@ const linesOfDraft = async ({ ledger, shop }: Scene) => {
   assert.ok(draft);
   const lines = await linesOf(ledger.started.service.db, draft);
   return {
-    payable: toText(draft.payable),
-    lines: lines.map((line) => `${line.kind} ${toText(line.amount)}`),
+    payable: dollars(draft.payable),
+    lines: lines.map((line) => `${line.kind} ${dollars(line.amount)}`),
   };
 };
 

@@ -7,17 +7,17 @@ import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { cashOut } from '../src/books/vouchers.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { toText } from '../src/money.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { approve, giveBack, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
 import { bankDay } from '../src/settlement/bank-day.ts';
-import { drawStatement } from '../src/settlement/document.ts';
+import { documentsOf, drawStatement } from '../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
-import { makePayoutFile, pageOfFiles, readAccounts } from '../src/settlement/payout-file.ts';
-import { documentsOf, dueSettlements, linesOf } from '../src/settlement/settlements.ts';
-import { ratesOf } from '../src/settlement/steps.ts';
+import { pay, returned } from '../src/settlement/pay.ts';
+import { makePayoutFile, payoutFiles, readAccounts } from '../src/settlement/payout-file.ts';
+import { dueSettlements } from '../src/settlement/settlements.ts';
+import { linesOf, ratesOf } from '../src/settlement/steps.ts';
 import { readSheet } from './print.ts';
-import { close, openScene, settledDay, terms, tradedDay } from './settlements.ts';
+import { close, dollars, openScene, settledDay, terms, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
@@ -112,8 +112,8 @@ test('a payout is booked once, returned once, and can then be paid again', async
   await assert.rejects(pay(operator, { ...wanted, reference: 'payout 2' }), { code: '58' });
 
   const back = { ...wanted, reference: 'return 1' };
-  assert.equal((await giveBack(operator, back)).settlement.state, 'RETURNED');
-  assert.equal((await giveBack(operator, back)).replayed, true);
+  assert.equal((await returned(operator, back)).settlement.state, 'RETURNED');
+  assert.equal((await returned(operator, back)).replayed, true);
   assert.equal((await pay(operator, { ...wanted, reference: 'payout 3' })).settlement.state, 'PAID');
   const [sum] = await ledger.sql<{ sum: string }>(
     `
@@ -146,7 +146,7 @@ test('a payout is booked even if later reversals leave less on the settlement ac
   await close(ledger);
   const [next] = await draftSettlements(operator, { merchantId: shop.merchant.id });
   // 40.10 less the commission on it, 1.00 and 0.20, are carried over to the next redemptions.
-  assert.deepEqual(next && [toText(next.closing), toText(next.payable)], ['-38.90', '0.00']);
+  assert.deepEqual(next && [dollars(next.closing), dollars(next.payable)], ['-38.90', '0.00']);
   assert.equal((await reconcile(ledger.started.service)).ok, true);
 });
 
@@ -161,14 +161,13 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
   assert.ok(number && approvedAt && contentHash);
   const kinds = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'EARLIER_REVERSAL', 'FEE', 'FEE_VAT', 'CASH_OUT'];
   const lines = kinds.map((kind, at) => {
-    const minor = -123_456_789_012_345n - BigInt(at);
-    const amount = { minor, decimals: 2 };
+    const amount = -123_456_789_012_345n - BigInt(at);
     return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
   });
   const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, []);
   const [page] = await readSheet(pdf);
   const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
-  const amounts = lines.map(({ amount }) => toText(amount));
+  const amounts = lines.map(({ amount }) => dollars(amount));
   const counts = lines.slice(0, 3).map(({ rows }) => `(${rows})`);
   const label = 'To be paid under earlier settlements';
   for (const text of [...words, ...amounts, ...counts, label])
@@ -188,7 +187,7 @@ test('each step of a settlement is announced as the OpenAPI documents describe i
   await approve(operator, draft.id);
   const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
   await pay(operator, { ...bank, reference: 'p' });
-  await giveBack(operator, { ...bank, reference: 'r' });
+  await returned(operator, { ...bank, reference: 'r' });
   const events = await ledger.sql<{ type: string; data: object }>(
     `select type, data from scrip.webhook_deliveries where type like 'settlement.%' order by event_id`,
   );
@@ -215,7 +214,7 @@ const OTHER = 'GB29NWBK60161331926819';
 /** Makes a payout file of settlements of the shop. */
 function fileOf(
   scene: Scene,
-  ids: readonly number[],
+  ids: readonly string[],
   more: Partial<Parameters<typeof makePayoutFile>[1]> = {},
 ) {
   const accounts = accountsOf(scene, IBAN);
@@ -264,13 +263,14 @@ test('a settlement is in one payout file, unless its payment came back or somebo
   const again = await fileOf(scene, [draft.id], { againBecause: 'the bank has lost it' });
   const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
   await pay(operator, { ...bank, reference: 'p' });
-  await giveBack(operator, { ...bank, reference: 'r' });
+  await returned(operator, { ...bank, reference: 'r' });
   assert.deepEqual(await dueSettlements(ledger.started.service.db, '2026-12-31'), [draft.id]);
   const third = await fileOf(scene, [draft.id]);
-  const listed = await pageOfFiles(ledger.started.service.db, null, 10);
+  const { items } = await payoutFiles.run({ service: ledger.started.service } as never, {});
+  const listed = items as Record<string, unknown>[];
   const number = `${scene.shop.merchant.id}-2026-0001`;
   assert.deepEqual(
-    listed.map((each) => [each.id, each.again_because, each.settlements, each.digest.toString('hex')]),
+    listed.map((each) => [Number(each['id']), each['again'], each['settlements'], each['sha256']]),
     [third, again, first].map(({ id, content }) => [
       id,
       id === again.id ? 'the bank has lost it' : null,
@@ -299,12 +299,12 @@ test('a payout file pays only the account of the present terms, of which the end
   const stored = await ledger.sql<{ row: string }>('select t::text as row from scrip.settlement_terms t');
   assert.ok(stored.every(({ row }) => row.includes('3000') && !row.includes(IBAN)));
   // The merchant has another account now, perhaps because the old one returned a payment.
-  await terms(operator, shop.merchant.id, { validFrom: '2026-03-02', payeeIban: OTHER });
+  await terms(operator, shop.merchant.id, { from: '2026-03-02', iban: OTHER });
   await assert.rejects(fileOf(scene, [draft.id]), wrong);
   const { content } = await fileOf(scene, [draft.id], { accounts: accountsOf(scene, OTHER), format: 'csv' });
   assert.match(content, new RegExp(`,Café Größe,${OTHER},COBADEFFXXX,97\\.10,USD,2026-03-04\\r\\n$`));
   await ledger.at('2026-03-03T10:00:00Z');
-  await terms(operator, shop.merchant.id, { validFrom: '2026-03-03', payeeIban: null });
+  await terms(operator, shop.merchant.id, { from: '2026-03-03', iban: undefined });
   const again = { againBecause: 'a test', accounts: accountsOf(scene, OTHER) };
   await assert.rejects(fileOf(scene, [draft.id], again), { message: /whose terms name no account/ });
 });

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { toText } from '../src/money.ts';
 import type { AnyOperation } from '../src/operation.ts';
 import { approve as approveProposal } from '../src/operations/approve.ts';
 import { previewEffect } from '../src/operations/four-eyes.ts';
@@ -11,13 +10,16 @@ import { propose } from '../src/operations/propose.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { actorOf } from '../src/principal.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { answer, approve, dispute, pay } from '../src/settlement/approve.ts';
+import { approve } from '../src/settlement/approve.ts';
+import { answer, dispute, disputesOf } from '../src/settlement/disputes.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { disputesOf, getSettlement, linesOf } from '../src/settlement/settlements.ts';
-import { shareOf } from '../src/settlement/terms.ts';
+import { shareOf } from '../src/settlement/fees.ts';
+import { pay } from '../src/settlement/pay.ts';
+import { getSettlement } from '../src/settlement/settlements.ts';
+import { linesOf } from '../src/settlement/steps.ts';
 import { sell, spend } from './books.ts';
 import { COMMAND_LINE } from './operator.api.ts';
-import { close, openScene, settledDay, terms } from './settlements.ts';
+import { close, dollars, openScene, settledDay, terms } from './settlements.ts';
 
 test('a share is rounded half away from zero', () => {
   const cases = [
@@ -51,12 +53,12 @@ test('the close books commission and VAT, and the settlement is the sum of the e
   const [draft, ...others] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
   assert.ok(draft && others.length === 0);
   assert.deepEqual(
-    [draft.state, draft.number, draft.firstDay, draft.lastDay, draft.dueOn, toText(draft.payable)],
+    [draft.state, draft.number, draft.firstDay, draft.lastDay, draft.dueOn, dollars(draft.payable)],
     ['DRAFT', null, '2026-03-01', '2026-03-01', '2026-03-04', '97.10'],
   );
   const lines = await linesOf(ledger.started.service.db, draft);
   assert.deepEqual(
-    lines.map(({ product, kind, rows, amount }) => [product, kind, rows, toText(amount)]),
+    lines.map(({ product, kind, rows, amount }) => [product, kind, rows, dollars(amount)]),
     [
       ['DEFAULT', 'REDEMPTION', 2, '100.10'],
       ['DEFAULT', 'FEE', 1, '-2.50'],
@@ -91,7 +93,7 @@ test('reversals that exceed the redemptions of a day reverse their commission', 
     { kind: 'FEE_VAT_REVERSAL', amount: 20n },
   ]);
   const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
-  assert.equal(draft && toText(draft.payable), '58.20');
+  assert.equal(draft && dollars(draft.payable), '58.20');
 });
 
 test('reversals of redemptions of earlier periods have a line of their own', async (t) => {
@@ -129,7 +131,7 @@ test('reversals of redemptions of earlier periods have a line of their own', asy
   }
   const [second] = await draftSettlements(operator, { merchantId });
   assert.ok(second);
-  const lines = (await linesOf(db, second)).map((line) => [line.kind, line.rows, toText(line.amount)]);
+  const lines = (await linesOf(db, second)).map((line) => [line.kind, line.rows, dollars(line.amount)]);
   assert.deepEqual(lines, [
     ['EARLIER_REVERSAL', 1, '-40.10'],
     ['FEE_REVERSAL', 1, '1.00'],
@@ -162,7 +164,7 @@ test('an amount that is approved but not yet paid is not part of the next payout
   const [second] = await draftSettlements(operator, { merchantId: shop.merchant.id });
   assert.ok(second);
   assert.deepEqual(
-    [toText(second.carried), toText(second.closing), toText(second.outstanding), toText(second.payable)],
+    [dollars(second.carried), dollars(second.closing), dollars(second.outstanding), dollars(second.payable)],
     ['97.10', '106.80', '97.10', '9.70'],
   );
   await pay(operator, {
@@ -173,7 +175,7 @@ test('an amount that is approved but not yet paid is not part of the next payout
   });
   const { settlement } = await approve(operator, second.id);
   assert.deepEqual(
-    [settlement.number, toText(settlement.payable)],
+    [settlement.number, dollars(settlement.payable)],
     [`${shop.merchant.id}-2026-0002`, '9.70'],
   );
 });
@@ -181,14 +183,14 @@ test('an amount that is approved but not yet paid is not part of the next payout
 test('an amount below the least payout is carried over', async (t) => {
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
-  await terms(ledger.operator, shop.merchant.id, { leastPayout: '50' });
+  await terms(ledger.operator, shop.merchant.id, { leastPayout: 50 });
   const [voucher] = await sell(issuer, 1, 10);
   assert.ok(voucher);
   await spend(shop, voucher, 10);
   await ledger.at('2026-03-02T00:20:00Z');
   await close(ledger);
   const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
-  assert.deepEqual(draft && [toText(draft.closing), toText(draft.payable)], ['9.70', '0.00']);
+  assert.deepEqual(draft && [dollars(draft.closing), dollars(draft.payable)], ['9.70', '0.00']);
 });
 
 test('terms are never edited, and never begin on a closed day', async (t) => {
@@ -197,8 +199,8 @@ test('terms are never edited, and never begin on a closed day', async (t) => {
   await settledDay(scene);
   const { id } = shop.merchant;
   await assert.rejects(terms(ledger.operator, id), { code: '17' });
-  await terms(ledger.operator, id, { validFrom: '2026-03-02', commissionPpm: 0 });
-  await assert.rejects(terms(ledger.operator, id, { validFrom: '2026-03-02' }), { code: '94' });
+  await terms(ledger.operator, id, { from: '2026-03-02', commission: 0 });
+  await assert.rejects(terms(ledger.operator, id, { from: '2026-03-02' }), { code: '94' });
 });
 
 test('a day that is not closed cannot be settled', async (t) => {
@@ -226,7 +228,7 @@ test('a dispute is recorded and answered, and does not change the settlement', a
   const { settlement } = await approve(ledger.operator, draft.id);
   const id = await dispute(ledger.operator, doubt);
   await answer(ledger.operator, id, 'It is in the next settlement');
-  await assert.rejects(answer(ledger.operator, id, 'again'), { code: '60' });
+  await assert.rejects(answer(ledger.operator, id, 'again'), { code: 'not-found' });
   const [found] = await disputesOf(db, settlement);
   assert.deepEqual([found?.state, found?.answer], ['ANSWERED', 'It is in the next settlement']);
   assert.deepEqual(await getSettlement(db, draft.id), settlement);

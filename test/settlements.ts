@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { closeDays } from '../src/books/close.ts';
 import type { Context, Operator } from '../src/context.ts';
-import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
+import { toText } from '../src/money.ts';
+import { DAY_ENDS } from '../src/settlement/fees.ts';
+import { makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import { until } from './until.ts';
 
@@ -19,22 +21,16 @@ export async function openScene(t: TestContext): Promise<Scene> {
 export async function terms(operator: Operator, merchantId: number, more: object = {}): Promise<void> {
   const period = {
     period: 'day',
-    leastPayout: '0',
     delayDays: 3,
     payee: 'House bank',
-    payeeIban: 'DE89370400440532013000',
+    iban: 'DE89370400440532013000',
   } as const;
-  const rates = { commissionPpm: 25_000, vatPpm: 200_000 };
-  await makeTerms(operator, {
-    merchantId,
-    productId: 0,
-    product: null,
-    validFrom: '2026-03-01',
-    ...rates,
-    ...period,
-    ...more,
-  });
+  const rates = { from: '2026-03-01', commission: 2.5, vat: 20 };
+  await makeTerms(operator, { merchantId: String(merchantId), ...rates, ...period, ...more });
 }
+
+/** Returns an amount of a currency with two decimals as text. */
+export const dollars = (minor: bigint) => toText({ minor, decimals: 2 });
 
 /** Closes the days that are due. A transaction of another test on the same server may delay this. */
 export async function close({ operator }: Ledger): Promise<string[]> {

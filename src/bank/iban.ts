@@ -1,3 +1,5 @@
+import { invalid } from '../problem.ts';
+
 const CHECK_MODULUS = 97;
 
 /** Returns an IBAN or another number of an account as it is compared: without spaces, in capital letters. */
@@ -12,4 +14,11 @@ export function isIban(iban: string): boolean {
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;
   const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((each) => Number.parseInt(each, 36)).join('');
   return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % CHECK_MODULUS, 0) === 1;
+}
+
+/** Returns an IBAN without its spaces. @throws Problem that names the field if it is not an IBAN */
+export function requireIban(text: string, field: string): string {
+  const iban = accountNumber(text);
+  if (!isIban(iban)) throw invalid(field, 'iban', 'is not an IBAN: its check digits or its form are wrong');
+  return iban;
 }

@@ -152,9 +152,7 @@ select j.id, j.kind::text as kind, j.currency, j.occurred_at,
   (j.occurred_at at time zone (select k.zone from books k))::date::text as occurred_on,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference,
   p.bank_reference,
-  case
-    when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0')
-  end as number,
+  settlement_number(s.merchant_id, s.year, s.number) as number,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint
     as matched_minor
 from moved j
@@ -205,7 +203,7 @@ delete from bank_matches where entry_id = ${entryId} returning movement_id`;
 }
 
 export type PayableRow = {
-  id: number;
+  id: string;
   number: string;
   merchant: string;
   currency: string;
@@ -214,8 +212,8 @@ export type PayableRow = {
 
 /** Lists the settlements whose payout is not booked. */
 export const listPayable = sql`
-select s.id, s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0') as number,
-  m.name as merchant, s.currency, s.payable_minor
+select s.id::text, settlement_number(s.merchant_id, s.year, s.number) as number, m.name as merchant,
+  s.currency, s.payable_minor
 from settlements s join merchants m on m.id = s.merchant_id
 where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 order by s.id limit 100000`;
 

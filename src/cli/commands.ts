@@ -3,7 +3,7 @@ import { type Command, Option as CommanderOption } from 'commander';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
-import { amountText, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
+import { amountText, fail, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
 
@@ -122,7 +122,8 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
     if (method === 'PATCH') command.option(`--no-${name}`, `not: ${text}`);
     return;
   }
-  const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : name.split('-').at(-1);
+  const noun = option.isFromFile ? 'file' : name.split('-').at(-1);
+  const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : noun;
   const hints = [
     ...(type === 'array' ? ['repeatable'] : []),
     ...(isNullable ? ['"none" for no value'] : []),
@@ -145,13 +146,21 @@ const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => let
 function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
   const entries = options.flatMap((option, at) => {
     const typed = option.isArgument ? args[at] : given[camel(option.name)];
-    const value = typed !== undefined && option.isFromStdin ? readStdin() : typed;
+    const value = typed === undefined ? undefined : readValue(option, typed);
     return value === undefined ? [] : [[option.field, toValue(option, value)] as const];
   });
   return Object.fromEntries(entries);
 }
 
-const readStdin = () => readFileSync(0, 'utf8').trim();
+function readValue({ isFromStdin, isFromFile }: Option, typed: unknown): unknown {
+  if (isFromStdin) return readFileSync(0, 'utf8').trim();
+  if (!isFromFile) return typed;
+  try {
+    return readFileSync(String(typed), 'utf8');
+  } catch {
+    return fail(`${typed} cannot be read`);
+  }
+}
 
 function toValue({ name, type, words, isNullable, isArgument, isSigned }: Option, value: unknown): unknown {
   if (isNullable && value === 'none') return null;
@@ -195,13 +204,18 @@ async function run(operation: AnyOperation, input: object, options: Options): Pr
     };
     return performCommand(operation, input as never, options, print, { end });
   }
+  const printList = (found: Row[]) =>
+    printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found);
+  const itemsOf = (made: unknown) => (made as { readonly items: Row[] }).items;
+  if (operation.effect !== 'read')
+    return performCommand(operation, input as never, options, (made) => printList(itemsOf(made)), {
+      toJson: itemsOf,
+    });
   const limit =
     'limit' in operation.input.properties
       ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)
       : undefined;
-  await listCommand(operation as never, input, limit, options, (found: Row[]) =>
-    printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found),
-  );
+  await listCommand(operation as never, input, limit, options, printList);
 }
 
 const hasSecret = ({ properties = {} }: Shown) => Object.values(properties).some(({ secret }) => secret);

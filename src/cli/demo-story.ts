@@ -14,9 +14,11 @@ import { createProduct, findProduct, type Product, productDefaults } from '../pr
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
-import { approve, pay } from '../settlement/approve.ts';
+import { approve } from '../settlement/approve.ts';
 import { draftAll } from '../settlement/draft.ts';
-import { DAY_ENDS, makeTerms } from '../settlement/terms.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
+import { pay } from '../settlement/pay.ts';
+import { makeTerms } from '../settlement/terms.ts';
 import { DAY_MS, HOUR_MS } from '../time.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';
@@ -100,17 +102,15 @@ export class Story {
       const amountMinor = BigInt(float) * 10n ** BigInt(decimals);
       await topUp(this.#operator, { merchantId: id, currency, amountMinor, reference: `prepayment ${id}` });
       await makeTerms(this.#operator, {
-        merchantId: id,
-        productId: 0,
-        product: null,
-        validFrom: this.#startsAt.toISOString().slice(0, 10),
-        commissionPpm: 25_000,
-        vatPpm: 200_000,
+        merchantId: String(id),
+        from: this.#startsAt.toISOString().slice(0, 10),
+        commission: 2.5,
+        vat: 20,
         period: 'month',
-        leastPayout: '1',
+        leastPayout: 1,
         delayDays: 3,
         payee: 'House bank',
-        payeeIban: 'DE89370400440532013000',
+        iban: 'DE89370400440532013000',
       });
     }
   }
@@ -227,7 +227,7 @@ export class Story {
    */
   async #paySettlements(): Promise<void> {
     const drafts = await draftAll(this.#operator, undefined);
-    const due = drafts.filter(({ payable }) => payable.minor > 0n);
+    const due = drafts.filter(({ payable }) => payable > 0n);
     const approved = await Promise.all(due.map(({ id }) => approve(this.#operator, id)));
     for (const { settlement } of approved.slice(0, -1)) {
       const reference = `payout ${settlement.number}`;

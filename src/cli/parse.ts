@@ -1,4 +1,3 @@
-import { accountNumber, isIban } from '../bank/iban.ts';
 import { isKeyId } from '../credentials.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
@@ -81,12 +80,6 @@ const YEAR_MAX = 9_999;
 /** Parses a day of the books. The result is text. */
 export function parseDay(text: string, option: string): string {
   return isDay(text) ? text : wrongUsage(`${option} takes a day such as 2030-01-31`);
-}
-
-/** Parses an IBAN. The result has no spaces. */
-export function parseIban(text: string, option: string): string {
-  const iban = accountNumber(text);
-  return isIban(iban) ? iban : wrongUsage(`${option} takes an IBAN: its check digits or its form are wrong`);
 }
 
 /**

@@ -72,7 +72,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   decline: derived('decline', 'requests of merchants that were declined', loadTransactions),
   books: async () => (await import('./books.ts')).registerBooks,
   bank: async () => (await import('./bank.ts')).registerBank,
-  settlement: async () => (await import('./settlement.ts')).registerSettlement,
+  settlement: derived(
+    'settlement',
+    'settlements with the merchants that redeem',
+    async () => (await import('../settlement/table.ts')).SETTLEMENT,
+  ),
   webhook: derived('webhook', 'webhook endpoints, to which merchants have events sent', async () => [
     ...(await import('../operator/webhooks.ts')).WEBHOOKS,
     ...(await import('../operator/deliveries.ts')).DELIVERIES,

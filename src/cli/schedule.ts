@@ -4,7 +4,7 @@ import { createPartitions } from '../db/partitions.ts';
 import type { Scheduled } from '../jobs/queue.ts';
 import { resolveOldHolds } from '../ledger/holds.ts';
 import { deleteWhatEnded } from '../people/sessions.ts';
-import { DAY_ENDS } from '../settlement/terms.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
 import { HOUR_MS, MINUTE_MS } from '../time.ts';
 import { dropDeclines } from '../vouchers/declines.ts';
 import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';

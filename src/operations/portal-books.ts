@@ -1,14 +1,12 @@
-import Type, { type TObject, type TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { type AnyOperation, type Caller, type Operation, reading } from '../operation.ts';
 import { books } from '../operator/books.ts';
 import { booksFiles } from '../operator/books-files.ts';
-import { disputes } from '../operator/disputes.ts';
-import { settlementDocuments } from '../operator/settlement-documents.ts';
-import { withoutPeople } from '../operator/settlement-schema.ts';
-import { pageOfSettlementsJson, settlements } from '../operator/settlements.ts';
-import { PAGE } from '../page.ts';
-import { Input, toId, Word } from '../schema.ts';
-import { findVisibleSettlement } from '../settlement/settlements.ts';
+import { Input, Word } from '../schema.ts';
+import { disputes } from '../settlement/disputes.ts';
+import { settlementDocument } from '../settlement/document.ts';
+import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
+import { showSettlement } from '../settlement/show.ts';
 import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts';
 
 /** The books as a merchant sees them: its approved settlements, and its statements. */
@@ -16,8 +14,7 @@ import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts'
 const ofSettlement = {
   noun: 'settlement',
   field: 'id',
-  of: async ({ service }: Caller, id: string) =>
-    (await findVisibleSettlement(service.readDb, toId(id)))?.merchantId,
+  of: ({ service }: Caller, id: string) => findMerchantOf(service.readDb, id),
 };
 
 /** The reports that can be restricted to one merchant. */
@@ -44,33 +41,15 @@ function ownReport<Output extends TSchema>(
   };
 }
 
-const APPROVED = ['APPROVED', 'PAID', 'RETURNED'] as const;
-
-const ownSettlements = reading({
-  ...settlements.list,
-  command: NO_COMMAND,
-  roles: MONEY,
-  input: Input({ ...PAGE, state: Type.Optional(Word(APPROVED)) }),
-  async run(caller, { cursor, limit, state }) {
-    const own = { merchantId: ownIdOf(caller), states: state ? [state] : APPROVED };
-    const page = await pageOfSettlementsJson(caller, own, { cursor, limit });
-    return { ...page, items: page.items.map(withoutPeople) };
-  },
-});
-
 const ownSettlement = reading({
-  ...settlements.show,
-  run: async (caller, input) => withoutPeople(await settlements.show.run(caller, input)),
+  ...showSettlement,
+  run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
 });
 
 export const PORTAL_BOOKS: readonly AnyOperation[] = [
-  ownSettlements as unknown as AnyOperation,
+  bound(ownSettlements, { path: '/settlements', roles: MONEY, merchant: 'merchantId' }),
   bound(ownSettlement, { path: '/settlements/:id', roles: MONEY, owner: ofSettlement }),
-  bound(settlementDocuments.document, {
-    path: '/settlements/:id/document',
-    roles: MONEY,
-    owner: ofSettlement,
-  }),
+  bound(settlementDocument, { path: '/settlements/:id/document', roles: MONEY, owner: ofSettlement }),
   bound(disputes.dispute, { path: '/settlements/:id/dispute', roles: FINANCE, owner: ofSettlement }),
   bound(disputes.list, { path: '/disputes', roles: MONEY, merchant: 'merchantId' }),
   ownReport(books.report as never, REPORTS_OF_MERCHANTS),

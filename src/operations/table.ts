@@ -9,15 +9,11 @@ import { BOOKS } from '../operator/books.ts';
 import { BOOKS_FILES } from '../operator/books-files.ts';
 import { BOOKS_RULES } from '../operator/books-rules.ts';
 import { DELIVERIES } from '../operator/deliveries.ts';
-import { DISPUTES } from '../operator/disputes.ts';
 import { FOUND_VOUCHERS } from '../operator/find-vouchers.ts';
 import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
 import { MERCHANTS } from '../operator/merchants.ts';
 import { MONEY_OPERATIONS } from '../operator/money.ts';
-import { SETTLEMENT_DOCUMENTS } from '../operator/settlement-documents.ts';
-import { SETTLEMENT_TERMS } from '../operator/settlement-terms.ts';
-import { SETTLEMENTS } from '../operator/settlements.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
 import { USERS } from '../operator/users.ts';
@@ -27,6 +23,7 @@ import { TOKENS } from '../people/tokens.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
+import { SETTLEMENT } from '../settlement/table.ts';
 import { approvalsOf } from './approvals.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
@@ -50,10 +47,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...BOOKS,
   ...BOOKS_FILES,
   ...BOOKS_RULES,
-  ...SETTLEMENTS,
-  ...SETTLEMENT_DOCUMENTS,
-  ...SETTLEMENT_TERMS,
-  ...DISPUTES,
+  ...SETTLEMENT,
   ...BANK,
   ...BANK_MATCHING,
   ...JOBS,

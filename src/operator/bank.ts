@@ -40,13 +40,6 @@ const Own = Type.Number({
   description: 'Your own money in it, which is not in the books.',
 });
 
-/** Returns an IBAN without its spaces. @throws Problem that names the field if it is not an IBAN */
-export function requireIban(text: string, field: string): string {
-  const iban = accountNumber(text);
-  if (!isIban(iban)) throw invalid(field, 'iban', 'is not an IBAN: its check digits or its form are wrong');
-  return iban;
-}
-
 const AccountSchema = Type.Object({
   name: Text,
   currency: Text,

@@ -37,7 +37,7 @@ import {
   TransactionId,
   Word,
 } from '../schema.ts';
-import { DAY_ENDS } from '../settlement/terms.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
 import { currencyOf } from './floats.ts';
 
 /** A list of 10,000 serial numbers is 180 kB. */

@@ -1,95 +1,68 @@
 import { createHash } from 'node:crypto';
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { type Booked, bookOnce } from '../books/sweep.ts';
 import type { Actor, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
-import { getAccount, post } from '../ledger/journal.ts';
-import { type Money, toNumber, toSum } from '../money.ts';
+import { moneyIn, toNumber, toSum } from '../money.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
+import { Input, Reason } from '../schema.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { type Approved, drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
 import {
-  answerDispute,
-  approveSettlement,
-  insertDispute,
-  insertPayout,
-  listPayouts,
-  lockMerchantSettlements,
+  getSettlement,
   lockSettlement,
-  setState,
-  takeNumber,
-} from './queries.ts';
-import { getSettlement, linesOf, numberText, type Settlement } from './settlements.ts';
-import { ratesOf } from './steps.ts';
-import { termsOn } from './terms.ts';
+  lockSettlementsOf,
+  ofSettlement,
+  payableOf,
+  type Settlement,
+  SettlementId,
+  SettlementSchema,
+} from './settlements.ts';
+import { linesOf, ratesOf } from './steps.ts';
+
+/** The approval of a draft: it gets its number and its documents, and never changes again. */
 
 /**
- * Approves a draft: gives it a number, and freezes its documents. Nothing in an approved settlement changes
- * any more. A settlement that is already approved is returned unchanged.
- * @throws Refusal `60`; `58` if the draft has to be made again
+ * Approves a draft. A settlement that is already approved is returned unchanged.
+ * @throws Problem; Refusal `58` if the draft has to be made again
  */
 export async function approve(
   operator: Operator,
-  id: number,
+  id: string | number,
 ): Promise<{ settlement: Settlement; replayed: boolean }> {
   const { service, actor } = operator;
   return service.db.transaction(async (tx) => {
     const found = await getSettlement(tx, id);
-    await tx.query(lockMerchantSettlements(found.merchantId));
-    await tx.query(lockSettlement(id));
-    const draft = await getSettlement(tx, id);
+    await lockSettlementsOf(tx, found.merchantId);
+    const draft = await lockSettlement(tx, found.id);
     if (draft.state !== 'DRAFT') return { settlement: draft, replayed: true };
-    const { merchantId, currency, firstDay, lastDay, payable } = draft;
-    const terms = await termsOn(tx, merchantId, lastDay);
-    const now = await computeInterval(
-      tx,
-      { merchantId, currency, decimals: payable.decimals, firstDay, lastDay },
-      terms,
-    );
-    const { closing, outstanding } = draft;
-    if (
-      now.payableMinor !== payable.minor ||
-      now.closingMinor !== closing.minor ||
-      now.outstandingMinor !== outstanding.minor
-    )
+    const { currency, firstDay, lastDay } = draft;
+    const { decimals } = moneyIn(currency, 0n);
+    const now = await computeInterval(tx, { ...draft, decimals });
+    if ((['payable', 'closing', 'outstanding'] as const).some((name) => now[name] !== draft[name]))
       throw new Refusal('58', { message: 'an earlier settlement has changed since: draft it again' });
-    const year = Number(lastDay.slice(0, 4));
-    const [taken] = await tx.query<{ number: number }>(takeNumber(merchantId, year));
-    if (!taken) throw new Error('no number for a settlement');
     const approvedAt = service.clock();
-    const number = numberText(merchantId, year, taken.number);
-    const { csv, pdf, contentHash } = await drawDocuments(tx, { ...draft, number, approvedAt });
-    await tx.query(
-      approveSettlement(id, {
-        year,
-        number: taken.number,
-        by: bothOf(actor),
-        now: approvedAt,
-        contentHash,
-        csv,
-        pdf,
-      }),
-    );
+    const taken = await takeNumber(tx, draft);
+    const { csv, pdf, contentHash } = await drawDocuments(tx, { ...draft, number: taken.text, approvedAt });
+    await tx.query(sql`
+update settlements set
+  state = 'APPROVED', year = ${taken.year}, number = ${taken.number}, approved_by = ${bothOf(actor)},
+  approved_at = ${approvedAt}, content_hash = ${contentHash}, csv = ${csv}, pdf = ${pdf}
+where id = ${draft.id} and state = 'DRAFT'`);
     const settlement = await getSettlement(tx, id);
-    const data = settlementData(settlement);
-    const eventId = newId(approvedAt);
-    await enqueueEvent(tx, {
-      merchantId,
-      type: 'settlement.approved',
-      eventId,
-      subjectId: null,
-      data,
-      now: approvedAt,
-    });
+    await announce(tx, 'settlement.approved', settlement, approvedAt);
     // Four eyes compare what there was before: a draft that was made again has to be confirmed.
-    const sum = (money: Money) => toSum(currency, money);
-    const before = { firstDay, lastDay, closing: sum(draft.closing), payable: sum(payable) };
+    const payable = payableOf(draft);
+    const before = { firstDay, lastDay, closing: toSum(currency, moneyIn(currency, draft.closing)), payable };
     // `reconcile` compares the settlement with this entry.
     const after = {
-      number,
-      payable: sum(payable),
+      number: taken.text,
+      payable,
       dueOn: draft.dueOn,
       contentHash: contentHash.toString('hex'),
       pdfHash: createHash('sha256').update(pdf).digest('hex'),
@@ -97,6 +70,19 @@ export async function approve(
     await audit(tx, operator, { action: 'settlement.approve', subject: `settlement ${id}`, before, after });
     return { settlement, replayed: false };
   });
+}
+
+type Taken = { readonly year: number; readonly number: number; readonly text: string };
+
+/** Takes the next settlement number of a merchant in a year. The row is locked, so no number is skipped. */
+async function takeNumber(tx: Queries, { merchantId, lastDay }: Settlement): Promise<Taken> {
+  const [taken] = await tx.query<Taken>(sql`
+insert into settlement_numbers as n (merchant_id, year, last_number)
+values (${merchantId}, ${Number(lastDay.slice(0, 4))}, 1)
+on conflict (merchant_id, year) do update set last_number = n.last_number + 1
+returning year, last_number as number, settlement_number(merchant_id, year, last_number) as text`);
+  if (!taken) throw new Error('no number for a settlement');
+  return taken;
 }
 
 /** Returns the documents of a settlement, with the hash of the CSV. */
@@ -111,143 +97,44 @@ async function drawDocuments(tx: Queries, approved: Approved) {
 /** Returns the names of who proposed something, and of who approved it. */
 const bothOf = ({ name, approvedBy }: Actor) => (approvedBy === undefined ? name : `${name}, ${approvedBy}`);
 
-/** Returns a settlement as webhooks show it. */
-function settlementData({ id, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement) {
-  return {
-    settlementId: String(id),
-    number,
-    state,
-    firstDay,
-    lastDay,
-    currency,
-    payable: toNumber(payable),
-    dueOn,
-  };
-}
-
-type Wanted = {
-  readonly settlementId: number;
-  /** The operator's reference. A repetition under it books once. */
-  readonly reference: string;
-  /** The reference on the bank statement. */
-  readonly bankReference: string;
-  readonly valueDate: string;
-};
-
-/**
- * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. A settlement
- * whose payment was returned can be paid again.
- * @throws Refusal `18`, `94`, `60`; `58` if the settlement is not to be paid; `51` if the account holds less
- */
-export function pay(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
-  return move(operator, wanted, 'PAYOUT');
-}
-
-/**
- * Books that a payout was returned: PAYOUT_RETURN, from funding to the settlement account.
- * @throws Refusal `18`, `94`, `60`; `58` if the settlement is not paid
- */
-export function giveBack(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
-  return move(operator, wanted, 'PAYOUT_RETURN');
-}
-
-const KINDS = {
-  PAYOUT: { operation: 'payout', from: ['APPROVED', 'RETURNED'], to: 'PAID', event: 'settlement.paid' },
-  PAYOUT_RETURN: { operation: 'payout-return', from: ['PAID'], to: 'RETURNED', event: 'settlement.returned' },
-} as const;
-
-async function move(
-  operator: Operator,
-  { settlementId, reference, bankReference, valueDate }: Wanted,
-  kind: keyof typeof KINDS,
-): Promise<Booked & { settlement: Settlement }> {
-  const { service } = operator;
-  const { operation, from, to, event } = KINDS[kind];
-  const { merchantId } = await getSettlement(service.db, settlementId);
-  const fingerprint = `${settlementId} ${bankReference} ${valueDate}`;
-  const booked = await bookOnce(
-    operator,
-    { merchantId, operation, reference, fingerprint },
-    async ({ tx, id, now }) => {
-      await tx.query(lockSettlement(settlementId));
-      const { state, payable, currency, number } = await getSettlement(tx, settlementId);
-      if (!(from as readonly string[]).includes(state))
-        throw new Refusal('58', {
-          message: `the settlement is ${state}: only ${from.join(' or ')} ones can be ${to}`,
-        });
-      if (payable.minor === 0n)
-        throw new Refusal('58', { message: 'nothing is to be paid: the balance is carried over' });
-      const settlement = await getAccount(tx, merchantId, currency, 'SETTLEMENT');
-      const funding = await getAccount(tx, 0, currency, 'FUNDING');
-      const [debit, credit] = kind === 'PAYOUT' ? [settlement, funding] : [funding, settlement];
-      const amountMinor = payable.minor;
-      const originalId = kind === 'PAYOUT' ? null : await lastPayout(tx, settlementId);
-      await post(tx, { kind, id, debit, credit, amountMinor, merchantId, originalId, reference, now });
-      await tx.query(insertPayout({ id, settlementId, kind, amountMinor, bankReference, valueDate, now }));
-      await tx.query(setState(settlementId, to));
-      const data = { ...settlementData(await getSettlement(tx, settlementId)), bankReference, valueDate };
-      await enqueueEvent(tx, {
-        merchantId,
-        type: event,
-        eventId: newId(now),
-        subjectId: null,
-        data,
-        now,
-      });
-      return {
-        action: event,
-        subject: `settlement ${settlementId}`,
-        before: { state },
-        after: { state: to, number, amount: toSum(currency, payable), bankReference, valueDate },
-        moved: [{ currency, minor: amountMinor, subjects: [`merchant ${merchantId}`] }],
-      };
-    },
-  );
-  return { ...booked, settlement: await getSettlement(service.db, settlementId) };
-}
-
-async function lastPayout(tx: Queries, settlementId: number): Promise<string> {
-  const payouts = await tx.query<{ id: string; kind: string }>(listPayouts(settlementId));
-  const last = payouts.findLast(({ kind }) => kind === 'PAYOUT');
-  if (!last) throw new Error(`settlement ${settlementId} is paid, and has no payout`);
-  return last.id;
-}
-
-/**
- * Records a merchant's dispute about a settlement. It changes no amount.
- * @param line the disputed line; null: the whole settlement
- * @returns the id of the dispute
- * @throws Refusal `60`; `58` for a draft, which the merchant has not seen
- */
-export async function dispute(
-  operator: Operator,
-  { settlementId, line, comment }: { settlementId: number; line: string | null; comment: string },
-): Promise<number> {
-  const { service, actor } = operator;
-  return service.db.transaction(async (tx) => {
-    const { state } = await getSettlement(tx, settlementId);
-    if (state === 'DRAFT')
-      throw new Refusal('58', { message: 'the settlement is a draft: draft it again instead' });
-    const [row] = await tx.query<{ id: number }>(
-      insertDispute(settlementId, line, comment, actor.name, service.clock()),
-    );
-    const id = row?.id ?? 0;
-    const after = { dispute: id, line, comment };
-    await audit(tx, operator, { action: 'settlement.dispute', subject: `settlement ${settlementId}`, after });
-    return id;
+/** Announces a step of a settlement to the webhooks of its merchant. */
+export async function announce(
+  tx: Queries,
+  type: 'settlement.approved' | 'settlement.paid' | 'settlement.returned',
+  { id, merchantId, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement,
+  now: Date,
+  more: object = {},
+): Promise<void> {
+  const amount = toNumber(moneyIn(currency, payable));
+  const own = { settlementId: id, number, state, firstDay, lastDay, currency, payable: amount, dueOn };
+  await enqueueEvent(tx, {
+    merchantId: Number(merchantId),
+    type,
+    eventId: newId(now),
+    subjectId: null,
+    data: { ...own, ...more },
+    now,
   });
 }
 
-/** Answers a dispute. A dispute is answered once. @throws Refusal `60` */
-export async function answer(operator: Operator, id: number, text: string): Promise<void> {
-  const { service, actor } = operator;
-  await service.db.transaction(async (tx) => {
-    const [row] = await tx.query<{ settlement_id: number }>(
-      answerDispute(id, text, actor.name, service.clock()),
-    );
-    if (!row)
-      throw new Refusal('60', { message: 'Not found: there is no such dispute, or it was answered before' });
-    const subject = `settlement ${row.settlement_id}`;
-    await audit(tx, operator, { action: 'settlement.answer', subject, after: { dispute: id, answer: text } });
-  });
-}
+const approveOne = changing({
+  name: 'settlement.approve',
+  summary: 'Approve a draft: it gets its number, and never changes again',
+  method: 'POST',
+  path: '/settlements/:id/approve',
+  command: 'settlement approve',
+  input: Input({ id: SettlementId, reason: Reason }),
+  output: Type.Object({ ...SettlementSchema.properties, replayed: Type.Boolean() }),
+  roles: MONEY,
+  approval: twoPeople({ why: 'It decides what a merchant is paid, and never changes again.' }),
+  agreement: {
+    sentence: 'Approve settlement {number} of {merchant}, {from} to {to}: {amount} is to be paid by {dueOn}',
+    of: (asked) => ofSettlement(asked),
+  },
+  async run(caller, { id }) {
+    const { settlement, replayed } = await approve(caller, id);
+    return { ...settlement, replayed };
+  },
+});
+
+export const SETTLEMENT_APPROVAL = tableOf(approveOne);

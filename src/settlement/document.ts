@@ -1,8 +1,14 @@
 import type { StatementRow } from '@scrip/print';
 import { type Cell, csvText } from '../books/formats.ts';
-import { type Money, toText } from '../money.ts';
-import type { Line, Settlement } from './settlements.ts';
-import { type FeeRate, type StepKind, stepsOf } from './steps.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { moneyIn, toText } from '../money.ts';
+import { reading, tableOf } from '../operation.ts';
+import { SEE } from '../principal.ts';
+import { Problem } from '../problem.ts';
+import { FileSchema, Input, Word } from '../schema.ts';
+import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
+import { type FeeRate, type Line, STEPS, stepsOf } from './steps.ts';
 
 /**
  * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
@@ -32,9 +38,9 @@ const HEADER = [
  */
 export function writeStatement(settlement: Approved, lines: readonly Line[]): string {
   const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
-  const row = (product: string | null, kind: string, rows: number | null, amount: Money): Cell[] => {
+  const row = (product: string | null, kind: string, rows: number | null, amount: bigint): Cell[] => {
     const head = [number, merchantId, firstDay, lastDay, zone, currency];
-    return [...head, product, kind, rows, { amount: toText(amount) }, dueOn, closingHash];
+    return [...head, product, kind, rows, { amount: toText(moneyIn(currency, amount)) }, dueOn, closingHash];
   };
   const rows = [
     row(null, 'CARRIED', null, settlement.carried),
@@ -58,22 +64,7 @@ const GROUPS = [
 const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
 const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
 
-const STEP_LABELS: Readonly<Record<StepKind, string>> = {
-  CARRIED: 'Carried over',
-  REDEEMED: 'Redemptions',
-  REVERSED: 'Reversals',
-  EARLIER_REVERSAL: 'Reversals of earlier periods',
-  COMMISSION: 'Commission',
-  COMMISSION_VAT: 'VAT on the commission',
-  OTHER: 'Other movements',
-  PAID_EARLIER: 'Paid under earlier settlements',
-  CLOSING: 'Balance at the end',
-  OUTSTANDING: 'To be paid under earlier settlements',
-  CARRIED_ON: 'Carried over to the next settlement',
-  PAYABLE: 'Payable',
-};
-const STRONG: readonly StepKind[] = ['CLOSING', 'PAYABLE'];
-const PPM_IN_PERCENT = 10_000;
+const STRONG = ['CLOSING', 'PAYABLE'];
 
 /** Draws the statement as PDF. */
 export async function drawStatement(
@@ -85,9 +76,8 @@ export async function drawStatement(
     settlement;
   // The import is here because loading the fonts and the PDF library would slow down every start.
   const { drawStatement: draw } = await import('@scrip/print');
-  const { decimals } = settlement.payable;
-  const text = (minor: bigint) => toText({ minor, decimals });
-  const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount.minor, 0n);
+  const text = (minor: bigint) => toText(moneyIn(currency, minor));
+  const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount, 0n);
   const products = [
     ...new Set(lines.filter(({ product }) => product !== null).map(({ product }) => product)),
   ];
@@ -118,15 +108,13 @@ export async function drawStatement(
     columns: ['Product', ...GROUPS.map(([name]) => name), 'Net'],
     rows: [
       ...rows,
-      ...other.map((line) =>
-        total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount.minor),
-      ),
+      ...other.map((line) => total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount)),
       ...stepsOf(settlement, lines).map(({ kind, amount }) =>
-        total(STEP_LABELS[kind], amount.minor, STRONG.includes(kind)),
+        total(STEPS[kind], amount, STRONG.includes(kind)),
       ),
     ],
     notes: [
-      ...rates.map(rateText),
+      ...rates.map((rate) => rateText(rate, text)),
       'This statement is not an invoice for the commission.',
       'Every amount is a sum of booked movements. Commission is rounded once for each product and day, half away from zero.',
       `Content (SHA-256 of the CSV): ${contentHash}`,
@@ -136,7 +124,45 @@ export async function drawStatement(
   });
 }
 
-function rateText({ commissionPpm, vatPpm, base, fee, vat }: FeeRate): string {
-  const commission = `Commission of ${commissionPpm / PPM_IN_PERCENT} % on ${toText(base)}: ${toText(fee)}.`;
-  return `${commission} VAT of ${vatPpm / PPM_IN_PERCENT} % on it: ${toText(vat)}.`;
+function rateText({ commission, vat, base, fee, feeVat }: FeeRate, text: (minor: bigint) => string): string {
+  return `Commission of ${commission} % on ${text(base)}: ${text(fee)}. VAT of ${vat} % on it: ${text(feeVat)}.`;
 }
+
+type Documents = { readonly csv: string; readonly pdf: Buffer };
+
+/** Returns the documents of a settlement as they were frozen at its approval; undefined for a draft. */
+export async function documentsOf(db: Queries, { id }: Settlement): Promise<Documents | undefined> {
+  const [found] = await db.query<Documents>(sql`
+select csv, pdf from settlements where id = ${id} and csv is not null`);
+  return found;
+}
+
+const MEDIA_TYPES = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8' } as const;
+
+export const settlementDocument = reading({
+  name: 'settlement.document',
+  summary: 'Get the document of an approved settlement',
+  method: 'GET',
+  path: '/settlements/:id/document',
+  command: 'settlement document',
+  input: Input({ id: SettlementId, format: Word(['pdf', 'csv'], { examples: ['pdf'] }) }),
+  output: FileSchema,
+  files: ['application/pdf', 'text/csv'],
+  roles: SEE,
+  async run({ service: { readDb } }, { id, format }) {
+    const settlement = await getSettlement(readDb, id);
+    const documents = await documentsOf(readDb, settlement);
+    if (!documents)
+      throw new Problem(
+        'conflict',
+        `settlement ${id} is a draft: its documents are made when it is approved`,
+      );
+    return {
+      name: `settlement-${settlement.number}.${format}`,
+      mediaType: MEDIA_TYPES[format],
+      content: documents[format],
+    };
+  },
+});
+
+export const SETTLEMENT_DOCUMENTS = tableOf(settlementDocument);

@@ -1,25 +1,25 @@
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { toSum } from '../money.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
+import { alone, changing, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
+import { checkDay, Day, Input, MerchantId, Reason } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import {
-  findBalance,
-  findInterval,
-  findOutstanding,
-  findReach,
-  listCurrencies,
-  listSettled,
-  lockMerchantSettlements,
-  type NewSettlement,
-  upsertDraft,
-} from './queries.ts';
-import { getSettlement, type Settlement } from './settlements.ts';
-import { deleteLines, insertLine, type LineRow, listLines } from './terms.queries.ts';
+  getSettlement,
+  lockSettlementsOf,
+  payableOf,
+  type Settlement,
+  SettlementSchema,
+} from './settlements.ts';
 import { type Terms, termsOn } from './terms.ts';
 
-type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
+/** Drafts of settlements: the sums of the movements of closed days, and the amount to pay. */
 
 /**
  * Drafts the settlement of a merchant in each currency, from the day after its last approved settlement to
@@ -32,29 +32,26 @@ export async function draftSettlements(
   operator: Operator,
   { merchantId, lastDay }: { merchantId: number; lastDay?: string | undefined },
 ): Promise<Settlement[]> {
-  const { service, actor } = operator;
-  return service.db.transaction(async (tx) => {
-    await tx.query(lockMerchantSettlements(merchantId));
+  return operator.service.db.transaction(async (tx) => {
+    await lockSettlementsOf(tx, merchantId);
+    const currencies = await tx.query<{ currency: string; decimals: number }>(sql`
+select a.currency, a.decimals from accounts a
+where a.merchant_id = ${merchantId} and a.kind = 'SETTLEMENT' and exists (
+  select from book_movements b
+  where b.day <= ${lastDay ?? '9999-12-31'}::date and b.merchant_id = a.merchant_id
+    and b.currency = a.currency and 'SETTLEMENT' in (b.debit_kind, b.credit_kind))
+order by a.currency`);
+    const intervals: Interval[] = [];
+    for (const own of currencies) intervals.push(...(await dueInterval(tx, { merchantId, ...own }, lastDay)));
     const drafts: Settlement[] = [];
-    for (const computed of await computeAll(tx, merchantId, lastDay)) {
-      const { lines, ...wanted } = computed;
-      const [made] = await tx.query<{ id: number }>(
-        upsertDraft({ ...wanted, by: actor.name, now: service.clock() }),
-      );
-      if (!made) throw new Error('a draft that stands before the approved settlements');
-      await tx.query(deleteLines(made.id));
-      for (const line of lines) await tx.query(insertLine(made.id, line));
-      drafts.push(await getSettlement(tx, made.id));
+    for (const interval of intervals) {
+      const computed = await computeInterval(tx, interval);
+      drafts.push(await storeDraft(tx, operator, { ...interval, ...computed }));
     }
     const changes = drafts.map((draft) => ({
       action: 'settlement.draft',
       subject: `settlement ${draft.id}`,
-      after: {
-        merchantId,
-        firstDay: draft.firstDay,
-        lastDay: draft.lastDay,
-        payable: toSum(draft.currency, draft.payable),
-      },
+      after: { merchantId, firstDay: draft.firstDay, lastDay: draft.lastDay, payable: payableOf(draft) },
     }));
     if (changes.length > 0) await audit(tx, operator, ...changes);
     return drafts;
@@ -63,109 +60,140 @@ export async function draftSettlements(
 
 /** Drafts the settlements of all merchants that are due. */
 export async function draftAll(operator: Operator, lastDay: string | undefined): Promise<Settlement[]> {
-  const merchants = await operator.service.db.query<{ merchant_id: number }>(listSettled);
+  const merchants = await operator.service.db.query<{ id: number }>(sql`
+select distinct merchant_id as id from accounts where kind = 'SETTLEMENT' order by merchant_id`);
   const drafts: Settlement[] = [];
-  for (const { merchant_id: merchantId } of merchants)
-    drafts.push(...(await draftSettlements(operator, { merchantId, lastDay })));
+  for (const { id } of merchants)
+    drafts.push(...(await draftSettlements(operator, { merchantId: id, lastDay })));
   return drafts;
 }
 
-async function computeAll(tx: Queries, merchantId: number, lastDay: string | undefined): Promise<Computed[]> {
-  const found: Computed[] = [];
-  const currencies = await tx.query<{ currency: string; decimals: number }>(
-    listCurrencies(merchantId, lastDay ?? '9999-12-31'),
-  );
-  for (const { currency, decimals } of currencies) {
-    const computed = await compute(tx, merchantId, currency, decimals, lastDay);
-    if (computed) found.push(computed);
-  }
-  return found;
-}
+type Interval = Pick<Settlement, 'currency' | 'firstDay' | 'lastDay'> & {
+  readonly merchantId: string | number;
+  readonly decimals: number;
+};
 
 /**
- * Computes a settlement: the sums of the movements of closed days, and the amount to pay.
- * @returns undefined if no day is due
+ * Returns the interval of days that is due in a currency, or nothing.
+ * @throws Refusal `17` if the wanted last day is not closed
  */
-async function compute(
+async function dueInterval(
   tx: Queries,
-  merchantId: number,
-  currency: string,
-  decimals: number,
+  own: Pick<Interval, 'merchantId' | 'currency' | 'decimals'>,
   wantedLast: string | undefined,
-): Promise<Computed | undefined> {
-  const [reach] = await tx.query<{ first: string | null; last: string | null; settled: string | null }>(
-    findReach(merchantId, currency),
-  );
+): Promise<Interval[]> {
+  const { merchantId, currency } = own;
+  // The days before the merchant was made are not its own.
+  const [reach] = await tx.query<{ first: string | null; last: string | null; settled: string | null }>(sql`
+select min(c.day) filter (where c.ends_at > m.created_at)::text as first, max(c.day)::text as last,
+  (
+    select max(last_day)::text from settlements
+    where merchant_id = ${merchantId} and currency = ${currency} and state <> 'DRAFT'
+  ) as settled
+from merchants m left join book_closings c on true where m.id = ${merchantId}`);
   const { first = null, last = null, settled = null } = reach ?? {};
-  if (first === null || last === null) {
-    if (wantedLast) throw notClosed(wantedLast);
-    return undefined;
-  }
-  if (wantedLast !== undefined && wantedLast > last) throw notClosed(wantedLast);
+  if (wantedLast !== undefined && (first === null || last === null || wantedLast > last))
+    throw notClosed(wantedLast);
+  if (first === null || last === null) return [];
   const firstDay = settled === null ? first : shift(settled, 1);
   const lastDay = wantedLast ?? endOfPeriod(last, await termsOn(tx, merchantId, last));
-  if (lastDay < firstDay) return undefined;
-  const terms = await termsOn(tx, merchantId, lastDay);
-  return computeInterval(tx, { merchantId, currency, decimals, firstDay, lastDay }, terms);
+  return lastDay < firstDay ? [] : [{ ...own, firstDay, lastDay }];
 }
-
-type Interval = Pick<NewSettlement, 'merchantId' | 'currency' | 'decimals' | 'firstDay' | 'lastDay'>;
 
 /**
  * Computes the settlement of an interval. A second computation gives the same result, unless an earlier
  * settlement has been paid meanwhile.
  */
-export async function computeInterval(
-  tx: Queries,
-  { merchantId, currency, decimals, firstDay, lastDay }: Interval,
-  terms: Terms | undefined,
-): Promise<Computed> {
-  const [interval] = await tx.query<{ starts_at: Date; ends_at: Date; zone: string; hash: Buffer }>(
-    findInterval(firstDay, lastDay),
-  );
-  if (!interval) throw notClosed(lastDay);
-  const { starts_at: startsAt, ends_at: endsAt, zone, hash: closingHash } = interval;
-  const balanceAt = async (day: string) =>
-    (await tx.query<{ minor: bigint }>(findBalance(merchantId, currency, day)))[0]?.minor ?? 0n;
-  const carriedMinor = await balanceAt(shift(firstDay, -1));
-  const closingMinor = await balanceAt(lastDay);
-  const lines = await tx.query<LineRow>(listLines(merchantId, currency, firstDay, lastDay));
-  const movedMinor = lines.reduce((sum, line) => sum + line.amount_minor, 0n);
-  // The lines of a statement must add up to the change of the account's balance.
-  if (carriedMinor + movedMinor !== closingMinor)
-    throw new Error(
-      `the settlement account of merchant ${merchantId} in ${currency} does not add up from ${firstDay} to ${lastDay}`,
-    );
-  const [outstanding] = await tx.query<{ minor: bigint }>(
-    findOutstanding(merchantId, currency, firstDay, endsAt),
-  );
-  const outstandingMinor = outstanding?.minor ?? 0n;
-  const leftMinor = closingMinor - outstandingMinor;
-  const leastMinor = leastOf(terms, decimals);
-  const payableMinor = leftMinor > 0n && leftMinor >= leastMinor ? leftMinor : 0n;
-  const dueOn = shift(lastDay, terms?.delayDays ?? 0);
-  const amounts = { carriedMinor, closingMinor, outstandingMinor, payableMinor };
-  return {
-    merchantId,
-    currency,
-    decimals,
-    firstDay,
-    lastDay,
-    startsAt,
-    endsAt,
-    zone,
-    closingHash,
-    ...amounts,
-    dueOn,
-    lines,
-  };
+export async function computeInterval(tx: Queries, interval: Interval) {
+  const { merchantId, currency, decimals, firstDay, lastDay } = interval;
+  const terms = await termsOn(tx, merchantId, lastDay);
+  const [span] = await tx.query<{ startsAt: Date; endsAt: Date; zone: string; closingHash: Buffer }>(sql`
+select f.starts_at as "startsAt", t.ends_at as "endsAt", t.zone, t.hash as "closingHash"
+from book_closings f, book_closings t
+where f.day = ${firstDay}::date and t.day = ${lastDay}::date`);
+  if (!span) throw notClosed(lastDay);
+  const minorOf = async (statement: Sql) => (await tx.query<{ minor: bigint }>(statement))[0]?.minor ?? 0n;
+  const balanceAt = (day: string) =>
+    minorOf(sql`
+select coalesce(sum(balance_minor), 0)::bigint as minor from book_balances
+where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId}
+  and currency = ${currency}`);
+  const carried = await balanceAt(shift(firstDay, -1));
+  const closing = await balanceAt(lastDay);
+  const outstanding = await minorOf(sql`
+select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint as minor
+from settlements s
+left join lateral (
+  select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
+  from settlement_payouts where settlement_id = s.id and occurred_at < ${span.endsAt}
+) p on true
+where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
+  and s.first_day < ${firstDay}::date`);
+  const left = closing - outstanding;
+  const payable = left > 0n && left >= leastOf(terms, decimals) ? left : 0n;
+  return { ...span, carried, closing, outstanding, payable, dueOn: shift(lastDay, terms?.delayDays ?? 0) };
 }
 
-function notClosed(day: string): Refusal {
-  return new Refusal('17', {
-    message: `Invalid date: ${day} is not closed`,
-  });
+type Computed = Interval & Awaited<ReturnType<typeof computeInterval>>;
+
+/** Makes a draft, or makes an existing draft again. */
+async function storeDraft(tx: Queries, { service, actor }: Operator, s: Computed): Promise<Settlement> {
+  const { merchantId, currency, firstDay, lastDay } = s;
+  const [made] = await tx.query<{ id: number }>(sql`
+insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone,
+  carried_minor, closing_minor, outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
+values (${merchantId}, ${currency}, ${s.decimals}, ${firstDay}::date, ${lastDay}::date, ${s.startsAt},
+  ${s.endsAt}, ${s.zone}, ${s.carried}, ${s.closing}, ${s.outstanding}, ${s.payable}, ${s.dueOn}::date,
+  ${s.closingHash}, ${actor.name}, ${service.clock()})
+on conflict (merchant_id, currency, first_day) do update set
+  last_day = excluded.last_day, ends_at = excluded.ends_at, zone = excluded.zone,
+  carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor,
+  outstanding_minor = excluded.outstanding_minor, payable_minor = excluded.payable_minor,
+  due_on = excluded.due_on, closing_hash = excluded.closing_hash, made_by = excluded.made_by,
+  made_at = excluded.made_at
+where s.state = 'DRAFT'
+returning s.id`);
+  if (!made) throw new Error('a draft that stands before the approved settlements');
+  await tx.query(sql`delete from settlement_lines where settlement_id = ${made.id}`);
+  await tx.query(insertLines(made.id, s));
+  return getSettlement(tx, made.id);
 }
+
+/**
+ * Sums the movements on a settlement account as the lines of a settlement. An amount is positive if it
+ * increases the debt to the merchant. Commission and VAT are listed by their product, and reversals of
+ * redemptions before the interval separately.
+ */
+const insertLines = (id: number, { merchantId, currency, firstDay: from, lastDay: to }: Interval): Sql => sql`
+insert into settlement_lines (settlement_id, product_id, kind, is_earlier, rows, amount_minor)
+with earlier as (
+  select product_id, rows, amount_minor from book_reversals
+  where day between ${from}::date and ${to}::date and original_day < ${from}::date
+    and merchant_id = ${merchantId} and currency = ${currency}
+)
+select ${id}, product_id, kind, is_earlier, sum(rows)::bigint, sum(amount_minor)::bigint
+from (
+  select product_id, 'REDEMPTION_REVERSAL'::entry_kind as kind, true as is_earlier, rows,
+    -amount_minor as amount_minor
+  from earlier
+  union all
+  select product_id, 'REDEMPTION_REVERSAL', false, -rows, amount_minor from earlier
+  union all
+  select product_id, kind, false, rows,
+    case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end as amount_minor
+  from book_movements
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+    and 'SETTLEMENT' in (debit_kind, credit_kind)
+    and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+  union all
+  select product_id, kind, false, 1,
+    case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end
+  from fee_movements
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+) l
+group by product_id, kind, is_earlier having sum(rows) > 0`;
+
+const notClosed = (day: string) => new Refusal('17', { message: `Invalid date: ${day} is not closed` });
 
 /** Returns the day that is a number of days after another. */
 function shift(day: string, days: number): string {
@@ -174,7 +202,7 @@ function shift(day: string, days: number): string {
 
 /** Returns the least payout in minor units. Terms give it in major units, which fit every currency. */
 function leastOf(terms: Terms | undefined, decimals: number): bigint {
-  const [whole = '0', fraction = ''] = (terms?.leastPayout ?? '0').split('.');
+  const [whole = '0', fraction = ''] = String(terms?.leastPayout ?? 0).split('.');
   const minor = BigInt(whole + fraction.padEnd(decimals, '0').slice(0, decimals));
   return fraction.length > decimals ? minor + 1n : minor;
 }
@@ -187,3 +215,23 @@ function endOfPeriod(day: string, terms: Terms | undefined): string {
   if (terms?.period !== 'month') return day;
   return shift(day, 1).endsWith('-01') ? day : shift(`${day.slice(0, 7)}-01`, -1);
 }
+
+const draft = changing({
+  name: 'settlement.draft',
+  summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
+  method: 'POST',
+  path: '/settlements',
+  command: 'settlement draft',
+  input: Input({ merchantId: Type.Optional(MerchantId), lastDay: Type.Optional(Day), reason: Reason }),
+  output: Page(SettlementSchema),
+  roles: MONEY,
+  approval: alone('A draft pays nothing: two people approve it.'),
+  async run(caller, { merchantId, lastDay }) {
+    checkDay(lastDay, 'lastDay');
+    if (merchantId === undefined) return { items: await draftAll(caller, lastDay), nextCursor: null };
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    return { items: await draftSettlements(caller, { merchantId: id, lastDay }), nextCursor: null };
+  },
+});
+
+export const SETTLEMENT_DRAFTS = tableOf(draft);

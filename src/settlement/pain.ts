@@ -1,5 +1,5 @@
 import { cut, element, opening, text, type Xml } from '../books/formats.ts';
-import { toText } from '../money.ts';
+import { moneyIn, toText } from '../money.ts';
 import { bankDay } from './bank-day.ts';
 import type { PayeeAccount } from './payout-file.ts';
 import type { Settlement } from './settlements.ts';
@@ -80,11 +80,9 @@ export function writePain(
 
 /** Returns the sum of amounts, whatever their currencies, as the format wants it. */
 function sumOf(paid: readonly Paid[]): string {
-  const decimals = Math.max(...paid.map(({ settlement }) => settlement.payable.decimals));
-  const minor = paid.reduce(
-    (sum, { settlement: { payable } }) => sum + payable.minor * 10n ** BigInt(decimals - payable.decimals),
-    0n,
-  );
+  const amounts = paid.map(({ settlement: { currency, payable } }) => moneyIn(currency, payable));
+  const decimals = Math.max(...amounts.map((each) => each.decimals));
+  const minor = amounts.reduce((sum, each) => sum + each.minor * 10n ** BigInt(decimals - each.decimals), 0n);
   return toText({ minor, decimals });
 }
 
@@ -118,7 +116,7 @@ function payment({ settlement, account }: Paid, fileId: number): Xml {
   return element(
     'CdtTrfTxInf',
     element('PmtId', text('EndToEndId', `${number}-${fileId}`)),
-    element('Amt', text('InstdAmt', toText(payable), { Ccy: currency })),
+    element('Amt', text('InstdAmt', toText(moneyIn(currency, payable)), { Ccy: currency })),
     account.bic === null ? undefined : element('CdtrAgt', institution(account.bic)),
     element('Cdtr', nameOf(account.name)),
     element('CdtrAcct', element('Id', text('IBAN', account.iban))),

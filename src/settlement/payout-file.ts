@@ -1,25 +1,23 @@
 import { createHash } from 'node:crypto';
 import { parse } from 'csv-parse/sync';
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { accountNumber, isIban } from '../bank/iban.ts';
+import { accountNumber, isIban, requireIban } from '../bank/iban.ts';
 import { type Cell, csvText } from '../books/formats.ts';
 import type { Operator, Service } from '../context.ts';
 import { sameHash } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
-import { toText } from '../money.ts';
+import { listing } from '../listing.ts';
+import { moneyIn, toText } from '../money.ts';
+import { alone, changing, tableOf } from '../operation.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { checkDay, Day, FileSchema, Input, Line, NullableText, Reason, Text, Time, Word } from '../schema.ts';
 import { latin, type Paid, writePain } from './pain.ts';
-import {
-  insertFileSettlements,
-  insertPayoutFile,
-  listPayoutFiles,
-  type NewPayoutFile,
-  type PayoutFileRow,
-  takeFileId,
-} from './payout-file.queries.ts';
-import { lockSettlements } from './queries.ts';
-import { getSettlement, numberText, type Settlement } from './settlements.ts';
+import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
 import { digestOfIban, termsOn } from './terms.ts';
 
 /**
@@ -28,13 +26,15 @@ import { digestOfIban, termsOn } from './terms.ts';
  * recorded with its digest, and a settlement is not paid by two files.
  */
 
+const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/;
+
 export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
 
 /**
  * Reads the bank accounts of merchants from a CSV with the columns merchantId, name, iban, bic.
  * @throws Refusal `30` that names the line and the field, but never an account number
  */
-export function readAccounts(csv: string): Map<number, PayeeAccount> {
+export function readAccounts(csv: string): Map<string, PayeeAccount> {
   const wrong = (line: number, message: string) =>
     new Refusal('30', { message: `line ${line} of the accounts: ${message}` });
   let records: { record: Record<string, string>; info: { lines: number } }[];
@@ -46,49 +46,51 @@ export function readAccounts(csv: string): Map<number, PayeeAccount> {
       'this is not CSV with a row of names and as many fields in each row',
     );
   }
-  const accounts = new Map<number, PayeeAccount>();
+  const accounts = new Map<string, PayeeAccount>();
   for (const { record, info } of records) {
     const { merchantId = '', name = '', iban: spaced = '', bic = '' } = record;
     const iban = accountNumber(spaced);
     if (!/^[1-9]\d{0,9}$/.test(merchantId)) throw wrong(info.lines, 'merchantId is not the id of a merchant');
-    if (accounts.has(Number(merchantId))) throw wrong(info.lines, 'the merchant is named twice');
+    if (accounts.has(merchantId)) throw wrong(info.lines, 'the merchant is named twice');
     if (name === '') throw wrong(info.lines, 'name is missing');
     if (latin(name) === undefined)
       throw wrong(info.lines, 'name has letters that banks do not take: write it in Latin letters');
     if (!isIban(iban))
       throw wrong(info.lines, 'iban is not an IBAN: its check digits are wrong, or its form');
-    if (bic !== '' && !/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(bic))
-      throw wrong(info.lines, 'bic is not a BIC');
-    accounts.set(Number(merchantId), { name, iban, bic: bic === '' ? null : bic });
+    if (bic !== '' && !BIC.test(bic)) throw wrong(info.lines, 'bic is not a BIC');
+    accounts.set(merchantId, { name, iban, bic: bic === '' ? null : bic });
   }
   return accounts;
 }
 
 type Wanted = {
-  readonly ids: readonly number[];
+  readonly ids: readonly string[];
   readonly format: 'pain001' | 'csv';
-  readonly accounts: ReadonlyMap<number, PayeeAccount>;
+  /** By the id of the merchant. */
+  readonly accounts: ReadonlyMap<string, PayeeAccount>;
   readonly payer: PayeeAccount;
   /** Why settlements are paid by a second file; null: they are refused. */
   readonly againBecause?: string | null;
 };
 
-export type MadeFile = { readonly id: number; readonly content: string };
-
 /**
  * Makes a file that pays settlements: approved ones, and those whose payment was returned. It books nothing.
  * The operator books a payout with `pay` once the bank has paid.
- * @throws Refusal `60`; `30` if a settlement cannot be paid, or if its merchant has no account or another one
- *   than that of its terms; `58` if an earlier file pays it
+ * @throws Problem; Refusal `30` if a settlement cannot be paid, or if its merchant has no account or another
+ *   one than that of its terms; `58` if an earlier file pays it
  */
-export async function makePayoutFile(operator: Operator, wanted: Wanted): Promise<MadeFile> {
+export async function makePayoutFile(
+  operator: Operator,
+  wanted: Wanted,
+): Promise<{ readonly id: number; readonly content: string }> {
   const { service, actor } = operator;
   const { ids, format, payer, againBecause = null } = wanted;
   const now = service.clock();
   // A payment goes to the account of the present terms: that of the period may be closed.
   const day = await today(service);
   return service.db.transaction(async (tx) => {
-    await tx.query(lockSettlements(ids));
+    await tx.query(sql`
+select id from settlements where id = any (${ids}::int[]) order by id for update`);
     const paid: Paid[] = [];
     for (const id of ids)
       paid.push(await payable(tx, service, await getSettlement(tx, id), { ...wanted, day }));
@@ -97,14 +99,21 @@ export async function makePayoutFile(operator: Operator, wanted: Wanted): Promis
         message:
           'no settlement is to be paid, or only those of earlier files, which are named to be paid again',
       });
-    const [taken] = await tx.query<{ id: number }>(takeFileId);
+    const [taken] = await tx.query<{ id: number }>(sql`
+select nextval(pg_get_serial_sequence('payout_files', 'id'))::integer as id`);
     if (!taken) throw new Error('no id for a payout file');
     const { id } = taken;
     const content = format === 'csv' ? writeCsv(paid) : writePain(paid, { fileId: id, payer, now, day });
     const digest = createHash('sha256').update(content).digest();
-    const file: NewPayoutFile = { id, format, digest, againBecause, by: actor.name, now, settlementIds: ids };
-    await tx.query(insertPayoutFile(file));
-    await tx.query(insertFileSettlements(file));
+    await tx.query(sql`
+insert into payout_files (id, format, digest, again_because, made_by, made_at) overriding system value
+values (${id}, ${format}, ${digest}, ${againBecause}, ${actor.name}, ${now})`);
+    // It pays them from now on.
+    await tx.query(sql`
+with named as (
+  update settlements set file_id = ${id} where id = any (${ids}::int[]) returning id
+)
+insert into payout_file_settlements (file_id, settlement_id) select ${id}, n.id from named n`);
     const numbers = paid.map(({ settlement }) => settlement.number);
     await audit(tx, operator, {
       action: 'settlement.file',
@@ -127,7 +136,7 @@ async function payable(
   const wrong = (why: string) => new Refusal('30', { message: `settlement ${id} ${why}` });
   if (state !== 'APPROVED' && state !== 'RETURNED')
     throw wrong(`is ${state}: only APPROVED and RETURNED ones are to be paid`);
-  if (settlement.payable.minor === 0n) throw wrong('is carried over: nothing is to be paid');
+  if (settlement.payable === 0n) throw wrong('is carried over: nothing is to be paid');
   if (fileId !== null && !againBecause)
     throw new Refusal('58', {
       message:
@@ -149,23 +158,120 @@ function writeCsv(paid: readonly Paid[]): string {
   const rows = paid.map(({ settlement, account }): Cell[] => {
     const { number, merchantId, payable, currency, dueOn } = settlement;
     const { name, iban, bic } = account;
-    return [number, merchantId, name, iban, bic, { amount: toText(payable) }, currency, dueOn];
+    return [
+      number,
+      merchantId,
+      name,
+      iban,
+      bic,
+      { amount: toText(moneyIn(currency, payable)) },
+      currency,
+      dueOn,
+    ];
   });
   return csvText([CSV_HEADER, ...rows], 'standard');
 }
 
-export type PayoutFile = Omit<PayoutFileRow, 'settlements'> & {
-  /** The numbers of the settlements that it pays. */
-  readonly settlements: readonly string[];
-};
+const Format = Word(['pain001', 'csv']);
+const MEDIA_TYPES = { pain001: 'application/xml', csv: 'text/csv; charset=utf-8' } as const;
+const ENDINGS = { pain001: 'xml', csv: 'csv' } as const;
+const IBAN_MAX = 50;
+const ACCOUNTS_MAX = 1_000_000;
+const SETTLEMENTS_MAX = 1_000;
+/** Large enough for the accounts and the JSON around them. */
+const BODY_MAX_BYTES = 2 * 1024 * 1024;
 
-/**
- * Returns a page of payout files, newest first.
- * @param before the page begins before this id; null: the first page
- */
-export async function pageOfFiles(db: Queries, before: number | null, count: number): Promise<PayoutFile[]> {
-  return (await db.query<PayoutFileRow>(listPayoutFiles(before, count))).map((row) => ({
-    ...row,
-    settlements: row.settlements.map(({ merchantId, year, number }) => numberText(merchantId, year, number)),
-  }));
-}
+const file = changing({
+  name: 'settlement.file',
+  summary: 'Make a file that pays settlements, for your bank; it books nothing',
+  description:
+    'Account numbers are not stored: they are sent with each request, as CSV with the columns `merchantId`, ' +
+    '`name`, `iban`, `bic`, and must be those of the terms. The file is recorded with its SHA-256. A settlement ' +
+    'that is in an earlier file is refused, unless it is named with `again` and a reason.',
+  method: 'POST',
+  path: '/settlements/file',
+  command: 'settlement file',
+  input: Input({
+    format: Format,
+    accounts: Type.String({
+      minLength: 1,
+      maxLength: ACCOUNTS_MAX,
+      description: 'The accounts of the merchants, as CSV.',
+      file: true,
+      examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
+    }),
+    payerName: Line(70, 'The owner of your account.', 'Operator Ltd'),
+    payerIban: Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000'),
+    payerBic: Type.Optional(Type.String({ pattern: BIC.source })),
+    settlements: Type.Optional(
+      Type.Array(SettlementId, {
+        minItems: 1,
+        maxItems: SETTLEMENTS_MAX,
+        uniqueItems: true,
+        description: 'The settlements to pay; left out: all that are due and in no file.',
+      }),
+    ),
+    due: Type.Optional(Day),
+    again: Type.Optional(
+      Type.Boolean({ description: 'Pay settlements of an earlier file, which the bank did not execute.' }),
+    ),
+    reason: Reason,
+  }),
+  output: FileSchema,
+  files: ['application/xml', 'text/csv'],
+  bodyMaxBytes: BODY_MAX_BYTES,
+  roles: MONEY,
+  approval: alone(
+    'It pays only approved settlements, each once, to the accounts of terms that two people approved.',
+  ),
+  risk: 'step-up',
+  async run(caller, { format, accounts: csv, payerName: name, settlements, due, again = false, ...given }) {
+    const { db } = caller.service;
+    const iban = requireIban(given.payerIban, 'payerIban');
+    if (latin(name) === undefined) throw invalid('payerName', 'latin', 'has other letters than Latin ones');
+    if (settlements !== undefined && due !== undefined)
+      throw invalid('due', 'dependent', 'belongs to a request that names no settlements');
+    checkDay(due, 'due');
+    const reason = given.reason ?? null;
+    if (again && settlements === undefined)
+      throw invalid('again', 'dependent', 'belongs to a request that names settlements');
+    if (again && reason === null) throw invalid('reason', 'required', 'is required with again');
+    const accounts = readAccounts(csv);
+    const ids = settlements ?? (await dueSettlements(db, due ?? (await today(caller.service))));
+    const payer = { name, iban, bic: given.payerBic ?? null };
+    const againBecause = again ? reason : null;
+    const { id, content } = await makePayoutFile(caller, { ids, format, accounts, payer, againBecause });
+    return { name: `payouts-${id}.${ENDINGS[format]}`, mediaType: MEDIA_TYPES[format], content };
+  },
+});
+
+export const payoutFiles = listing({
+  name: 'settlement.files',
+  summary: 'List the payout files that were made, newest first',
+  description:
+    'The files themselves are not stored. The SHA-256 shows whether a file is the one that was made.',
+  path: '/payout-files',
+  command: 'settlement files',
+  item: Type.Object({
+    id: Text,
+    madeAt: Time,
+    madeBy: Text,
+    format: Format,
+    settlements: Type.Array(Text, { description: 'The numbers of the settlements that it pays.' }),
+    again: NullableText,
+    sha256: Text,
+  }),
+  columns: ['id', 'madeAt', 'madeBy', 'format', 'settlements', 'sha256'],
+  roles: SEE,
+  rows: ({ service }, _filters, [before = null], count) =>
+    service.readDb.query(sql`
+select f.id::text, f.made_at as "madeAt", f.made_by as "madeBy", f.format, array(
+    select settlement_number(s.merchant_id, s.year, s.number)
+    from payout_file_settlements p join settlements s on s.id = p.settlement_id
+    where p.file_id = f.id order by s.id
+  ) as settlements, f.again_because as again, encode(f.digest, 'hex') as sha256
+from payout_files f where (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
+  position: ({ id }) => [Number(id)],
+});
+
+export const PAYOUT_FILES = tableOf(file, payoutFiles);

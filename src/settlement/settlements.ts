@@ -1,246 +1,184 @@
+import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
-import type { Money } from '../money.ts';
-import { Refusal } from '../refusal.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
+import { moneyIn, toSum } from '../money.ts';
+import { type Asked, tableOf } from '../operation.ts';
+import { SEE } from '../principal.ts';
+import { requireRow } from '../problem.ts';
 import {
-  findDocuments,
-  findSettlement,
-  listAllDisputes,
-  listDisputes,
-  listDue,
-  listPayouts,
-  listSettlementRows,
-  type SettlementFilter,
-  type SettlementRow,
-} from './queries.ts';
-import { listStoredLines } from './terms.queries.ts';
+  Day,
+  Id,
+  MerchantId,
+  Money,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
 
-/** The debt to a merchant for an interval of days, and its payment. Days are those of the books. */
-export type Settlement = {
-  readonly id: number;
-  readonly merchantId: number;
-  readonly merchant: string;
-  readonly state: SettlementRow['state'];
-  /** Merchant, year and number, such as `5-2026-0001`; null for a draft. */
-  readonly number: string | null;
-  readonly currency: string;
-  /** The interval includes both days. */
-  readonly firstDay: string;
-  readonly lastDay: string;
-  readonly startsAt: Date;
-  readonly endsAt: Date;
-  readonly zone: string;
-  /** The balance of the settlement account before the first day. */
-  readonly carried: Money;
-  /** The balance at the end of the last day. */
-  readonly closing: Money;
-  /** The unpaid amount of earlier settlements at that time. */
-  readonly outstanding: Money;
-  /** The amount to pay: 0 if it is below the least payout, and is therefore carried over. */
-  readonly payable: Money;
-  readonly dueOn: string;
-  readonly closingHash: string;
-  readonly madeBy: string;
-  readonly madeAt: Date;
-  readonly approvedBy: string | null;
-  readonly approvedAt: Date | null;
-  readonly contentHash: string | null;
-  /** The payout file that pays it. */
-  readonly fileId: number | null;
-  /** The merchant's disputes that nobody has answered. */
-  readonly openDisputes: number;
-};
+/** Settlements: what the operator owes a merchant for an interval of days of the books, and its payment. */
 
-/** A sum of journal rows. A positive amount increases the debt to the merchant. */
-export type Line = {
-  /** Null if the line belongs to no product. */
-  readonly product: string | null;
-  readonly productName: string | null;
-  /** The kind in the journal. `EARLIER_REVERSAL` means reversals of redemptions before the first day. */
-  readonly kind: string;
-  readonly rows: number;
-  readonly amount: Money;
-};
+const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
+export const SettlementId = Id('settlement');
 
-export type Payout = {
-  readonly transactionId: string;
-  readonly kind: 'PAYOUT' | 'PAYOUT_RETURN';
-  readonly amount: Money;
-  readonly bankReference: string;
-  readonly valueDate: string;
-  readonly occurredAt: Date;
-};
-
-export type Dispute = {
-  readonly id: number;
-  readonly line: string | null;
-  readonly comment: string;
-  readonly by: string;
-  readonly at: Date;
-  readonly state: 'OPEN' | 'ANSWERED';
-  readonly answer: string | null;
-  readonly answeredBy: string | null;
-  readonly answeredAt: Date | null;
-};
-
-const NUMBER_DIGITS = 4;
-
-/** Returns the number of a settlement as text. */
-export function numberText(merchantId: number, year: number, number: number): string {
-  return `${merchantId}-${year}-${String(number).padStart(NUMBER_DIGITS, '0')}`;
-}
-
-function toSettlement(row: SettlementRow): Settlement {
-  const money = (minor: bigint) => ({ minor, decimals: row.decimals });
-  const { year, number } = row;
-  return {
-    id: row.id,
-    merchantId: row.merchant_id,
-    merchant: row.merchant,
-    state: row.state,
-    number: year === null || number === null ? null : numberText(row.merchant_id, year, number),
-    currency: row.currency,
-    firstDay: row.first_day,
-    lastDay: row.last_day,
-    startsAt: row.starts_at,
-    endsAt: row.ends_at,
-    zone: row.zone,
-    carried: money(row.carried_minor),
-    closing: money(row.closing_minor),
-    outstanding: money(row.outstanding_minor),
-    payable: money(row.payable_minor),
-    dueOn: row.due_on,
-    closingHash: row.closing_hash.toString('hex'),
-    madeBy: row.made_by,
-    madeAt: row.made_at,
-    approvedBy: row.approved_by,
-    approvedAt: row.approved_at,
-    contentHash: row.content_hash?.toString('hex') ?? null,
-    fileId: row.file_id,
-    openDisputes: row.open_disputes,
-  };
-}
-
-/** Returns a settlement. @throws Refusal `60` */
-export async function getSettlement(db: Queries, id: number): Promise<Settlement> {
-  const [row] = await db.query<SettlementRow>(findSettlement(id));
-  if (!row) throw new Refusal('60', { message: `Not found: there is no settlement ${id}` });
-  return toSettlement(row);
-}
-
-/** Returns a settlement that its merchant may see; undefined for a draft. */
-export async function findVisibleSettlement(db: Queries, id: number): Promise<Settlement | undefined> {
-  const [row] = await db.query<SettlementRow>(findSettlement(id));
-  return row && row.state !== 'DRAFT' ? toSettlement(row) : undefined;
-}
-
-/**
- * Returns a page of settlements, newest first.
- * @param before the page begins before this id; null: the first page
- */
-export async function pageOfSettlements(
-  db: Queries,
-  filter: SettlementFilter,
-  before: number | null,
-  count: number,
-): Promise<Settlement[]> {
-  return (await db.query<SettlementRow>(listSettlementRows(filter, before, count))).map(toSettlement);
-}
-
-/**
- * Returns the ids of the settlements that have to be paid by a day: approved, or returned by the bank, and in
- * no payout file.
- */
-export async function dueSettlements(db: Queries, by: string): Promise<number[]> {
-  return (await db.query<{ id: number }>(listDue(by))).map(({ id }) => id);
-}
-
-type StoredLine = {
-  product: string | null;
-  name: string | null;
-  kind: string;
-  is_earlier: boolean;
-  rows: bigint;
-  amount_minor: bigint;
-};
-
-export async function linesOf(db: Queries, { id, payable }: Settlement): Promise<Line[]> {
-  return (await db.query<StoredLine>(listStoredLines(id))).map((row) => ({
-    product: row.product,
-    productName: row.name,
-    kind: row.is_earlier ? 'EARLIER_REVERSAL' : row.kind,
-    rows: Number(row.rows),
-    amount: { minor: row.amount_minor, decimals: payable.decimals },
-  }));
-}
-
-type PayoutRow = {
-  id: string;
-  kind: Payout['kind'];
-  amount_minor: bigint;
-  bank_reference: string;
-  value_date: string;
-  occurred_at: Date;
-};
-
-export async function payoutsOf(db: Queries, { id, payable }: Settlement): Promise<Payout[]> {
-  return (await db.query<PayoutRow>(listPayouts(id))).map((row) => ({
-    transactionId: row.id,
-    kind: row.kind,
-    amount: { minor: row.amount_minor, decimals: payable.decimals },
-    bankReference: row.bank_reference,
-    valueDate: row.value_date,
-    occurredAt: row.occurred_at,
-  }));
-}
-
-type DisputeRow = {
-  id: number;
-  line: string | null;
-  comment: string;
-  made_by: string;
-  made_at: Date;
-  answer: string | null;
-  answered_by: string | null;
-  answered_at: Date | null;
-};
-
-const toDispute = (row: DisputeRow): Dispute => ({
-  id: row.id,
-  line: row.line,
-  comment: row.comment,
-  by: row.made_by,
-  at: row.made_at,
-  state: row.answer === null ? 'OPEN' : 'ANSWERED',
-  answer: row.answer,
-  answeredBy: row.answered_by,
-  answeredAt: row.answered_at,
+export const SettlementSchema = Type.Object({
+  id: SettlementId,
+  merchantId: MerchantId,
+  merchant: Text,
+  state: Word(STATES),
+  number: Nullable(Text, { description: 'Merchant, year and number, such as `5-2026-0001`; null: a draft.' }),
+  currency: Text,
+  firstDay: Day,
+  lastDay: Day,
+  startsAt: Time,
+  endsAt: Time,
+  zone: Text,
+  carried: Money('The balance of the settlement account before.'),
+  closing: Money('The balance at the end.'),
+  outstanding: Money('The unpaid amount of earlier settlements at that time.'),
+  payable: Money('The amount to be paid; 0 if it is below the least payout, and is carried over.'),
+  dueOn: Day,
+  closingHash: Text,
+  madeBy: Nullable(Text, { description: 'Null for a merchant.' }),
+  madeAt: Time,
+  approvedBy: Nullable(Text, {
+    description: 'Who proposed the approval, and who agreed; null for a merchant, and for a draft.',
+  }),
+  approvedAt: NullableTime,
+  contentHash: NullableText,
+  openDisputes: Type.Integer({ description: 'Disputes without an answer.' }),
+  fileId: Nullable(Text, {
+    description: 'The payout file that pays it; null: none, or the payment came back.',
+  }),
 });
 
-export async function disputesOf(db: Queries, { id }: Settlement): Promise<Dispute[]> {
-  return (await db.query<DisputeRow>(listDisputes(id))).map(toDispute);
+/** A settlement. The amounts are in minor units. */
+export type Settlement = Static<typeof SettlementSchema>;
+
+const COLUMNS = sql`
+s.id::text, s.merchant_id::text as "merchantId", m.name as merchant, s.state,
+settlement_number(s.merchant_id, s.year, s.number) as number, s.currency,
+s.first_day::text as "firstDay", s.last_day::text as "lastDay", s.starts_at as "startsAt", s.ends_at as "endsAt",
+s.zone, s.due_on::text as "dueOn", encode(s.closing_hash, 'hex') as "closingHash", s.made_by as "madeBy",
+s.made_at as "madeAt", s.approved_by as "approvedBy", s.approved_at as "approvedAt",
+encode(s.content_hash, 'hex') as "contentHash", s.file_id::text as "fileId",
+(select count(*) from settlement_disputes d where d.settlement_id = s.id and d.answer is null)::integer
+  as "openDisputes",
+s.carried_minor as carried, s.closing_minor as closing, s.outstanding_minor as outstanding,
+s.payable_minor as payable`;
+
+const settlementWhere = (condition: Sql) => sql`
+select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id where ${condition}`;
+
+/** Returns a settlement. @throws Problem if there is no such settlement */
+export function getSettlement(db: Queries, id: string | number): Promise<Settlement> {
+  return requireRow(db, settlementWhere(sql`s.id = ${toId(String(id))}`), `settlement ${id}`);
 }
 
-/**
- * Returns a page of disputes, newest first.
- * @param before the page begins before this id; null: the first page
- */
-export async function pageOfDisputes(
+/** Locks a settlement until the transaction ends, and returns it. @throws Problem as `getSettlement` does */
+export async function lockSettlement(tx: Queries, id: string): Promise<Settlement> {
+  await tx.query(sql`select id from settlements where id = ${id} for update`);
+  return getSettlement(tx, id);
+}
+
+/** Locks the settlements of a merchant, so that they are drafted and approved one at a time. */
+export async function lockSettlementsOf(tx: Queries, merchantId: string | number): Promise<void> {
+  await tx.query(sql`select id from merchants where id = ${merchantId} for no key update`);
+}
+
+/** Returns the merchant of a settlement that it may see; undefined for a draft. */
+export async function findMerchantOf(db: Queries, id: string): Promise<number | undefined> {
+  const [found] = await db.query<{ merchantId: number }>(sql`
+select merchant_id as "merchantId" from settlements where id = ${toId(id)} and state <> 'DRAFT'`);
+  return found?.merchantId;
+}
+
+const VISIBLE = ['APPROVED', 'PAID', 'RETURNED'] as const;
+
+type Listed = {
+  readonly merchantId?: string | undefined;
+  readonly state?: (typeof STATES)[number] | undefined;
+};
+
+/** Lists settlements before an id, newest first. */
+function listSettlements(
   db: Queries,
-  filter: { readonly merchantId: number | null; readonly open: boolean },
-  before: number | null,
+  { merchantId, state }: Listed,
+  states: readonly string[],
+  before: unknown,
   count: number,
-): Promise<(Dispute & { settlementId: number; merchantId: number })[]> {
-  type Row = DisputeRow & { settlement_id: number; merchant_id: number };
-  return (await db.query<Row>(listAllDisputes(filter, before, count))).map((row) => {
-    return { ...toDispute(row), settlementId: row.settlement_id, merchantId: row.merchant_id };
-  });
+): Promise<Settlement[]> {
+  const merchant = merchantId === undefined ? null : toId(merchantId, 'merchantId');
+  const wanted = state ? [state] : states;
+  // Unpaid settlements have an index of their own, which is small.
+  const unpaid = wanted.includes('PAID') ? sql`` : sql`and s.state <> 'PAID'`;
+  return db.query(
+    settlementWhere(sql`
+(${merchant}::integer is null or s.merchant_id = ${merchant}) and s.state = any (${wanted}::settlement_state[])
+${unpaid} and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
+  );
 }
 
-/** Returns the documents of a settlement as they were frozen at its approval; undefined for a draft. */
-export async function documentsOf(
-  db: Queries,
-  { id }: Settlement,
-): Promise<{ csv: string; pdf: Buffer } | undefined> {
-  const [row] = await db.query<{ csv: string; pdf: Buffer }>(findDocuments(id));
-  return row;
+/** Returns the ids of the settlements to be paid by a day that no payout file pays yet, oldest first. */
+export async function dueSettlements(db: Queries, by: string): Promise<string[]> {
+  const due = await db.query<{ id: string }>(sql`
+select s.id::text from settlements s
+where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 and s.due_on <= ${by}::date
+  and s.file_id is null
+order by s.id limit 10000`);
+  return due.map(({ id }) => id);
 }
+
+/** Returns the amount to pay, as the audit and approvals show it. */
+export const payableOf = ({ currency, payable }: Settlement) => toSum(currency, moneyIn(currency, payable));
+
+/** Returns what two people see of a settlement when they agree on its approval or its payment. */
+export async function ofSettlement({ caller, input: { id } }: Asked<{ readonly id: string }>) {
+  const settlement = await getSettlement(caller.service.db, id);
+  const { number, merchant, firstDay: from, lastDay: to, dueOn } = settlement;
+  return { number, merchant, from, to, amount: payableOf(settlement), dueOn, link: `/settlements/${id}` };
+}
+
+/** Returns a settlement as its merchant sees it, without the people of the operator. */
+export const withoutPeople = <One extends Settlement>(settlement: One): One => ({
+  ...settlement,
+  madeBy: null,
+  approvedBy: null,
+});
+
+const LIST = {
+  name: 'settlement.list',
+  summary: 'List settlements, newest first',
+  path: '/settlements',
+  item: SettlementSchema,
+  columns: [
+    ...['id', 'number', 'merchantId', 'merchant', 'firstDay', 'lastDay', 'payable', 'currency', 'state'],
+    'openDisputes',
+  ],
+  position: ({ id }: Settlement) => [Number(id)],
+};
+
+const list = listing({
+  ...LIST,
+  command: 'settlement list',
+  filters: { merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) },
+  roles: SEE,
+  rows: ({ service }, filters, [before = null], count) =>
+    listSettlements(service.readDb, filters, STATES, before, count),
+});
+
+/** The same list for one merchant, which sees no drafts. */
+export const ownSettlements = listing({
+  ...LIST,
+  command: { none: 'the portal has no commands' },
+  filters: { merchantId: MerchantId, state: Type.Optional(Word(VISIBLE)) },
+  roles: SEE,
+  rows: async ({ service }, filters, [before = null], count) =>
+    (await listSettlements(service.readDb, filters, VISIBLE, before, count)).map(withoutPeople),
+});
+
+export const SETTLEMENTS = tableOf(list);

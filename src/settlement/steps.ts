@@ -1,30 +1,57 @@
+import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
-import type { Money } from '../money.ts';
-import type { Line, Settlement } from './settlements.ts';
-import { type RateRow, sumFees } from './terms.queries.ts';
+import { sql } from '../db/sql.ts';
+import { Money, NullableText, PERCENT_PPM, Percent, Word } from '../schema.ts';
+import type { Settlement } from './settlements.ts';
 
-/** The way from the redemptions of a settlement to its payout. */
+/** The way from the redemptions of a settlement to its payout: its lines, and the steps that sum them. */
+
+export const LineSchema = Type.Object({
+  product: NullableText,
+  kind: Type.String({
+    description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
+  }),
+  rows: Type.Integer(),
+  amount: Money('Positive: it increases the debt to the merchant.'),
+});
+
+/** A sum of journal rows. */
+export type Line = Static<typeof LineSchema> & { readonly productName: string | null };
+
+export async function linesOf(db: Queries, { id }: Settlement): Promise<Line[]> {
+  return db.query(sql`
+select p.code as product, p.name as "productName",
+  case when l.is_earlier then 'EARLIER_REVERSAL' else l.kind::text end as kind, l.rows::float8 as rows,
+  l.amount_minor as amount
+from settlement_lines l left join products p on p.id = l.product_id
+where l.settlement_id = ${id} order by l.product_id, l.kind, l.is_earlier`);
+}
 
 /**
- * The steps, in their order. Those up to `PAID_EARLIER` add up to `CLOSING`; with `CLOSING`, the rest but
- * `PAYABLE` add up to `PAYABLE`.
+ * The steps and their labels, in their order. Those up to `PAID_EARLIER` add up to `CLOSING`; with `CLOSING`,
+ * the rest but `PAYABLE` add up to `PAYABLE`.
  */
-export const STEPS = [
-  'CARRIED',
-  'REDEEMED',
-  'REVERSED',
-  'EARLIER_REVERSAL',
-  'COMMISSION',
-  'COMMISSION_VAT',
-  'OTHER',
-  'PAID_EARLIER',
-  'CLOSING',
-  'OUTSTANDING',
-  'CARRIED_ON',
-  'PAYABLE',
-] as const;
-export type StepKind = (typeof STEPS)[number];
-export type Step = { readonly kind: StepKind; readonly amount: Money };
+export const STEPS = {
+  CARRIED: 'Carried over',
+  REDEEMED: 'Redemptions',
+  REVERSED: 'Reversals',
+  EARLIER_REVERSAL: 'Reversals of earlier periods',
+  COMMISSION: 'Commission',
+  COMMISSION_VAT: 'VAT on the commission',
+  OTHER: 'Other movements',
+  PAID_EARLIER: 'Paid under earlier settlements',
+  CLOSING: 'Balance at the end',
+  OUTSTANDING: 'To be paid under earlier settlements',
+  CARRIED_ON: 'Carried over to the next settlement',
+  PAYABLE: 'Payable',
+} as const;
+type StepKind = keyof typeof STEPS;
+const KINDS = Object.keys(STEPS) as StepKind[];
+
+export const StepSchema = Type.Object({
+  kind: Word(KINDS, { labels: STEPS }),
+  amount: Money('Negative: it reduces the payout.'),
+});
 
 /** The steps of movements. All other movements belong to `OTHER`. */
 const STEP_OF: Readonly<Record<string, StepKind>> = {
@@ -39,42 +66,45 @@ const STEP_OF: Readonly<Record<string, StepKind>> = {
   PAYOUT_RETURN: 'PAID_EARLIER',
 };
 
-/** Returns the steps of a settlement. An amount that reduces the payout is negative. */
-export function stepsOf(settlement: Settlement, lines: readonly Line[]): Step[] {
-  const { carried, closing, outstanding, payable } = settlement;
-  const minors: Partial<Record<StepKind, bigint>> = {
-    CARRIED: carried.minor,
-    CLOSING: closing.minor,
-    OUTSTANDING: -outstanding.minor,
-    CARRIED_ON: payable.minor + outstanding.minor - closing.minor,
-    PAYABLE: payable.minor,
+/** Returns the steps of a settlement. */
+export function stepsOf(
+  { carried, closing, outstanding, payable }: Settlement,
+  lines: readonly Line[],
+): Static<typeof StepSchema>[] {
+  const sums: Partial<Record<StepKind, bigint>> = {
+    CARRIED: carried,
+    CLOSING: closing,
+    OUTSTANDING: -outstanding,
+    CARRIED_ON: payable + outstanding - closing,
+    PAYABLE: payable,
   };
   for (const { kind, amount } of lines) {
     const step = STEP_OF[kind] ?? 'OTHER';
-    minors[step] = (minors[step] ?? 0n) + amount.minor;
+    sums[step] = (sums[step] ?? 0n) + amount;
   }
-  return STEPS.map((kind) => ({ kind, amount: { minor: minors[kind] ?? 0n, decimals: payable.decimals } }));
+  return KINDS.map((kind) => ({ kind, amount: sums[kind] ?? 0n }));
 }
 
-/** The commission that a settlement deducts at one rate, and the VAT on it. */
-export type FeeRate = {
-  readonly commissionPpm: number;
-  readonly vatPpm: number;
-  /** Redemptions less reversals. */
-  readonly base: Money;
-  readonly fee: Money;
-  readonly vat: Money;
-};
+export const RateSchema = Type.Object({
+  commission: Percent('In percent.'),
+  vat: Percent('In percent of the commission.'),
+  base: Money('Redemptions less reversals.'),
+  fee: Money(),
+  feeVat: Money(),
+});
 
-export async function ratesOf(db: Queries, settlement: Settlement): Promise<FeeRate[]> {
-  const { merchantId, currency, firstDay, lastDay, payable } = settlement;
-  const money = (minor: bigint) => ({ minor, decimals: payable.decimals });
-  const rows = await db.query<RateRow>(sumFees(merchantId, currency, firstDay, lastDay));
-  return rows.map((row) => ({
-    commissionPpm: row.commission_ppm,
-    vatPpm: row.vat_ppm,
-    base: money(row.net_minor),
-    fee: money(row.fee_minor),
-    vat: money(row.vat_minor),
-  }));
+/** The commission that a settlement deducts at one rate, and the VAT on it. */
+export type FeeRate = Static<typeof RateSchema>;
+
+export async function ratesOf(
+  db: Queries,
+  { merchantId, currency, firstDay, lastDay }: Settlement,
+): Promise<FeeRate[]> {
+  return db.query(sql`
+select commission_ppm / ${PERCENT_PPM}::float8 as commission, vat_ppm / ${PERCENT_PPM}::float8 as vat,
+  sum(net_minor)::bigint as base, sum(fee_minor)::bigint as fee, sum(vat_minor)::bigint as "feeVat"
+from settlement_fees
+where day between ${firstDay}::date and ${lastDay}::date and merchant_id = ${merchantId}
+  and currency = ${currency}
+group by commission_ppm, vat_ppm order by commission_ppm, vat_ppm`);
 }

@@ -1,174 +1,207 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import type { DayEnd } from '../books/close.ts';
+import { accountNumber, maskedAccount, requireIban } from '../bank/iban.ts';
 import { requireOpen } from '../books/days.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { idAt, newId } from '../ledger/id.ts';
+import { sql } from '../db/sql.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
+import { DECIMALS_MAX, parseDecimal } from '../money.ts';
+import { changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
-  bookFees,
-  countRows,
-  type FeeMovement,
-  findMerchantTerms,
-  insertFees,
-  insertTerms,
-  listFees,
-  listNets,
-  listTerms,
-  type NetRow,
-  type NewFee,
-  type NewTerms,
-  type TermsRow,
-} from './terms.queries.ts';
+  checkDay,
+  Day,
+  Input,
+  Line,
+  MerchantId,
+  Nullable,
+  NullableText,
+  PERCENT_PPM,
+  Percent,
+  Reason,
+  toPpm,
+  Word,
+} from '../schema.ts';
 
+/** The terms of settlement of a merchant, or of one of its products. They are dated and never edited. */
+
+const PERIODS = ['day', 'week', 'month'] as const;
+const DELAY_MAX_DAYS = 366;
 const LAST_CHARACTERS = 4;
 
-export type Terms = Omit<NewTerms, 'now'> & {
-  /** Null for all products without terms of their own. */
-  readonly product: string | null;
-};
+const TermsSchema = Type.Object({
+  merchantId: MerchantId,
+  product: Nullable(ProductCode, { description: 'Null: all products without own terms.' }),
+  from: Day,
+  commission: Percent('In percent of what is redeemed.'),
+  vat: Percent('In percent of the commission.'),
+  period: Nullable(Word(PERIODS)),
+  leastPayout: Nullable(Type.Number()),
+  delayDays: Nullable(Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS })),
+  payee: NullableText,
+  last4: NullableText,
+});
 
-type WantedTerms = Omit<Terms, 'by' | 'payeeLast4' | 'payeeDigest'> & {
-  /** The account that payout files pay; null: none. */
-  readonly payeeIban: string | null;
-};
+/** Terms. The least payout is in major units, which fit every currency. */
+export type Terms = Static<typeof TermsSchema>;
+
+const COLUMNS = sql`
+t.merchant_id::text as "merchantId", p.code as product, t.valid_from::text as "from",
+t.commission_ppm / ${PERCENT_PPM}::float8 as commission, t.vat_ppm / ${PERCENT_PPM}::float8 as vat, t.period,
+t.least_payout::float8 as "leastPayout", t.delay_days as "delayDays", t.payee, t.payee_last4 as last4`;
+
+/** Returns the merchant's own terms on a day, with the keyed digest of the account that is paid. */
+export async function termsOn(
+  db: Queries,
+  merchantId: string | number,
+  day: string,
+): Promise<(Terms & { readonly payeeDigest: Buffer | null }) | undefined> {
+  const [found] = await db.query<Terms & { payeeDigest: Buffer | null }>(sql`
+select ${COLUMNS}, t.payee_digest as "payeeDigest"
+from settlement_terms t left join products p on p.id = t.product_id
+where t.merchant_id = ${merchantId} and t.product_id = 0 and t.valid_from <= ${day}::date
+order by t.valid_from desc limit 1`);
+  return found;
+}
 
 /** Returns the keyed digest by which the account of a payment is compared with that of the terms. */
 export function digestOfIban({ keys }: Pick<Service, 'keys'>, iban: string): Buffer {
   return keys.fingerprintOf(`payee ${iban}`);
 }
 
+const list = reading({
+  name: 'settlement.list-terms',
+  summary: 'List the terms of a merchant',
+  method: 'GET',
+  path: '/settlement-terms',
+  command: 'settlement terms list',
+  input: Input({ merchantId: MerchantId }),
+  output: Page(TermsSchema),
+  roles: SEE,
+  async run(caller, { merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const items = await caller.service.readDb.query<Terms>(sql`
+select ${COLUMNS} from settlement_terms t left join products p on p.id = t.product_id
+where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
+    return { items, nextCursor: null };
+  },
+});
+
+/** The fields that belong to the terms of a merchant, not to those of a product. */
+const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'iban'] as const;
+
+const NewTerms = Input({
+  merchantId: MerchantId,
+  product: Type.Optional(Nullable(ProductCode)),
+  from: Day,
+  commission: Percent('In percent of what is redeemed.'),
+  vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
+  period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
+  leastPayout: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 999_999_999_999,
+      description: 'Smaller amounts are carried over. In major units; left out: 0.',
+      examples: [25],
+    }),
+  ),
+  delayDays: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: DELAY_MAX_DAYS,
+      description: 'From the end of the period to the payout.',
+      option: 'delay',
+    }),
+  ),
+  payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
+  iban: Type.Optional(
+    Line(
+      50,
+      'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
+        'no payout file pays the merchant.',
+      'DE89370400440532013000',
+    ),
+  ),
+  reason: Reason,
+});
+
+/** Returns the least payout as text. It has as many decimals as the currency with the most. */
+function leastPayoutOf(amount: number): string {
+  const decimal = parseDecimal(String(amount));
+  if (!decimal || decimal.scale > DECIMALS_MAX)
+    throw invalid('leastPayout', 'decimals', 'has up to four decimals');
+  return String(amount);
+}
+
 /**
  * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited, but
  * replaced by newer ones.
- * @throws Refusal `17` if the day is closed; `94` if there are already terms from this day on
+ * @throws Problem; Refusal `17` if the day is closed; `94` if there are already terms from this day on
  */
-export async function makeTerms(operator: Operator, { payeeIban, ...given }: WantedTerms): Promise<Terms> {
+export async function makeTerms(
+  operator: Operator,
+  { merchantId, product, from, commission, vat = 0, ...given }: Static<typeof NewTerms>,
+): Promise<Terms> {
   const { service, actor } = operator;
-  const wanted = {
-    ...given,
-    payeeLast4: payeeIban?.slice(-LAST_CHARACTERS) ?? null,
-    payeeDigest: payeeIban === null ? null : digestOfIban(service, payeeIban),
-    by: actor.name,
-  };
-  await service.db.transaction(async (tx) => {
-    await requireOpen(tx, wanted.validFrom, 'terms');
-    const [made] = await tx.query(insertTerms({ ...wanted, now: service.clock() }));
+  checkDay(from, 'from');
+  const misplaced = product && OF_MERCHANT.find((name) => given[name] !== undefined);
+  if (misplaced)
+    throw invalid(misplaced, 'dependent', 'belongs to the terms of the merchant, not of a product');
+  const { id } = await requireMerchant(operator, merchantId, 'merchantId');
+  const productId = product ? (await requireProduct(service.db, product)).id : 0;
+  const ofMerchant = <Value>(value: Value) => (product ? null : value);
+  const iban = given.iban === undefined ? null : requireIban(given.iban, 'iban');
+  return service.db.transaction(async (tx) => {
+    await requireOpen(tx, from, 'terms');
+    const [made] = await tx.query<Terms>(sql`
+with t as (
+  insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
+    least_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
+  values (${id}, ${productId}, ${from}::date, ${toPpm(commission, 'commission')}, ${toPpm(vat, 'vat')},
+    ${ofMerchant(given.period ?? 'month')}::settlement_period,
+    ${ofMerchant(leastPayoutOf(given.leastPayout ?? 0))}::numeric, ${ofMerchant(given.delayDays ?? 0)},
+    ${given.payee ?? null}, ${iban?.slice(-LAST_CHARACTERS) ?? null},
+    ${iban && digestOfIban(service, iban)}, ${actor.name}, ${service.clock()})
+  on conflict do nothing returning *
+)
+select ${COLUMNS} from t left join products p on p.id = t.product_id`);
     if (!made)
       throw new Refusal('94', {
-        message: `there are terms from ${wanted.validFrom} on already: terms are never edited`,
+        message: `there are terms from ${from} on already: terms are never edited`,
       });
-    const { merchantId, productId: _id, payeeDigest: _digest, by: _by, ...after } = wanted;
-    await audit(tx, operator, { action: 'settlement.terms', subject: `merchant ${merchantId}`, after });
+    const { merchantId: _id, ...after } = made;
+    await audit(tx, operator, { action: 'settlement.terms', subject: `merchant ${id}`, after });
+    return made;
   });
-  return wanted;
 }
 
-/** Returns all terms of a merchant by day; those without a product come first. */
-export async function readTerms(db: Queries, merchantId: number): Promise<Terms[]> {
-  return (await db.query<TermsRow>(listTerms(merchantId))).map(toTerms);
-}
+const set = changing({
+  name: 'settlement.terms',
+  summary: 'Set the terms of a merchant, or of one of its products, from a day on',
+  description:
+    'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',
+  method: 'POST',
+  path: '/settlement-terms',
+  command: 'settlement terms set',
+  input: NewTerms,
+  output: TermsSchema,
+  roles: MONEY,
+  approval: twoPeople({ why: 'They decide what the operator earns, and which account is paid.' }),
+  agreement: {
+    sentence: 'Set the terms of {merchant} from {from}: {commission} percent of its sales are yours',
+    async of(asked) {
+      const { merchantId, reason: _reason, iban: account, ...terms } = asked.input;
+      // Lists show it as well: the input shows the number whole.
+      const iban = account && maskedAccount(accountNumber(account));
+      return { ...(await ofMerchant(asked, merchantId, 'terms')), ...terms, iban };
+    },
+  },
+  run: makeTerms,
+});
 
-/** Returns the merchant's own terms on a day: period, least payout and delay. */
-export async function termsOn(db: Queries, merchantId: number, day: string): Promise<Terms | undefined> {
-  const [row] = await db.query<TermsRow>(findMerchantTerms(merchantId, day));
-  return row && toTerms(row);
-}
-
-function toTerms(row: TermsRow): Terms {
-  return {
-    merchantId: row.merchant_id,
-    productId: row.product_id,
-    product: row.product,
-    validFrom: row.valid_from,
-    commissionPpm: row.commission_ppm,
-    vatPpm: row.vat_ppm,
-    period: row.period,
-    leastPayout: row.least_payout,
-    delayDays: row.delay_days,
-    payee: row.payee,
-    payeeLast4: row.payee_last4,
-    payeeDigest: row.payee_digest,
-    by: row.made_by,
-  };
-}
-
-const MILLION = 1_000_000n;
-
-/**
- * Returns a share of an amount, in parts per million. It is rounded to whole minor units, half away from
- * zero. Nothing else is rounded when money is booked.
- */
-export function shareOf(minor: bigint, ppm: number): bigint {
-  const size = ((minor < 0n ? -minor : minor) * BigInt(ppm) + MILLION / 2n) / MILLION;
-  return minor < 0n ? -size : size;
-}
-
-/**
- * Books the commission of a day and the VAT on it: one movement for each merchant, product and currency,
- * stamped with the last millisecond of the day. A correction of an earlier redemption follows the terms of
- * the day of that redemption. If reversals exceed the redemptions of the day, commission is returned.
- * Commission that is already booked is kept.
- * @param tx a transaction that holds the lock on the books, before the day's last slice is sealed
- */
-const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
-  if (await isBooked(tx, day)) return;
-  const stamp = new Date(endsAt.getTime() - 1);
-  const movements: FeeMovement[] = [];
-  const nets = await tx.query<NetRow>(listNets(day, startsAt, endsAt));
-  const groups = Map.groupBy(nets, (row) => `${row.merchant_id} ${row.product_id} ${row.currency}`);
-  const fees = [...groups.values()].flatMap((rows): NewFee[] => {
-    const { settlement_account, fees_account, vat_account, merchant_id: merchantId } = rows[0] as NetRow;
-    const move = (kind: 'FEE' | 'FEE_VAT', account: bigint, minor: bigint) => {
-      if (minor === 0n) return null;
-      const id = idAt(newId(service.clock()), stamp);
-      movements.push({ id, merchantId, ...sidesOf(kind, settlement_account, account, minor) });
-      return id;
-    };
-    const computed = rows.map((row) => {
-      const feeMinor = shareOf(row.net_minor, row.commission_ppm);
-      return { row, feeMinor, vatMinor: shareOf(feeMinor, row.vat_ppm) };
-    });
-    const sum = (of: 'feeMinor' | 'vatMinor') => computed.reduce((total, each) => total + each[of], 0n);
-    const feeId = move('FEE', fees_account, sum('feeMinor'));
-    const vatId = move('FEE_VAT', vat_account, sum('vatMinor'));
-    return computed.map(({ row, feeMinor, vatMinor }) => ({
-      ofDay: row.of_day,
-      merchantId,
-      productId: row.product_id,
-      currency: row.currency,
-      netMinor: row.net_minor,
-      commissionPpm: row.commission_ppm,
-      vatPpm: row.vat_ppm,
-      feeMinor,
-      vatMinor,
-      feeId,
-      vatId,
-    }));
-  });
-  if (fees.length === 0) return;
-  await tx.query(insertFees(day, fees));
-  const [declined] = await tx.query<{ id: string; outcome: string }>(bookFees(movements, stamp));
-  if (declined) throw new Error(`commission ${declined.id} of ${day} was declined: ${declined.outcome}`);
-};
-
-/**
- * Returns whether an earlier transaction booked the commission of a day.
- * @throws while its rows cannot be read yet
- */
-async function isBooked(tx: Queries, day: string): Promise<boolean> {
-  const fees = await tx.query<{ fee_id: string | null; vat_id: string | null }>(listFees(day));
-  const ids = new Set(fees.flatMap(({ fee_id, vat_id }) => [fee_id, vat_id]).filter((id) => id !== null));
-  const [found] = ids.size > 0 ? await tx.query<{ rows: bigint }>(countRows([...ids])) : [];
-  if (Number(found?.rows ?? 0) !== ids.size) throw new Error(`commission of ${day} is not readable yet`);
-  return fees.length > 0;
-}
-
-/** The bookings that belong to the close of each day. */
-export const DAY_ENDS: readonly DayEnd[] = [bookDay];
-
-/** Returns the sides of a movement: from the settlement account, or back to it if the amount is negative. */
-function sidesOf(kind: 'FEE' | 'FEE_VAT', settlement: bigint, own: bigint, minor: bigint) {
-  if (minor > 0n) return { kind, debit: settlement, credit: own, amountMinor: minor };
-  return { kind: `${kind}_REVERSAL`, debit: own, credit: settlement, amountMinor: -minor } as const;
-}
+export const SETTLEMENT_TERMS = tableOf(list, set);

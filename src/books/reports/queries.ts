@@ -191,7 +191,7 @@ where m.movement_id = any (${movements}::uuid[]) group by m.movement_id`;
 export function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select currency, starts_at, ends_at,
-  concat_ws('-', merchant_id, year, lpad(number::text, greatest(4, length(number::text)), '0')) as number
+  settlement_number(merchant_id, year, number) as number
 from settlements
 where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${from} and starts_at < ${to}`;
 }
