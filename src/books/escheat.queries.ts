@@ -4,13 +4,13 @@ import { plainArray, type Sql, sql } from '../db/sql.ts';
 
 /** An expired amount that is unclaimed. Days are those of the zone of the books. */
 export type UnclaimedRow = {
-  readonly serial_number: bigint;
+  readonly serialNumber: bigint;
   readonly product: string;
   readonly currency: string;
-  readonly amount_minor: bigint;
-  readonly issued_on: string;
-  readonly used_on: string;
-  readonly expired_on: string;
+  readonly amount: bigint;
+  readonly issuedOn: string;
+  readonly lastUsedOn: string;
+  readonly expiredOn: string;
 };
 
 /**
@@ -29,10 +29,10 @@ export function listUnclaimed(wanted: {
   const { currency, zone, countMax } = wanted;
   const [before, at] = [wanted.expiredBefore, wanted.at].map((time) => time?.toISOString() ?? 'infinity');
   return sql`
-select j.serial_number, p.code as product, j.currency, j.amount_minor,
-  (v.activated_at at time zone ${zone})::date::text as issued_on,
-  (greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone})::date::text as used_on,
-  (j.occurred_at at time zone ${zone})::date::text as expired_on
+select j.serial_number as "serialNumber", p.code as product, j.currency, j.amount_minor as amount,
+  (v.activated_at at time zone ${zone})::date::text as "issuedOn",
+  (greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone})::date::text as "lastUsedOn",
+  (j.occurred_at at time zone ${zone})::date::text as "expiredOn"
 from batches b
 join products p on p.id = b.product_id
 join vouchers v on v.batch_id = b.id and v.activated_at is not null

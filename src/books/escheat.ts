@@ -139,5 +139,5 @@ async function findUnclaimed(db: Database, currency: string, expiredBefore: Date
     throw new Refusal('30', {
       message: `Invalid request: more than ${VOUCHERS_MAX} vouchers; pay them in parts, by serial number`,
     });
-  return [...new Set(rows.map(({ serial_number }) => serial_number))];
+  return [...new Set(rows.map(({ serialNumber }) => serialNumber))];
 }

@@ -1,8 +1,8 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
 import { requireOpen } from './days.ts';
-import { insertRate } from './reports/queries.ts';
 import {
   type DormancyRule,
   findTreatmentOfSold,
@@ -64,7 +64,9 @@ export async function setBreakageRate(
     throw new Refusal('30', { message: 'Invalid request: an estimate needs a reason (--reason)' });
   await service.db.transaction(async (tx) => {
     await requireOpen(tx, from, 'rates');
-    await tx.query(insertRate({ productId, from, ratePpm, by, reason, now: service.clock() }));
+    await tx.query(sql`
+insert into book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
+values (${productId}, ${from}::date, ${ratePpm}, ${by}, ${reason}, ${service.clock()})`);
     await audit(tx, operator, {
       action: 'books.breakage-rate',
       subject: `product ${code}`,

@@ -27,6 +27,15 @@ export function sql(strings: TemplateStringsArray, ...inserts: readonly unknown[
   return statement;
 }
 
+/** Returns a list of expressions for `select`, each under a name of letters. */
+export function named(expressions: Readonly<Record<string, Sql>>): Sql {
+  const names = Object.keys(expressions);
+  if (!names.every((name) => /^[A-Za-z]+$/.test(name))) throw new Error('a column has a name of letters');
+  const ends = names.map((name, at) => ` as "${name}"${at === names.length - 1 ? '' : ',\n  '}`);
+  const strings = ['', ...ends];
+  return sql(Object.assign(strings, { raw: strings }), ...Object.values(expressions));
+}
+
 /**
  * A statement of the hot path: prepared once for each connection, with arrays as parameters. `background`: no
  * till waits for it. Background work waits for tills, but not for other background work. `isSlow`: it waits

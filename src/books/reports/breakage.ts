@@ -1,117 +1,99 @@
-import type { CohortRow } from './liability.ts';
-import { listCohorts, listMovements, listRates } from './queries.ts';
-import { amount, byCurrency, type Cell, type Maker, percent, productOf, type Table } from './report.ts';
+import { type Sql, sql } from '../../db/sql.ts';
+import { type Definition, money, number, percent, product, type Scope, share, text } from './report.ts';
 
-type MovementRow = {
-  readonly currency: string;
-  readonly kind: string;
-  readonly debit_kind: string;
-  readonly credit_kind: string;
-  readonly product_id: number;
-  readonly amount_minor: bigint;
+/** R5: expired amounts as booked, the redemption of cohorts, and an estimate of what is never redeemed. */
+
+export const booked: Definition = {
+  section: 'booked',
+  columns: {
+    product: product(sql`product_id`),
+    account: text(sql`account`),
+    expired: money(sql`sum(case kind when 'EXPIRY' then amount_minor else 0 end)`),
+    reinstated: money(sql`sum(case kind when 'EXPIRY' then 0 else amount_minor end)`),
+    net: money(sql`sum(case kind when 'EXPIRY' then amount_minor else -amount_minor end)`),
+  },
+  from: ({ startsAt, endsAt }) => sql`
+from (
+  select *, case kind when 'EXPIRY' then credit_kind else debit_kind end as account
+  from movements(${startsAt}, ${endsAt}) where kind in ('EXPIRY', 'REINSTATEMENT')
+) m
+group by currency, product_id, account order by product_id, account`,
 };
 
 /**
- * R5: expired amounts as booked, the redemption of cohorts, and an estimate of what will never be redeemed.
- * The estimate is never posted. Cohorts and the estimate exist for closed days only.
+ * Returns the changes of cohorts before a day. What was issued is without what was voided. Others are
+ * corrections, cash paid out, and balances paid to a state.
  */
-export const breakage: Maker = async (scope) => {
-  const tables = await booked(scope);
-  return scope.isClosed ? [...tables, ...(await cohorts(scope)), ...(await estimate(scope))] : tables;
-};
+const changesBefore = (day: string): Sql => sql`(
+  select c.*,
+    case when kind in ('ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION') then minor else 0 end as issued,
+    case when kind in ('VOID', 'CANCELLATION') then -minor else 0 end as voided,
+    case when kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') then -minor else 0 end as redeemed,
+    case when kind in ('EXPIRY', 'REINSTATEMENT') then -minor else 0 end as expired,
+    case when kind in ('ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION', 'REDEMPTION', 'REDEMPTION_REVERSAL',
+      'EXPIRY', 'REINSTATEMENT') then 0 else minor end as other
+  from (
+    select *, case when is_credit then amount_minor else -amount_minor end as minor,
+      age(date_trunc('month', day), issue_month) as age
+    from book_cohorts where day < ${day}::date
+  ) c
+) c`;
 
-const booked: Maker = async ({ tx, names, startsAt, endsAt }) => {
-  const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
-  const moved = rows.filter(({ kind }) => kind === 'EXPIRY' || kind === 'REINSTATEMENT');
-  return byCurrency(moved).map(([currency, own]) => {
-    const lines = new Map<string, { product: number; target: string; expired: bigint; reinstated: bigint }>();
-    for (const { kind, product_id: product, credit_kind, debit_kind, amount_minor } of own) {
-      const target = kind === 'EXPIRY' ? credit_kind : debit_kind;
-      const line = lines.get(`${product} ${target}`) ?? { product, target, expired: 0n, reinstated: 0n };
-      line[kind === 'EXPIRY' ? 'expired' : 'reinstated'] += amount_minor;
-      lines.set(`${product} ${target}`, line);
-    }
-    return {
-      section: 'booked',
-      currency,
-      columns: ['product', 'account', 'expired', 'reinstated', 'net'],
-      rows: [...lines.values()]
-        .sort((one, other) => one.product - other.product || (one.target < other.target ? -1 : 1))
-        .map(({ product, target, expired, reinstated }) => [
-          productOf(names, product),
-          target,
-          ...[expired, reinstated, expired - reinstated].map((minor) => amount(minor, currency)),
-        ]),
-    };
-  });
-};
-
-/** The sums of a cohort. What was issued is without what was voided. */
-type Sums = {
-  issued: bigint;
-  voided: bigint;
-  redeemed: bigint;
-  expired: bigint;
-  /** Corrections, cash paid out, and balances paid to a state: negative if money left the vouchers. */
-  other: bigint;
-};
-
-function addTo(sums: Sums, { kind, is_credit, amount_minor }: CohortRow): void {
-  const minor = is_credit ? amount_minor : -amount_minor;
-  if (kind === 'ACTIVATION' || kind === 'IMPORT') sums.issued += minor;
-  else if (kind === 'VOID' || kind === 'CANCELLATION') {
-    sums.issued += minor;
-    sums.voided -= minor;
-  } else if (kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL') sums.redeemed -= minor;
-  else if (kind === 'EXPIRY' || kind === 'REINSTATEMENT') sums.expired -= minor;
-  else sums.other += minor;
-}
-
-const none = (): Sums => ({ issued: 0n, voided: 0n, redeemed: 0n, expired: 0n, other: 0n });
-const outstandingOf = ({ issued, redeemed, expired, other }: Sums) => issued - redeemed - expired + other;
-
-/** The columns of a cohort: issued - redeemed - expired + other = outstanding. */
-const COHORT = ['issued', 'voided', 'redeemed', 'expired', 'other', 'outstanding'];
-
-const cohortCells = (sums: Sums, currency: string): Cell[] =>
-  [sums.issued, sums.voided, sums.redeemed, sums.expired, sums.other, outstandingOf(sums)].map((minor) =>
-    amount(minor, currency),
-  );
+const sumOf = (change: Sql) => sql`sum(sum(${change})) over w`;
 
 /** The cohorts by product and month of issue, with cumulative sums month by month. */
-const cohorts: Maker = async ({ tx, names, to }) => {
-  const rows = await tx.query<CohortRow>(listCohorts(null, to));
-  return byCurrency(rows).map(([currency, own]) => {
-    const groups = Map.groupBy(own, ({ product_id, issue_month }) => `${product_id} ${issue_month}`);
-    const lines = [...groups.values()].flatMap((group) => {
-      const { product_id, issue_month } = group[0] as CohortRow;
-      const sums = none();
-      return [...new Set(group.map(({ months_since }) => months_since))]
-        .sort((one, other) => one - other)
-        .map((month) => {
-          for (const row of group) if (row.months_since === month) addTo(sums, row);
-          const cells = [...cohortCells(sums, currency), percent(sums.redeemed, most(sums.issued, 0n))];
-          const key = { product_id, issue_month, month };
-          return { key, cells: [issue_month.slice(0, 7), month, ...cells] };
-        });
-    });
-    lines.sort(
-      ({ key: one }, { key: other }) =>
-        one.product_id - other.product_id ||
-        (one.issue_month < other.issue_month
-          ? -1
-          : one.issue_month > other.issue_month
-            ? 1
-            : one.month - other.month),
-    );
-    return {
-      section: 'cohorts',
-      currency,
-      columns: ['product', 'issueMonth', 'monthsSince', ...COHORT, 'redeemedPercent'],
-      rows: lines.map(({ key, cells }) => [productOf(names, key.product_id), ...cells]),
-    } satisfies Table;
-  });
+export const cohorts: Definition = {
+  section: 'cohorts',
+  isOfClosedDays: true,
+  columns: {
+    product: product(sql`product_id`),
+    issueMonth: text(sql`to_char(issue_month, 'YYYY-MM')`),
+    monthsSince: number(sql`months_since`),
+    issued: money(sumOf(sql`issued`)),
+    voided: money(sumOf(sql`voided`)),
+    redeemed: money(sumOf(sql`redeemed`)),
+    expired: money(sumOf(sql`expired`)),
+    other: money(sumOf(sql`other`)),
+    outstanding: money(sumOf(sql`minor`)),
+    redeemedPercent: share(sumOf(sql`redeemed`), sql`greatest(${sumOf(sql`issued`)}, 0)`),
+  },
+  from: ({ to }) => sql`
+from ${changesBefore(to)}
+cross join lateral (select extract(year from age) * 12 + extract(month from age) as months_since) a
+group by currency, product_id, issue_month, months_since
+window w as (partition by currency, product_id, issue_month order by months_since)
+order by product_id, issue_month, months_since`,
 };
+
+/** A cohort of an expiry policy before a day, with the rate of breakage that is valid then. */
+type Cohort = {
+  readonly currency: string;
+  readonly product: number;
+  readonly issueMonth: string;
+  readonly policy: string;
+  readonly ratePpm: number | null;
+  readonly setBy: string;
+  readonly reason: string;
+  readonly issued: bigint;
+  readonly voided: bigint;
+  readonly redeemed: bigint;
+  readonly expired: bigint;
+  readonly other: bigint;
+  readonly outstanding: bigint;
+};
+
+const listCohorts = ({ tx }: Scope, before: string) =>
+  tx.query<Cohort>(sql`
+select currency, product_id as product, to_char(issue_month, 'YYYY-MM') as "issueMonth",
+  expiry_policy::text as policy, rate_ppm as "ratePpm", set_by as "setBy", reason,
+  sum(issued)::bigint as issued, sum(voided)::bigint as voided, sum(redeemed)::bigint as redeemed,
+  sum(expired)::bigint as expired, sum(other)::bigint as other, sum(minor)::bigint as outstanding
+from ${changesBefore(before)}
+left join (
+  select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
+  where valid_from < ${before}::date order by product_id, valid_from desc, id desc
+) r using (product_id)
+group by 1, 2, issue_month, 4, 5, 6, 7 order by 2, issue_month, expiry_policy::text collate "C"`);
 
 const MILLION = 1_000_000n;
 
@@ -121,77 +103,57 @@ const divide = (part: bigint, whole: bigint) => (2n * part + whole) / (2n * whol
 const least = (one: bigint, other: bigint) => (one < other ? one : other);
 const most = (one: bigint, other: bigint) => (one < other ? other : one);
 
+/** Expired money that belongs to a state is no breakage. */
+const NOTHING = { estimated: 0n, recognized: 0n, isExceeded: false };
+
 /**
- * Returns the part of a cohort that will never be redeemed at a rate, and how much of it to recognize at
+ * Returns the part of a cohort that will never be redeemed at its rate, and how much of it to recognize at
  * the present redemptions. What has expired is both. No more than what is left on the vouchers can still
  * become it.
  */
-function recognize(sums: Sums, ratePpm: number) {
-  const issued = most(sums.issued, 0n);
-  const expired = most(sums.expired, 0n);
-  const redeemed = most(sums.redeemed, 0n);
-  const byRate = divide(issued * BigInt(ratePpm), MILLION);
-  const estimated = least(most(byRate, expired), expired + most(outstandingOf(sums), 0n));
+function recognize(cohort: Cohort | undefined) {
+  if (cohort === undefined || cohort.policy === 'unclaimed') return NOTHING;
+  const issued = most(cohort.issued, 0n);
+  const expired = most(cohort.expired, 0n);
+  const redeemed = most(cohort.redeemed, 0n);
+  const byRate = divide(issued * BigInt(cohort.ratePpm ?? 0), MILLION);
+  const estimated = least(most(byRate, expired), expired + most(cohort.outstanding, 0n));
   const expected = issued - estimated;
   const inProportion = expected <= 0n ? estimated : divide(estimated * redeemed, expected);
   const recognized = most(expired, least(inProportion, estimated));
   return { estimated, recognized, isExceeded: redeemed > issued - byRate };
 }
 
-/** Expired money that belongs to a state is no breakage. */
-const NOTHING = { estimated: 0n, recognized: 0n, isExceeded: false };
-
-type Rate = {
-  readonly product_id: number;
-  readonly rate_ppm: number;
-  readonly set_by: string;
-  readonly reason: string;
-};
-
 /**
  * Proposes an estimate, which is never posted, for each cohort of an expiry policy: by the rate that is valid
  * on the last day of the interval and, for what was recognized before, by that on the day before it.
  */
-const estimate: Maker = async ({ tx, names, from, to }) => {
-  const ratesBefore = async (day: string) =>
-    new Map((await tx.query<Rate>(listRates(day))).map((rate) => [rate.product_id, rate]));
-  const [rates, earlier] = [await ratesBefore(to), await ratesBefore(from)];
-  const rows = await tx.query<CohortRow>(listCohorts(from, to));
-  return byCurrency(rows.filter(({ product_id }) => rates.has(product_id))).map(([currency, own]) => {
-    const groups = Map.groupBy(
-      own,
-      ({ product_id, issue_month, expiry_policy }) => `${product_id} ${issue_month} ${expiry_policy}`,
-    );
-    const lines = [...groups.values()].map((group) => {
-      const { product_id, issue_month, expiry_policy: policy } = group[0] as CohortRow;
-      const { rate_ppm, set_by, reason } = rates.get(product_id) as Rate;
-      const [until, before] = [none(), none()];
-      for (const row of group) {
-        addTo(until, row);
-        addTo(before, { ...row, amount_minor: row.amount_minor - row.recent_minor });
-      }
-      const isOwn = policy !== 'unclaimed';
-      const now = isOwn ? recognize(until, rate_ppm) : NOTHING;
-      const then = isOwn ? recognize(before, earlier.get(product_id)?.rate_ppm ?? 0) : NOTHING;
-      const toBook = isOwn ? now.recognized - until.expired : 0n;
-      const minors = [now.estimated, now.recognized, then.recognized, now.recognized - then.recognized];
-      const cells = [
-        ...[issue_month.slice(0, 7), policy, percent(BigInt(isOwn ? rate_ppm : 0), MILLION), set_by, reason],
-        ...cohortCells(until, currency),
-        ...[...minors, now.estimated - now.recognized, toBook].map((minor) => amount(minor, currency)),
-        now.isExceeded ? 'yes' : 'no',
-      ];
-      return { key: [product_id, `${issue_month} ${policy}`] as const, cells };
+export const estimate: Definition = {
+  section: 'estimate',
+  isOfClosedDays: true,
+  columns: {
+    ...{ product: 'product', issueMonth: 'text', policy: 'text', ratePercent: 'text', setBy: 'text' },
+    ...{ reason: 'text', issued: 'money', voided: 'money', redeemed: 'money', expired: 'money' },
+    ...{ other: 'money', outstanding: 'money', estimated: 'money', recognized: 'money', before: 'money' },
+    ...{ inInterval: 'money', deferred: 'money', toBook: 'money', isExceeded: 'text' },
+  },
+  async rows(scope) {
+    const keyOf = ({ currency, product: id, issueMonth, policy }: Cohort) =>
+      [currency, id, issueMonth, policy].join(' ');
+    const earlier = new Map((await listCohorts(scope, scope.from)).map((each) => [keyOf(each), each]));
+    const rated = (await listCohorts(scope, scope.to)).filter(({ ratePpm }) => ratePpm !== null);
+    return rated.map((cohort) => {
+      const { estimated, recognized, isExceeded } = recognize(cohort);
+      const { recognized: before } = recognize(earlier.get(keyOf(cohort)));
+      const isOwn = cohort.policy !== 'unclaimed';
+      return {
+        ...cohort,
+        ratePercent: percent(BigInt(isOwn ? (cohort.ratePpm ?? 0) : 0), MILLION),
+        ...{ estimated, recognized, before, inInterval: recognized - before },
+        deferred: estimated - recognized,
+        toBook: isOwn ? recognized - cohort.expired : 0n,
+        isExceeded: isExceeded ? 'yes' : 'no',
+      };
     });
-    lines.sort(({ key: one }, { key: other }) => one[0] - other[0] || (one[1] < other[1] ? -1 : 1));
-    return {
-      section: 'estimate',
-      currency,
-      columns: [
-        ...['product', 'issueMonth', 'policy', 'ratePercent', 'setBy', 'reason', ...COHORT],
-        ...['estimated', 'recognized', 'before', 'inInterval', 'deferred', 'toBook', 'isExceeded'],
-      ],
-      rows: lines.map(({ key, cells }) => [productOf(names, key[0]), ...cells]),
-    };
-  });
+  },
 };

@@ -1,33 +1,19 @@
 import type { Service } from '../../context.ts';
+import { sql } from '../../db/sql.ts';
 import type { Refusal } from '../../refusal.ts';
 import type { ListedDay } from '../days.ts';
-import {
-  bankEntries,
-  bankReconciliation,
-  bankStatements,
-  generalLedger,
-  merchantBalances,
-  outstanding,
-  trialBalance,
-} from './balances.ts';
-import { breakage } from './breakage.ts';
-import {
-  aging,
-  agingByProduct,
-  expiryMonths,
-  expiryMonthsByProduct,
-  issuerAcceptor,
-  liability,
-  liabilityByMonth,
-} from './liability.ts';
-import { allowLongReport } from './queries.ts';
+import { bank, generalLedger } from './accounting.ts';
+import { merchantBalances, outstanding, trialBalance } from './balances.ts';
+import { booked, cohorts, estimate } from './breakage.ts';
+import { agesOf, issuerAcceptor, liability, liabilityByMonth, liabilityInTotal } from './liability.ts';
 import {
   type Breakdown,
+  type Definition,
   daysOf,
-  type Maker,
   openScope,
   type Report,
   type Table,
+  tablesOf,
   type Wanted,
   wrong,
 } from './report.ts';
@@ -38,44 +24,39 @@ import { dormancy, unclaimed, vat } from './tax.ts';
 type Kind = {
   readonly report: string;
   readonly name: string;
-  readonly make: Maker;
+  readonly tables: readonly Definition[];
   /** The report exists for closed days only: its data is made at the close. */
   readonly closedOnly?: true;
   /** The report can be restricted to one merchant. */
   readonly byMerchant?: true;
-  /** Other makers of the report, which break its figures down. */
-  readonly breakdowns?: Partial<Record<Breakdown, Maker>>;
+  /** Other tables of the report, which break its figures down. */
+  readonly breakdowns?: Partial<Record<Breakdown, readonly Definition[]>>;
 };
 
-const both =
-  (...makers: readonly Maker[]): Maker =>
-  async (scope) => {
-    const tables = [];
-    for (const make of makers) tables.push(...(await make(scope)));
-    return tables;
-  };
-
-const liabilityOf: Maker = (scope) => (scope.isClosed ? both(liability, liabilityByMonth) : liability)(scope);
-
 export const REPORTS: readonly Kind[] = [
-  { report: 'R1', name: 'trial-balance', make: trialBalance, breakdowns: { merchant: merchantBalances } },
-  { report: 'R2', name: 'liability', make: liabilityOf },
-  { report: 'R3', name: 'outstanding', make: outstanding },
+  {
+    report: 'R1',
+    name: 'trial-balance',
+    tables: [trialBalance],
+    breakdowns: { merchant: [merchantBalances] },
+  },
+  { report: 'R2', name: 'liability', tables: [liability, liabilityInTotal, liabilityByMonth] },
+  { report: 'R3', name: 'outstanding', tables: [outstanding] },
   {
     report: 'R4',
     name: 'aging',
-    make: both(aging, expiryMonths),
-    breakdowns: { product: both(agingByProduct, expiryMonthsByProduct) },
+    tables: agesOf(false),
+    breakdowns: { product: agesOf(true) },
     closedOnly: true,
   },
-  { report: 'R5', name: 'breakage', make: breakage },
-  { report: 'R6', name: 'float-statement', make: floatStatement, byMerchant: true },
-  { report: 'R7', name: 'settlement-statement', make: settlementStatement, byMerchant: true },
-  { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
-  { report: 'R10', name: 'dormancy', make: both(dormancy, unclaimed) },
-  { report: 'R11', name: 'vat', make: vat, closedOnly: true },
-  { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
-  { report: 'R13', name: 'bank', make: both(bankReconciliation, bankStatements, bankEntries) },
+  { report: 'R5', name: 'breakage', tables: [booked, cohorts, estimate] },
+  { report: 'R6', name: 'float-statement', tables: [floatStatement], byMerchant: true },
+  { report: 'R7', name: 'settlement-statement', tables: [settlementStatement], byMerchant: true },
+  { report: 'R9', name: 'issuer-acceptor', tables: [issuerAcceptor] },
+  { report: 'R10', name: 'dormancy', tables: [dormancy, unclaimed] },
+  { report: 'R11', name: 'vat', tables: [vat], closedOnly: true },
+  { report: 'R12', name: 'general-ledger', tables: [generalLedger], closedOnly: true },
+  { report: 'R13', name: 'bank', tables: bank },
 ];
 
 /** The reports that can be broken down, for the message of a refusal. */
@@ -121,8 +102,8 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
       'all-merchants',
       `${kind.report} is of all merchants; R6, R7 and R8 are of one`,
     );
-  const make = wanted.breakdown === undefined ? kind.make : kind.breakdowns?.[wanted.breakdown];
-  if (!make)
+  const definitions = wanted.breakdown === undefined ? kind.tables : kind.breakdowns?.[wanted.breakdown];
+  if (!definitions)
     throw wrong(
       'breakdown',
       'no-breakdown',
@@ -130,10 +111,15 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
     );
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
-    for (const statement of allowLongReport) await tx.query(statement);
+    // A report reads aggregates; for an open day also the rows since the last sealed slice.
+    await tx.query(sql`set transaction read only`);
+    await tx.query(sql`set local statement_timeout = '10min'`);
+    await tx.query(sql`set local enable_bitmapscan = on`);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
     if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
-    const tables = selectSection(await make(scope), wanted.section);
+    const made: Table[] = [];
+    for (const definition of definitions) made.push(...(await tablesOf(definition, scope)));
+    const tables = selectSection(made, wanted.section);
     return {
       report: kind.report,
       name: kind.name,

@@ -1,10 +1,10 @@
 import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
+import { named, type Sql, sql } from '../../db/sql.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
 import { addDays } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
-import { findClosed, listNames } from './queries.ts';
 
 export type Names = {
   readonly merchants: ReadonlyMap<number, string>;
@@ -17,7 +17,16 @@ type Row = { what: string; id: number; name: string; scope: string | null };
 
 /** Returns the names of merchants at a time, and the codes and scopes of products. */
 export async function readNames(tx: Queries, at: Date): Promise<Names> {
-  const rows = await tx.query<Row>(listNames(at));
+  const rows = await tx.query<Row>(sql`
+select 'merchant' as what, m.id,
+  coalesce((
+    select n.name from merchant_names n
+    where n.merchant_id = m.id and n.until >= ${at} order by n.until limit 1
+  ), m.name) as name,
+  null::text as scope
+from merchants m
+union all
+select 'product', id, code, scope::text from products`);
   const products = rows.filter(({ what }) => what === 'product');
   return {
     merchants: new Map(rows.filter(({ what }) => what === 'merchant').map(({ id, name }) => [id, name])),
@@ -26,7 +35,9 @@ export async function readNames(tx: Queries, at: Date): Promise<Names> {
 }
 
 async function findLastClosed(tx: Queries, day: string) {
-  const [row] = await tx.query<{ hash: Buffer; closed_at: Date }>(findClosed(day));
+  const [row] = await tx.query<{ hash: Buffer; closed_at: Date }>(
+    sql`select hash, closed_at from book_closings where day = ${day}::date`,
+  );
   return row;
 }
 
@@ -120,13 +131,102 @@ export function toReportJson({ tables, ...head }: Report): ReportJson {
 
 const isAmount = (cell: Cell | undefined) => typeof cell === 'object' && cell !== null;
 
-/** Makes the tables of a report. */
-export type Maker = (scope: Scope) => Promise<readonly Table[]>;
+/** Renders the value of a column. A merchant or a product without an id is the total of all. */
+const FORMATS = {
+  text: (value: unknown) => value as string | null,
+  number: (value: unknown) => value as number | null,
+  count: (value: unknown) => (value === null ? null : String(value)),
+  time: (value: unknown) => (value as Date).toISOString(),
+  money: (value: unknown, { currency }: Place) => (value === null ? null : amount(value as bigint, currency)),
+  merchant: (id: unknown, { names }: Place) => (id === null ? 'total' : merchantOf(names, id as number)),
+  product: (id: unknown, { names }: Place) => (id === null ? 'total' : productOf(names, id as number)),
+  scope: (id: unknown, { names }: Place) => names.products.get(id as number)?.scope ?? '',
+} as const;
+
+type Place = { readonly names: Names; readonly currency: string };
+type Format = keyof typeof FORMATS;
+
+/** A column that a statement computes. */
+type Column = { readonly format: Format; readonly of: Sql };
+
+const column = (format: Format, cast: Sql) => (of: Sql) => ({ format, of: sql`(${of})${cast}` });
+
+export const text = column('text', sql`::text`);
+export const money = column('money', sql`::bigint`);
+export const count = column('count', sql`::bigint`);
+export const time = column('time', sql`::timestamptz`);
+export const number = column('number', sql`::float8`);
+export const merchant = column('merchant', sql`::integer`);
+export const product = column('product', sql`::integer`);
+/** The scope of a product. */
+export const scope = column('scope', sql`::integer`);
+
+/** A share of a whole in percent with two decimals, rounded half up. It is for display only. */
+export const share = (part: Sql, whole: Sql) =>
+  text(sql`case when (${whole}) = 0 then 0.00
+    else round(div((${part}) * 20000.0 + (${whole}), 2.0 * (${whole})) / 100, 2) end`);
+
+/**
+ * The tables of a report, one for each currency. Their columns are computed by a statement, of which each
+ * column is an expression, or the rows are made in code, and each column has a format.
+ */
+export type Definition = {
+  /** The name of the section, if the report has several. */
+  readonly section?: string;
+  /** The tables exist for closed days only: their data is made at the close. */
+  readonly isOfClosedDays?: true;
+  /** The most rows that it has: nobody reads more. The refusal of more says what to do. */
+  readonly limit?: { readonly count: number; readonly rule: string; readonly message: string };
+  /** Returns the number of a statement of closed days. */
+  readonly number?: (scope: Scope, currency: string) => string;
+} & (
+  | {
+      readonly columns: Readonly<Record<string, Column>>;
+      /** Returns the statement from its word `from` on. Its rows have a `currency`. */
+      readonly from: (scope: Scope) => Sql;
+    }
+  | {
+      readonly columns: Readonly<Record<string, Format>>;
+      readonly rows: (scope: Scope) => Promise<readonly Values[]>;
+    }
+);
+
+/** The values of a row by the names of the columns. */
+type Values = Readonly<Record<string, unknown>> & { readonly currency: string };
+
+/** Makes the tables of a definition. */
+export async function tablesOf(definition: Definition, scope: Scope): Promise<Table[]> {
+  const { section, columns, isOfClosedDays, limit, number } = definition;
+  if (isOfClosedDays && !scope.isClosed) return [];
+  const formats = Object.entries<Column | Format>(columns).map(
+    ([name, each]) => [name, FORMATS[typeof each === 'string' ? each : each.format]] as const,
+  );
+  const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
+  if (limit && rows.length > limit.count)
+    throw wrong('report', limit.rule, limit.message, { most: limit.count });
+  return byCurrency(rows).map(([currency, own]) => ({
+    ...(section !== undefined && { section }),
+    currency,
+    ...(number && scope.isClosed && { number: number(scope, currency) }),
+    columns: Object.keys(columns),
+    rows: own.map((row) =>
+      formats.map(([name, cellOf]) => cellOf(row[name] ?? null, { currency, names: scope.names })),
+    ),
+  }));
+}
+
+function select(
+  { columns, from }: Extract<Definition, { readonly from: unknown }>,
+  scope: Scope,
+): Promise<Values[]> {
+  const expressions = Object.fromEntries(Object.entries(columns).map(([name, { of }]) => [name, of]));
+  return scope.tx.query<Values>(sql`select currency, ${named(expressions)}\n${from(scope)}`);
+}
 
 /** Reads the times and names of an interval. */
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
   const [first, last] = [days[0], days.at(-1)];
-  if (!first || !last) throw new Error('an interval without days was to be reported');
+  if (!first || !last) throw new Error('the interval has no days');
   const isClosed = days.every(({ state }) => state === 'closed') && addDays(last.day, 1) === wanted.to;
   const now = service.clock();
   const closing = isClosed ? await findLastClosed(tx, last.day) : undefined;
@@ -174,7 +274,7 @@ export function wrong(
 }
 
 /** Returns an amount of a currency as a cell. */
-export function amount(minor: bigint, currency: string): Cell {
+function amount(minor: bigint, currency: string): Cell {
   return { amount: toText({ minor, decimals: decimalsOf(currency) ?? 2 }) };
 }
 
@@ -186,9 +286,7 @@ export function percent(part: bigint, whole: bigint): string {
 }
 
 /** Groups rows by currency, in the order of the currencies. */
-export function byCurrency<Row extends { readonly currency: string }>(
-  rows: readonly Row[],
-): [string, Row[]][] {
+function byCurrency<Row extends { readonly currency: string }>(rows: readonly Row[]): [string, Row[]][] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
     const group = groups.get(row.currency);

@@ -1,224 +1,165 @@
+import { type Sql, sql } from '../../db/sql.ts';
 import { addDays } from '../../time.ts';
 import { statementNumber } from '../formats.ts';
-import {
-  listBalancesAt,
-  listBankReferences,
-  listCommission,
-  listEarlierReversals,
-  listFloatLines,
-  listMovements,
-} from './queries.ts';
-import {
-  amount,
-  byCurrency,
-  type Cell,
-  type Maker,
-  merchantOf,
-  productOf,
-  type Scope,
-  wrong,
-} from './report.ts';
+import { count, type Definition, merchant, money, product, type Scope, text, time, wrong } from './report.ts';
+
+/** The statements of merchants: of their floats, and of their settlement accounts. */
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;
   throw wrong('merchantId', 'required', 'this report is of one merchant: name it');
 }
 
-type BalanceRow = { currency: string; account_kind: string; merchant_id: number; balance_minor: bigint };
-
-async function openingOf(
-  { tx, startsAt }: Scope,
-  merchantId: number,
-  kind: string,
-): Promise<Map<string, bigint>> {
-  const rows = await tx.query<BalanceRow>(listBalancesAt(startsAt));
-  const own = rows.filter((row) => row.account_kind === kind && row.merchant_id === merchantId);
-  return new Map(own.map(({ currency, balance_minor }) => [currency, balance_minor]));
-}
-
-type FloatLine = {
-  readonly id: string;
-  readonly occurred_at: Date;
-  readonly kind: string;
-  readonly currency: string;
-  readonly reference: string | null;
-  readonly amount_minor: bigint;
-};
-
 /**
  * R6: the lines on a merchant's floats in the order of time, with the balance after each. A statement of
  * closed days has a number, which names its days and its float: that of one day is its number in camt.053.
+ * Account numbers of reserves begin at 5,000,000,000.
  */
-export const floatStatement: Maker = async (scope) => {
-  const { tx, startsAt, endsAt, isClosed, from, to } = scope;
-  const merchantId = requireMerchantOf(scope);
-  const openings = await openingOf(scope, merchantId, 'FLOAT');
-  const lines = await tx.query<FloatLine>(listFloatLines(merchantId, startsAt, endsAt));
-  type Matched = { readonly id: string; readonly reference: string };
-  const matched = await tx.query<Matched>(listBankReferences(lines.map(({ id }) => id)));
-  const bankReferences = new Map(matched.map(({ id, reference }) => [id, reference]));
-  const byFloat = new Map(byCurrency(lines));
-  const currencies = [...new Set([...openings.keys(), ...byFloat.keys()])].sort();
-  return currencies.map((currency) => {
-    let balance = openings.get(currency) ?? 0n;
-    const row = (time: Date, kind: string, line?: FloatLine): Cell[] => [
-      ...[time.toISOString(), line?.id ?? null, kind, line?.reference ?? null],
-      (line && bankReferences.get(line.id)) ?? null,
-      line ? amount(line.amount_minor, currency) : null,
-      amount(balance, currency),
-    ];
-    const opening = row(startsAt, 'opening');
-    const own = (byFloat.get(currency) ?? []).map((line) => {
-      balance += line.amount_minor;
-      return row(line.occurred_at, line.kind, line);
-    });
-    const account = { kind: 'FLOAT', merchantId, currency };
-    return {
-      currency,
-      ...(isClosed && { number: statementNumber(from, addDays(to, -1), account) }),
-      columns: ['time', 'transactionId', 'kind', 'reference', 'bankReference', 'amount', 'balance'],
-      rows: [opening, ...own, row(endsAt, 'closing')],
-    };
-  });
+export const floatStatement: Definition = {
+  number: (scope, currency) => {
+    const account = { kind: 'FLOAT', merchantId: requireMerchantOf(scope), currency };
+    return statementNumber(scope.from, addDays(scope.to, -1), account);
+  },
+  columns: {
+    time: time(sql`occurred_at`),
+    transactionId: text(sql`l.id`),
+    kind: text(sql`kind`),
+    reference: text(sql`reference`),
+    bankReference: text(sql`(
+      select string_agg(e.entry_reference, ' ' order by e.id)
+      from bank_matches m join bank_entries e on e.id = m.entry_id where m.movement_id = l.id
+    )`),
+    amount: money(sql`amount_minor`),
+    balance: money(sql`sum(coalesce(amount_minor, opening_minor)) over (
+      partition by currency order by place, booked_at, l.id rows unbounded preceding
+    )`),
+  },
+  from(scope) {
+    const { startsAt, endsAt } = scope;
+    const merchantId = requireMerchantOf(scope);
+    return sql`
+from (
+  with lines as (${floatLines(merchantId, startsAt, endsAt)}), opened as (
+    select currency, balance_minor from balances_at(${startsAt})
+    where account_kind = 'FLOAT' and merchant_id = ${merchantId}
+  ), shown as (select currency from lines union select currency from opened)
+  select 0 as place, currency, null::uuid as id, ${startsAt}::timestamptz as occurred_at,
+    ${startsAt}::timestamptz as booked_at, 'opening' as kind, null as reference, null::bigint as amount_minor,
+    coalesce(balance_minor, 0) as opening_minor
+  from shown left join opened using (currency)
+  union all
+  select 1, currency, id, occurred_at, booked_at, kind, reference, amount_minor, 0 from lines
+  union all
+  select 2, currency, null, ${endsAt}, ${endsAt}, 'closing', null, null, 0 from shown
+) l
+order by place, booked_at, l.id`;
+  },
 };
 
-type MovementRow = {
-  readonly currency: string;
-  readonly kind: string;
-  readonly debit_kind: string;
-  readonly credit_kind: string;
-  readonly merchant_id: number;
-  readonly product_id: number;
-  readonly rows: bigint;
-  readonly amount_minor: bigint;
-};
+/** Returns the lines that were booked on a merchant's floats. */
+const floatLines = (merchantId: number, from: Date, to: Date): Sql => sql`
+select j.id, j.occurred_at, j.booked_at, j.kind::text as kind, j.currency,
+  coalesce(j.reference, b.reference) as reference,
+  case when j.credit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
+from floats f
+join book_rows j on f.account_id in (j.credit_account, j.debit_account)
+left join batches b on b.id = j.batch_id
+where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
+  and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
+    'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
+  and (j.kind <> 'ACTIVATION' or j.batch_id is null)
+  and j.place >= id_floor(${from}::timestamptz, '-1 hour')
+  and j.place < id_floor(${to}::timestamptz, '1 hour')
+  and j.booked_at >= ${from} and j.booked_at < ${to}`;
 
-/** The kind of line for reversals of redemptions before the interval. */
-const EARLIER = 'EARLIER_REVERSAL';
+const counted = (kind: string) => count(sql`coalesce(sum(rows) filter (where kind = ${kind}), 0)`);
+/** Adds movements to a column of R7. Those that take back are subtracted from it. */
+const settled = (...kinds: readonly string[]) =>
+  money(sql`coalesce(sum(
+    case when kind in ('FEE_REVERSAL', 'FEE_VAT_REVERSAL', 'PAYOUT_RETURN')
+      or kind = 'OPENING' and debit_kind = 'SETTLEMENT' then -amount_minor else amount_minor end
+  ) filter (where kind = any (${kinds}::text[])), 0)`);
 
-/**
- * The column that each movement of a settlement account adds to. A reversal is subtracted from its column.
- */
-const SETTLED: Readonly<Record<string, string>> = {
-  REDEMPTION: 'redeemed',
-  REDEMPTION_REVERSAL: 'reversed',
-  [EARLIER]: 'earlierReversed',
-  CASH_OUT: 'cashedOut',
-  FEE: 'commission',
-  FEE_REVERSAL: 'commission',
-  FEE_VAT: 'vat',
-  FEE_VAT_REVERSAL: 'vat',
-  PAYOUT: 'paidOut',
-  PAYOUT_RETURN: 'paidOut',
-  OPENING: 'takenOver',
-};
-const COLUMNS = [
-  'redeemed',
-  'reversed',
-  'earlierReversed',
-  'cashedOut',
-  'commission',
-  'vat',
-  'paidOut',
-  'takenOver',
-];
-const COUNTED = ['REDEMPTION', 'REDEMPTION_REVERSAL', EARLIER];
-
-/**
- * Lists the movements of the interval. Reversals of redemptions before the interval get their own lines.
- * Commission is booked without a product, so it is moved to the lines of its products.
- */
-async function listSettled({ tx, from, to, startsAt, endsAt }: Scope): Promise<MovementRow[]> {
-  const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
-  const settled = rows.filter((row) => [row.debit_kind, row.credit_kind].includes('SETTLEMENT'));
-  type Earlier = Pick<MovementRow, 'currency' | 'merchant_id' | 'product_id' | 'rows' | 'amount_minor'>;
-  for (const row of await tx.query<Earlier>(listEarlierReversals(from, startsAt, endsAt))) {
-    const kinds = { debit_kind: 'SETTLEMENT', credit_kind: 'VOUCHER' };
-    const taken = { ...row, ...kinds, rows: -row.rows, amount_minor: -row.amount_minor };
-    settled.push({ ...row, ...kinds, kind: EARLIER }, { ...taken, kind: 'REDEMPTION_REVERSAL' });
-  }
-  for (const row of await tx.query<MovementRow>(listCommission(from, to))) {
-    const taken = { rows: -row.rows, amount_minor: -row.amount_minor };
-    settled.push(row, { ...row, ...taken, product_id: 0 });
-  }
-  return settled;
-}
+const NET = sql`coalesce(sum(case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end), 0)`;
+const ofAccount = (minor: Sql) => money(sql`case when grouping(product_id) = 1 then ${minor} end`);
 
 /**
  * R7: the settled amounts of each merchant by product, then the settlement account from opening to closing
- * balance.
+ * balance. A product whose rows of each kind cancel each other out is left out.
  */
-export const settlementStatement: Maker = async (scope) => {
-  const { tx, names, startsAt, merchantId } = scope;
-  const isWanted = (id: number) => merchantId === undefined || id === merchantId;
-  const openings = (await tx.query<BalanceRow>(listBalancesAt(startsAt))).filter(
-    (row) => row.account_kind === 'SETTLEMENT' && isWanted(row.merchant_id),
-  );
-  const movements = (await listSettled(scope)).filter((row) => isWanted(row.merchant_id));
-  const currencies = [...new Set([...openings, ...movements].map(({ currency }) => currency))].sort();
-  return currencies.map((currency) => {
-    const moved = movements.filter((row) => row.currency === currency);
-    const opened = openings.filter((row) => row.currency === currency);
-    const merchants = [...new Set([...opened, ...moved].map(({ merchant_id }) => merchant_id))].sort(
-      (a, b) => a - b,
-    );
-    return {
-      currency,
-      columns: [
-        'merchantId',
-        'merchant',
-        'product',
-        ...['redemptions', 'reversals', 'earlierReversals'],
-        ...COLUMNS,
-        ...['opening', 'net', 'closing'],
-      ],
-      rows: merchants.flatMap((id) => {
-        const own = moved.filter(({ merchant_id }) => merchant_id === id);
-        const opening = opened.find(({ merchant_id }) => merchant_id === id)?.balance_minor ?? 0n;
-        const products = [...new Set(own.map(({ product_id }) => product_id))]
-          .filter((each) => !isEmpty(own.filter(({ product_id }) => product_id === each)))
-          .sort((a, b) => a - b);
-        const line = (product: string, rows: readonly MovementRow[], account: readonly Cell[]) => [
-          ...[String(id), merchantOf(names, id), product],
-          ...COUNTED.map((kind) => countOf(rows, kind)),
-          ...COLUMNS.map((column) => amount(sumOf(rows, column), currency)),
-          ...account,
-        ];
-        const net = netOf(own);
-        const account = [opening, net, opening + net].map((minor) => amount(minor, currency));
-        return [
-          ...products.map((each) => {
-            const rows = own.filter(({ product_id }) => product_id === each);
-            return line(productOf(names, each), rows, [null, amount(netOf(rows), currency), null]);
-          }),
-          line('total', own, account),
-        ];
-      }),
-    };
-  });
+export const settlementStatement: Definition = {
+  columns: {
+    merchantId: text(sql`merchant_id`),
+    merchant: merchant(sql`merchant_id`),
+    product: product(sql`product_id`),
+    redemptions: counted('REDEMPTION'),
+    reversals: counted('REDEMPTION_REVERSAL'),
+    earlierReversals: counted('EARLIER_REVERSAL'),
+    redeemed: settled('REDEMPTION'),
+    reversed: settled('REDEMPTION_REVERSAL'),
+    earlierReversed: settled('EARLIER_REVERSAL'),
+    cashedOut: settled('CASH_OUT'),
+    commission: settled('FEE', 'FEE_REVERSAL'),
+    vat: settled('FEE_VAT', 'FEE_VAT_REVERSAL'),
+    paidOut: settled('PAYOUT', 'PAYOUT_RETURN'),
+    takenOver: settled('OPENING'),
+    opening: ofAccount(sql`sum(opening_minor)`),
+    net: money(NET),
+    closing: ofAccount(sql`sum(opening_minor) + ${NET}`),
+  },
+  from: ({ from, to, startsAt, endsAt, merchantId = null }) => sql`
+from (
+  with earlier as (${earlierReversals(from, startsAt, endsAt)}), fees as (
+    select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, product_id, count(*) as rows,
+      sum(amount_minor) as amount_minor
+    from fee_movements where day >= ${from}::date and day < ${to}::date group by 1, 2, 3, 4, 5, 6
+  ), lines as (
+    select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, product_id, rows, amount_minor
+    from movements(${startsAt}, ${endsAt}) where 'SETTLEMENT' in (debit_kind, credit_kind)
+    union all
+    select currency, 'EARLIER_REVERSAL', 'SETTLEMENT', 'VOUCHER', merchant_id, product_id, rows, amount_minor
+    from earlier
+    union all
+    select currency, 'REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER', merchant_id, product_id, -rows,
+      -amount_minor
+    from earlier
+    union all
+    select * from fees
+    union all
+    -- Commission is booked without a product, so it is moved to the lines of its products.
+    select currency, kind, debit_kind, credit_kind, merchant_id, 0, -rows, -amount_minor from fees
+  )
+  select *, 0 as opening_minor,
+    sum(rows) over (partition by currency, merchant_id, product_id, kind) <> 0 as is_shown
+  from lines
+  union all
+  select currency, null, null, null, merchant_id, null, null, null, balance_minor, false
+  from balances_at(${startsAt}) where account_kind = 'SETTLEMENT'
+) s
+where ${merchantId}::int is null or merchant_id = ${merchantId}
+group by grouping sets ((currency, merchant_id, product_id), (currency, merchant_id))
+having grouping(product_id) = 1 or bool_or(is_shown)
+order by merchant_id, grouping(product_id), product_id`,
 };
 
-/** Returns whether the rows of each kind cancel each other out. */
-const isEmpty = (rows: readonly MovementRow[]) => rows.every(({ kind }) => countOf(rows, kind) === '0');
-
-const countOf = (rows: readonly MovementRow[], kind: string) =>
-  String(rows.reduce((sum, row) => (row.kind === kind ? sum + row.rows : sum), 0n));
-
-function sumOf(rows: readonly MovementRow[], column: string): bigint {
-  let sum = 0n;
-  for (const { kind, debit_kind, amount_minor } of rows) {
-    if (SETTLED[kind] !== column) continue;
-    const isTakenBack =
-      ['FEE_REVERSAL', 'FEE_VAT_REVERSAL', 'PAYOUT_RETURN'].includes(kind) ||
-      (kind === 'OPENING' && debit_kind === 'SETTLEMENT');
-    sum += isTakenBack ? -amount_minor : amount_minor;
-  }
-  return sum;
-}
-
-const netOf = (rows: readonly MovementRow[]) =>
-  rows.reduce(
-    (sum, { credit_kind, amount_minor }) =>
-      sum + (credit_kind === 'SETTLEMENT' ? amount_minor : -amount_minor),
-    0n,
-  );
+/**
+ * Returns the reversals in an interval of redemptions before its first day. Those of closed days are read
+ * from their sums, the rest from the journal.
+ */
+const earlierReversals = (first: string, from: Date, to: Date): Sql => sql`
+select r.currency, r.merchant_id, r.product_id, sum(r.rows) as rows, sum(r.amount_minor) as amount_minor
+from (
+  with rest as (
+    select coalesce(max(ends_at), ${from}) as starts_at from book_closings
+    where starts_at >= ${from} and ends_at <= ${to}
+  )
+  select r.original_day, r.currency, r.merchant_id, r.product_id, r.rows, r.amount_minor
+  from book_reversals r join book_closings c on c.day = r.day
+  where c.starts_at >= ${from} and c.ends_at <= ${to}
+  union all
+  select e.original_day, e.currency, e.merchant_id, e.product_id, e.rows, e.amount_minor
+  from rest cross join lateral earlier_reversals(rest.starts_at, ${to}) e
+  where rest.starts_at < ${to}
+) r
+where r.original_day < ${first}::date
+group by 1, 2, 3`;

@@ -1,94 +1,141 @@
+import { sql } from '../../db/sql.ts';
 import { listUnclaimed, type UnclaimedRow } from '../escheat.queries.ts';
-import { type DormantRow, listDormant, sumVat, type VatRow } from '../tax.queries.ts';
-import { amount, byCurrency, type Cell, type Maker, wrong } from './report.ts';
+import { type Definition, money, number, text } from './report.ts';
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
 const DORMANT_MAX = 100_000;
-const MILLION = 1_000_000n;
 
-/** R10: vouchers that are dormant at the end of the interval, each with the rule that applies. */
-export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
-  const rows = await tx.query<DormantRow>(listDormant(endsAt, zone, DORMANT_MAX + 1));
-  if (rows.length > DORMANT_MAX)
-    throw wrong(
-      'report',
-      'too-many-dormant',
-      `more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
-      { most: DORMANT_MAX },
-    );
-  return byCurrency(rows).map(([currency, own]) => ({
-    currency,
-    columns: ['rule', 'serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'dueOn', 'balance'],
-    rows: own.map((row): Cell[] => [
-      ...[row.rule, String(row.serial_number), row.product, row.issued_on, row.used_on, row.due_on],
-      amount(row.balance_minor, currency),
-    ]),
-  }));
+/**
+ * R10: vouchers that are dormant at the end of the interval, each with the rule that applies, and with its
+ * balance at that time: the balance now less the movements since then. A redemption with a voucher that it
+ * replaced is a use, a correction is none. Months are counted in the zone of the books. A month is at most 3
+ * days and one hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much
+ * room.
+ */
+export const dormancy: Definition = {
+  columns: {
+    rule: text(sql`d.rule`),
+    serialNumber: text(sql`d.serial_number`),
+    product: text(sql`d.product`),
+    issuedOn: text(sql`d.issued_at::date`),
+    lastUsedOn: text(sql`d.used_at::date`),
+    dueOn: text(sql`d.due_at::date`),
+    balance: money(sql`d.balance_minor`),
+  },
+  limit: {
+    count: DORMANT_MAX,
+    rule: 'too-many-dormant',
+    message: `more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
+  },
+  from: ({ endsAt: at, zone }) => sql`
+from (
+  select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at,
+    h.balance_minor,
+    case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months)
+      as due_at
+  from dormancy_rules r
+  join vouchers v
+    on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months) + interval '4 days'
+  join batches b on b.id = v.batch_id and b.status = 'COMPLETED' and r.product_id in (0, b.product_id)
+  join products p on p.id = b.product_id
+  left join lateral (
+    select max(j.occurred_at) as used_at from journal j
+    where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
+      and j.original_id is null and j.occurred_at < ${at}
+  ) u on true
+  cross join lateral (
+    select v.activated_at at time zone ${zone} as issued_at,
+      greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone} as used_at
+  ) i
+  cross join lateral (
+    select
+      v.balance_minor + coalesce(sum(
+        case when j.debit_account = v.serial_number then j.amount_minor else -j.amount_minor end
+      ), 0)::bigint as balance_minor
+    from journal j
+    where j.bucket = v.bucket and j.serial_number in (v.serial_number, v.replaced_by)
+      and v.serial_number in (j.debit_account, j.credit_account) and j.occurred_at >= ${at}
+      and j.id >= id_floor(${at}::timestamptz, '-1 hour')
+  ) h
+) d
+where d.due_at at time zone ${zone} <= ${at} and d.balance_minor > 0
+order by d.currency, d.rule, d.serial_number limit ${DORMANT_MAX + 1}`,
 };
 
 /** R10: the vouchers whose expired money is unclaimed at the end of the interval. */
-export const unclaimed: Maker = async ({ tx, endsAt, zone }) => {
-  const wanted = { currency: null, expiredBefore: endsAt, at: endsAt, zone, countMax: DORMANT_MAX + 1 };
-  const rows = await tx.query<UnclaimedRow>(listUnclaimed(wanted));
-  if (rows.length > DORMANT_MAX)
-    throw wrong(
-      'report',
-      'too-many-unclaimed',
-      `the money of more than ${DORMANT_MAX} vouchers is unclaimed; pay the oldest to the state first`,
-      { most: DORMANT_MAX },
-    );
-  return byCurrency(rows).map(([currency, own]) => ({
-    section: 'unclaimed',
-    currency,
-    columns: ['serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'expiredOn', 'amount'],
-    rows: own.map((row): Cell[] => [
-      ...[String(row.serial_number), row.product, row.issued_on, row.used_on, row.expired_on],
-      amount(row.amount_minor, currency),
-    ]),
-  }));
+export const unclaimed: Definition = {
+  section: 'unclaimed',
+  columns: {
+    serialNumber: 'count',
+    ...{ product: 'text', issuedOn: 'text', lastUsedOn: 'text', expiredOn: 'text', amount: 'money' },
+  },
+  limit: {
+    count: DORMANT_MAX,
+    rule: 'too-many-unclaimed',
+    message: `the money of more than ${DORMANT_MAX} vouchers is unclaimed; pay the oldest to the state first`,
+  },
+  rows: ({ tx, endsAt, zone }) =>
+    tx.query<UnclaimedRow>(
+      listUnclaimed({ currency: null, expiredBefore: endsAt, at: endsAt, zone, countMax: DORMANT_MAX + 1 }),
+    ),
 };
 
 /**
- * R11: VAT, for the tax adviser. The value of a voucher includes VAT. It is due on the issued value of
- * single-purpose vouchers, and on the redeemed value of multi-purpose vouchers. The tax of each line is
- * rounded once, half away from zero.
+ * R11: VAT on closed days by the treatment of each day, for the tax adviser. The value of a voucher includes
+ * VAT. It is due on the issued value of single-purpose vouchers, and on the redeemed value of multi-purpose
+ * vouchers. The tax of each line is rounded once, half away from zero.
  */
-export const vat: Maker = async ({ tx, from, to }) => {
-  const rows = await tx.query<VatRow>(sumVat(from, to));
-  return byCurrency(rows).map(([currency, own]) => ({
-    currency,
-    columns: [
-      ...['product', 'treatment', 'country', 'ratePercent', 'issued', 'imported', 'redeemed', 'expired'],
-      ...['taxed', 'base', 'tax', 'note'],
-    ],
-    rows: own.map((row): Cell[] => {
-      const taxed =
-        row.treatment === 'single' ? row.issued_minor : row.treatment === 'multi' ? row.redeemed_minor : 0n;
-      const base = baseOf(taxed, BigInt(row.rate_ppm ?? 0));
-      const head = [
-        row.product,
-        row.treatment,
-        row.country,
-        row.rate_ppm === null ? null : row.rate_ppm / 10_000,
-      ];
-      const sums = [
-        row.issued_minor,
-        row.imported_minor,
-        row.redeemed_minor,
-        row.expired_minor,
-        taxed,
-        base,
-        taxed - base,
-      ];
-      const note = row.treatment === null ? 'no treatment' : 'prepared';
-      return [...head, ...sums.map((minor) => amount(minor, currency)), note];
-    }),
-  }));
+export const vat: Definition = {
+  columns: {
+    product: text(sql`product`),
+    treatment: text(sql`treatment`),
+    country: text(sql`country`),
+    ratePercent: number(sql`rate_ppm / 10000.0`),
+    issued: money(sql`issued`),
+    imported: money(sql`imported`),
+    redeemed: money(sql`redeemed`),
+    expired: money(sql`expired`),
+    taxed: money(sql`taxed`),
+    base: money(sql`base`),
+    tax: money(sql`taxed - base`),
+    note: text(sql`case when treatment is null then 'no treatment' else 'prepared' end`),
+  },
+  from: ({ from, to }) => sql`
+from (
+  select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
+    sum(case
+      when m.kind = 'ACTIVATION' then m.amount_minor
+      when m.kind in ('VOID', 'CANCELLATION', 'CASH_OUT') then -m.amount_minor
+      else 0
+    end) as issued,
+    sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end) as imported,
+    sum(case m.kind
+      when 'REDEMPTION' then m.amount_minor
+      when 'REDEMPTION_REVERSAL' then -m.amount_minor
+      else 0
+    end) as redeemed,
+    sum(case m.kind
+      when 'EXPIRY' then m.amount_minor
+      when 'REINSTATEMENT' then -m.amount_minor
+      else 0
+    end) as expired
+  from book_movements m
+  join products p on p.id = m.product_id
+  left join lateral (
+    select v.treatment, v.country, v.rate_ppm from voucher_vat v
+    where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
+  ) t on true
+  where m.day >= ${from}::date and m.day < ${to}::date
+    and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'CASH_OUT', 'IMPORT', 'REDEMPTION',
+      'REDEMPTION_REVERSAL', 'EXPIRY', 'REINSTATEMENT')
+  group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
+) s
+cross join lateral (
+  select case treatment when 'single' then issued when 'multi' then redeemed else 0 end as taxed
+) t
+cross join lateral (select 1000000 + coalesce(rate_ppm, 0) as whole) w
+cross join lateral (
+  select sign(taxed) * div(abs(taxed) * 2000000.0 + whole, 2.0 * whole) as base
+) b
+order by product, country, rate_ppm`,
 };
-
-/** Returns an amount without the VAT that it includes. */
-function baseOf(minor: bigint, ratePpm: bigint): bigint {
-  const whole = MILLION + ratePpm;
-  const size = ((minor < 0n ? -minor : minor) * MILLION * 2n + whole) / (2n * whole);
-  return minor < 0n ? -size : size;
-}

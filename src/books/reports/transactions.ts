@@ -1,13 +1,8 @@
 import type { Service } from '../../context.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { maskCode } from '../../ledger/transactions.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { type Cell, type CsvStyle, csvText } from '../formats.ts';
-import {
-  listGeneratedBatches,
-  listGeneratedRows,
-  listMerchantRows,
-  listSettledIntervals,
-} from './queries.ts';
 import { daysOf, openScope, productOf, type Report, type Table, type Wanted } from './report.ts';
 
 /** The number of rows that are read at a time. */
@@ -104,6 +99,98 @@ export async function* streamTransactions(
       after = last;
     }
   }
+}
+
+/** Lists the settlements of a merchant that overlap an interval, without drafts. */
+function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
+  return sql`
+select currency, starts_at, ends_at,
+  settlement_number(merchant_id, year, number) as number
+from settlements
+where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${from} and starts_at < ${to}`;
+}
+
+/**
+ * Lists a page of a merchant's own transactions that were booked in an interval, after an id, oldest first.
+ */
+function listMerchantRows(
+  merchantId: number,
+  from: Date,
+  to: Date,
+  after: string | null,
+  count: number,
+): Sql {
+  // Each part reads its own index. Late rows are few.
+  return sql`
+select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
+  j.currency, j.reference, j.original_id, j.booked_at
+from (
+  (
+    select r.*, r.occurred_at as booked_at from journal r
+    where r.merchant_id = ${merchantId} and r.batch_id is null
+      and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+      and r.id > greatest(${after}::uuid, id_floor(${from}::timestamptz, '-1 hour'))
+      and r.id < id_floor(${to}::timestamptz, '1 hour') and r.occurred_at >= ${from} and r.occurred_at < ${to}
+      and not exists (select from book_late_rows l where l.id = r.id)
+    order by r.id limit ${count}
+  )
+  union all
+  (
+    select r.*, r.occurred_at from journal r
+    where r.merchant_id = ${merchantId} and r.kind = 'CASH_OUT'
+      and r.id > greatest(${after}::uuid, id_floor(${from}::timestamptz, '-1 hour'))
+      and r.id < id_floor(${to}::timestamptz, '1 hour') and r.occurred_at >= ${from} and r.occurred_at < ${to}
+      and not exists (select from book_late_rows l where l.id = r.id)
+    order by r.id limit ${count}
+  )
+  union all
+  (
+    select r.*, l.slice_at from book_late_rows l join journal r on r.id = l.id
+    where l.slice_at >= ${from} and l.slice_at < ${to} and r.merchant_id = ${merchantId}
+      and r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT')
+      and (${after}::uuid is null or r.id > ${after}::uuid)
+    order by r.id limit ${count}
+  )
+) j
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+order by j.id limit ${count}`;
+}
+
+/**
+ * Lists the batches of a merchant whose vouchers were activated by generation, possibly booked within an
+ * interval.
+ */
+function listGeneratedBatches(merchantId: number, from: Date, to: Date): Sql {
+  return sql`
+select id from batches
+where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate'
+  and status = 'COMPLETED' and (ended_at >= ${from} and accepted_at < ${to} or id in (
+    select r.batch_id from book_late_rows l join journal r on r.id = l.id
+    where l.slice_at >= ${from} and l.slice_at < ${to}
+  ))
+order by accepted_at, id`;
+}
+
+/**
+ * Lists a page of the activations of a batch after a serial number. One that was booked outside of the
+ * interval has no id.
+ */
+function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
+  return sql`
+select case when coalesce(l.slice_at, j.occurred_at) >= ${from}
+    and coalesce(l.slice_at, j.occurred_at) < ${to} then j.id end as id,
+  j.occurred_at, j.kind::text as kind, v.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+  b.reference, j.original_id, null::timestamptz as booked_at
+from (
+  select * from vouchers
+  where batch_id = ${batchId} and serial_number > ${after} order by serial_number limit ${count}
+) v
+join batches b on b.id = v.batch_id
+left join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id
+left join book_late_rows l on l.id = j.id
+order by v.serial_number`;
 }
 
 /** Returns a function that formats times in a zone, such as `2026-01-31 12:00:00`. */
