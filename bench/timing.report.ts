@@ -3,11 +3,11 @@ import { curveChart } from './curves.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
 /**
- * The report: a table and a chart for each environment in docs/explanation/timing.md, from the figures in
+ * The report: a table and a chart for each environment in docs/explanation/guessing.md, from the figures in
  * its folder.
  */
 
-const PAGE = new URL('../docs/explanation/timing.md', import.meta.url);
+const PAGE = new URL('../docs/explanation/guessing.md', import.meta.url);
 const FOLDER = new URL('../docs/explanation/timing/', import.meta.url);
 const FIGURES = new URL('timing.jsonl', FOLDER);
 const BEGIN = '<!-- timing: written by npm run bench:timing -->';
@@ -98,7 +98,7 @@ function tell(name: string, { at, subjects }: Figures, file: string): string {
     }),
   );
   const samples = Math.min(...subjects.map((each) => each.samples));
-  return `### Measured ${name}
+  return `#### Measured ${name}
 
 *${at} UTC, ${samples.toLocaleString('en')} answers of each case, in random order; 16 clients where answers come in steps, else one.* Microseconds.
 

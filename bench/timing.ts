@@ -5,7 +5,7 @@
  *
  *   npm run bench:timing                            all subjects, by a client that is alone
  *   npm run bench:timing -- redeem --load           beside redemptions at half of the greatest load
- *   npm run bench:timing -- --report                also written to docs/explanation/timing.md
+ *   npm run bench:timing -- --report                also written to docs/explanation/guessing.md
  *   npm run bench:timing -- guessing                what a wrong PIN of an opaque merchant costs
  */
 import { parseArgs } from 'node:util';
