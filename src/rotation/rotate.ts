@@ -38,7 +38,7 @@ export function endProgress(keyId: string, now: Date): Sql {
 }
 
 /**
- * Rotates the key ring while the service runs (docs/explanation/key-ring.md).
+ * Rotates the key ring while the service runs (docs/how-to/key-ring.md).
  *
  * First, all processes switch to sealing under a new key. Then every voucher is sealed again under it, a few
  * at a time. Then the older keys are retired. They can be dropped after a check of every voucher has proven
