@@ -1,6 +1,6 @@
 /**
  * Mutation testing: changes the code in many small ways, one at a time, and checks whether a test fails
- * (docs/explanation/mutation.md).
+ * (docs/explanation/testing.md).
  *
  * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…]
  * [--score] [--survivors] [--verify N]
