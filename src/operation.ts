@@ -52,7 +52,7 @@ export const MOVES_MONEY: Condition = {
 };
 
 /**
- * How many people have to agree to a change of the operator (docs/reference/approvals.md). The people and
+ * How many people have to agree to a change of the operator (docs/reference/operator-api.md). The people and
  * tokens of a merchant decide without the operator.
  */
 export type Approval =

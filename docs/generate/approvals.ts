@@ -15,13 +15,13 @@ export function approvalsText(): string {
   );
   const of = (people: 1 | 2) => changes.filter(({ approval }) => approval.people === people);
   return [
-    '## Two people',
+    '### Two people',
     '',
     '| operation | when | why | performed by | may also be proposed by | approved by |',
     '| --- | --- | --- | --- | --- | --- |',
     ...of(2).map(twoPeopleRow),
     '',
-    '## One person',
+    '### One person',
     '',
     '| operation | why one is enough |',
     '| --- | --- |',
