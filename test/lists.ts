@@ -2,6 +2,7 @@ import { listBreakGlass, listEntries } from '../src/audit/queries.ts';
 import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
 import { listBatchRows } from '../src/batches/queries.ts';
 import { listFloatPage, listUse } from '../src/books/days.queries.ts';
+import type { Queries } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/queries.ts';
 import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
@@ -15,7 +16,7 @@ import {
   listVoucherRows,
   sumDeclineCounts,
 } from '../src/vouchers/queries.ts';
-import { listDeliveryRows } from '../src/webhooks/queries.ts';
+import { listDeliveries } from '../src/webhooks/deliveries.ts';
 
 /** The statement of every list of the operator API, with each of its filters. */
 
@@ -28,19 +29,26 @@ const anything = { subject: null, actor: null, kind: null, action: null, from: n
 /** The first statement that a list reads: of the operation with a name, at a position of its list. */
 async function statementOf(name: string, filters: object, after: readonly (string | number)[]): Promise<Sql> {
   const operation = OPERATIONS.find((each) => each.name === name);
+  const cursor = writeCursor(name, filters, after);
+  return askedBy(async (db) => {
+    const service = { readDb: db, db, clock: () => NOW };
+    await operation?.run(
+      { service, principal: { roles: ['support'], userId: 3 } } as never,
+      { ...filters, cursor } as never,
+    );
+  });
+}
+
+/** Returns the first statement of a function. */
+async function askedBy(read: (db: Queries) => Promise<unknown>): Promise<Sql> {
   const asked: Sql[] = [];
   const query = async (statement: Sql) => {
     asked.push(statement);
     return [];
   };
-  const service = { readDb: { query }, db: { query }, clock: () => NOW };
-  const cursor = writeCursor(name, filters, after);
-  await operation?.run(
-    { service, principal: { roles: ['support'], userId: 3 } } as never,
-    { ...filters, cursor } as never,
-  );
+  await read({ query } as never);
   const [first] = asked;
-  if (!first) throw new Error(`${name} reads nothing`);
+  if (!first) throw new Error('nothing is read');
   return first;
 }
 
@@ -78,7 +86,7 @@ export const LISTS: Readonly<Record<string, Sql>> = {
     NOW,
     200,
   ),
-  'failed deliveries': listDeliveryRows(1, 'FAILED', 51, LAST),
+  'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
   transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
   'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
   'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),

@@ -124,5 +124,5 @@ insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, 
 select ${id}, event_id, 'float.low', '{}', ${service.clock()}, ${service.clock()}
 from unnest(${plainArray(ids)}::uuid[]) as e (event_id)`);
   assert.equal((await findEndpoint(service.db, id))?.pending, 100);
-  assert.equal(await removeEndpoint(asOperator(service), id), true);
+  await removeEndpoint(asOperator(service), id);
 });

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readVouchersOf } from '../src/batches/export.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
-import { type DeliveryRecord, listDeliveries } from '../src/webhooks/deliveries.ts';
+import { listDeliveries, type WebhookDelivery } from '../src/webhooks/deliveries.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import type { EventType } from '../src/webhooks/outbox.ts';
 import { createSender } from '../src/webhooks/send.ts';
@@ -55,7 +55,7 @@ export class Hooked {
   }
 
   /** Waits until the deliveries of an endpoint fulfill a condition. */
-  async until(id: number, ready: (deliveries: DeliveryRecord[]) => boolean): Promise<DeliveryRecord[]> {
+  async until(id: number, ready: (deliveries: WebhookDelivery[]) => boolean): Promise<WebhookDelivery[]> {
     for (;;) {
       const deliveries = await listDeliveries(this.service.db, id, null, 1_000);
       if (ready(deliveries)) return deliveries;

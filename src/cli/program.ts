@@ -78,8 +78,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('../settlement/table.ts')).SETTLEMENT,
   ),
   webhook: derived('webhook', 'webhook endpoints, to which merchants have events sent', async () => [
-    ...(await import('../operator/webhooks.ts')).WEBHOOKS,
-    ...(await import('../operator/deliveries.ts')).DELIVERIES,
+    ...(await import('../webhooks/endpoints.ts')).WEBHOOKS,
+    ...(await import('../webhooks/deliveries.ts')).DELIVERIES,
   ]),
   approval: derived(
     'approval',

@@ -39,7 +39,7 @@ type Binding = {
   readonly owner?: {
     readonly noun: string;
     readonly field: string;
-    of(caller: Caller, id: string): Promise<number | null | undefined>;
+    of(caller: Caller, id: string): Promise<string | number | null | undefined>;
   };
   /** The field that contains the merchant. */
   readonly merchant?: string;

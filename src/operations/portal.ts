@@ -11,19 +11,18 @@ import { type AnyOperation, type Caller, operation, tableOf } from '../operation
 import { apiKeys } from '../operator/api-keys.ts';
 import { type AuditEntry, audits } from '../operator/audit.ts';
 import { batches } from '../operator/batches.ts';
-import { deliveriesOfWebhooks } from '../operator/deliveries.ts';
 import { floats } from '../operator/floats.ts';
 import { merchants } from '../operator/merchants.ts';
 import { transactions } from '../operator/transactions.ts';
 import { users } from '../operator/users.ts';
-import { webhooks } from '../operator/webhooks.ts';
 import { Page } from '../page.ts';
 import { findUser } from '../people/users.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/operate.ts';
-import { findEndpoint } from '../webhooks/endpoints.ts';
+import { deliveries } from '../webhooks/deliveries.ts';
+import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
 import { PORTAL_BOOKS } from './portal-books.ts';
 
@@ -212,18 +211,18 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   bound(webhooks.remove, { path: '/webhooks/:id/remove', roles: CONNECT, owner: ofEndpoint }),
   bound(webhooks.enable, { path: '/webhooks/:id/enable', roles: CONNECT, owner: ofEndpoint }),
   bound(webhooks.rotate, { path: '/webhooks/:id/rotate', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.test, { path: '/webhooks/:id/test', roles: CONNECT, owner: ofEndpoint }),
-  bound(deliveriesOfWebhooks.deliveries, {
+  bound(deliveries.test, { path: '/webhooks/:id/test', roles: CONNECT, owner: ofEndpoint }),
+  bound(deliveries.list, {
     path: '/webhooks/:id/deliveries',
     roles: CONNECT,
     owner: ofEndpoint,
   }),
-  bound(deliveriesOfWebhooks.attempts, {
+  bound(deliveries.attempts, {
     path: '/webhooks/:id/deliveries/:eventId',
     roles: CONNECT,
     owner: ofEndpoint,
   }),
-  bound(deliveriesOfWebhooks.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
+  bound(deliveries.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
   bound(users.list, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
   bound(users.invite, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
   bound(users.setRoles, { path: '/users/:id/set-roles', roles: TEAM, owner: ofUser }),

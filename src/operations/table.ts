@@ -8,7 +8,6 @@ import { BATCHES } from '../operator/batches.ts';
 import { BOOKS } from '../operator/books.ts';
 import { BOOKS_FILES } from '../operator/books-files.ts';
 import { BOOKS_RULES } from '../operator/books-rules.ts';
-import { DELIVERIES } from '../operator/deliveries.ts';
 import { FOUND_VOUCHERS } from '../operator/find-vouchers.ts';
 import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
@@ -18,12 +17,13 @@ import { SHEETS } from '../operator/sheets.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
 import { USERS } from '../operator/users.ts';
 import { VOUCHERS } from '../operator/vouchers.ts';
-import { WEBHOOKS } from '../operator/webhooks.ts';
 import { TOKENS } from '../people/tokens.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { SETTLEMENT } from '../settlement/table.ts';
+import { DELIVERIES } from '../webhooks/deliveries.ts';
+import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */

@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
-import { plainArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, sql } from '../db/sql.ts';
 import { ownerOf } from './endpoints.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './outbox.ts';
-import { CLAIM_DELIVERIES, releaseDelivery } from './queries.ts';
 import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
+
+/** The function of sql/013-deliveries.sql. */
+export const CLAIM_DELIVERIES: HotStatement = {
+  name: 'claim-deliveries',
+  background: true,
+  text: 'select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+};
 
 /**
  * The longest delay of an event. A notification for every redemption would make all commits wait for one
@@ -235,8 +241,13 @@ class Deliverer {
 
   async #release(delivery: Delivery): Promise<void> {
     const { db, clock } = this.#service;
-    // Without an answer of the database, its lease ends by itself.
-    await db.query(releaseDelivery(delivery, clock())).catch(() => {});
+    const { bucket, endpoint_id, event_id, leaseUntil } = delivery;
+    // Unless another sender has taken it over. Without an answer of the database, its lease ends by itself.
+    const statement = sql`
+update webhook_deliveries set due_at = ${clock()}
+where bucket = ${bucket} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+  and due_at = ${leaseUntil} and finished_at is null`;
+    await db.query(statement).catch(() => {});
     this.#free([delivery]);
   }
 

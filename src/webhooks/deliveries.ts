@@ -1,96 +1,99 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, sql } from '../db/sql.ts';
 import { idFloor, newId } from '../ledger/id.ts';
-import { LEASE_MS, prepare } from './deliver.ts';
-import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';
+import { toStart } from '../ledger/zone.ts';
+import { listing } from '../listing.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { CONNECT, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
-  findForTest,
-  insertTest,
-  listAttemptRows,
-  listDeliveryRows,
-  listLastAttempts,
-  resendFailed,
-  resendOne,
-} from './queries.ts';
+  Count,
+  Input,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Reason,
+  Start,
+  Text,
+  Time,
+  toId,
+  UUID,
+  Word,
+} from '../schema.ts';
+import { LEASE_MS, prepare } from './deliver.ts';
+import { EndpointId, requireEndpoint } from './endpoints.ts';
+import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';
 import { recordAll } from './record.ts';
-import type { Attempt, Sender } from './send.ts';
+import { type Attempt, createSender, type Sender } from './send.ts';
+
+/** Webhook deliveries: an event for each endpoint that takes it, and the attempts to send it. */
+
+/** The id of an event, also as the header webhook-id has it. */
+const EventId = Type.String({
+  pattern: `^(msg_[0-9a-f]{32}|${UUID})$`,
+  description: 'The id of the event, or the header webhook-id of a delivery.',
+  examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
+});
+
+/** Returns the id of an event as the database has it. */
+const eventIdOf = (text: string) => text.replace(/^msg_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
+
+const AttemptSchema = Type.Object({
+  number: Count,
+  at: Time,
+  durationMs: Count,
+  status: Nullable(Type.Integer()),
+  error: NullableText,
+});
+
+const LastAttempt = Type.Object({ at: Time, status: Nullable(Type.Integer()), error: NullableText });
+
+const DeliverySchema = Type.Object({
+  eventId: Text,
+  type: Text,
+  occurredAt: Time,
+  state: Word(STATES),
+  attempts: Count,
+  dueAt: NullableTime,
+  lastAttempt: Type.Unsafe<Static<typeof LastAttempt> | null>({ ...LastAttempt, type: ['object', 'null'] }),
+});
+
+export type WebhookDelivery = Static<typeof DeliverySchema>;
+export type WebhookAttempt = Static<typeof AttemptSchema>;
 
 /** The most tests that one person or token sends within a minute: each is a request to any public address. */
 const TESTS_MAX = 10;
 
-/** An event for an endpoint, with its last attempt. */
-export type DeliveryRecord = {
-  readonly eventId: string;
-  readonly type: string;
-  readonly occurredAt: Date;
-  readonly state: 'PENDING' | 'DELIVERED' | 'FAILED';
-  readonly attempts: number;
-  /** The time of the next attempt, if it is pending. */
-  readonly dueAt: Date | null;
-  readonly lastAttempt: {
-    readonly at: Date;
-    readonly status: number | null;
-    readonly error: string | null;
-  } | null;
-};
-
-type DeliveryRow = {
-  event_id: string;
-  type: string;
-  occurred_at: Date;
-  state: DeliveryRecord['state'];
-  attempts: number;
-  due_at: Date;
-};
-
-type LastAttemptRow = {
-  event_id: string;
-  status: number | null;
-  error: string | null;
-  attempted_at: Date;
-};
-
-export type AttemptRecord = {
-  readonly number: number;
-  readonly at: Date;
-  readonly durationMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-};
-
-type AttemptRow = {
-  number: number;
-  attempted_at: Date;
-  duration_ms: number;
-  status: number | null;
-  error: string | null;
-};
-
-/** Lists deliveries of an endpoint, newest first, before the id of an event. */
+/** Lists deliveries of an endpoint, newest first, before the id of an event: ids are in the order of time. */
 export async function listDeliveries(
   db: Queries,
   endpointId: number,
-  state: DeliveryRecord['state'] | null,
-  most: number,
+  state: WebhookDelivery['state'] | null,
+  count: number,
   before: string | null = null,
-): Promise<DeliveryRecord[]> {
-  const rows = await db.query<DeliveryRow>(listDeliveryRows(endpointId, state, most, before));
-  const eventIds = plainArray(rows.map(({ event_id }) => event_id));
-  const attempts = await db.query<LastAttemptRow>(listLastAttempts(endpointId, eventIds));
-  const lastAttempts = new Map(
-    attempts.map(({ event_id, attempted_at: at, status, error }) => [event_id, { at, status, error }]),
-  );
-  return rows.map((row) => ({
-    eventId: row.event_id,
-    type: row.type,
-    occurredAt: row.occurred_at,
-    state: row.state,
-    attempts: row.attempts,
-    dueAt: row.state === 'PENDING' ? row.due_at : null,
-    lastAttempt: lastAttempts.get(row.event_id) ?? null,
-  }));
+): Promise<WebhookDelivery[]> {
+  // Failed deliveries have an index of their own, which a parameter would not find.
+  const inState = state === 'FAILED' ? sql`state = 'FAILED'` : sql`state = ${state}`;
+  const rows = await db.query<Omit<WebhookDelivery, 'lastAttempt'>>(sql`
+select event_id as "eventId", type, occurred_at as "occurredAt", state, attempts,
+  case when state = 'PENDING' then due_at end as "dueAt"
+from webhook_deliveries
+where endpoint_id = ${endpointId} ${state === null ? sql`` : sql`and ${inState}`}
+  ${before === null ? sql`` : sql`and event_id < ${before}::uuid`}
+order by event_id desc limit ${count}`);
+  const attempts = await db.query<Static<typeof LastAttempt> & { eventId: string }>(sql`
+select distinct on (event_id) event_id as "eventId", attempted_at as at, status, error
+from webhook_attempts
+where endpoint_id = ${endpointId} and event_id = any (${plainArray(rows.map(({ eventId }) => eventId))}::uuid[])
+order by event_id, number desc`);
+  const last = new Map(attempts.map(({ eventId, ...attempt }) => [eventId, attempt]));
+  return rows.map((row) => ({ ...row, lastAttempt: last.get(row.eventId) ?? null }));
 }
 
 /** Lists every attempt to deliver an event to an endpoint, oldest first. */
@@ -98,15 +101,10 @@ export async function listAttempts(
   db: Queries,
   endpointId: number,
   eventId: string,
-): Promise<AttemptRecord[]> {
-  const rows = await db.query<AttemptRow>(listAttemptRows(endpointId, eventId));
-  return rows.map(({ number, attempted_at, duration_ms, status, error }) => ({
-    number,
-    at: attempted_at,
-    durationMs: duration_ms,
-    status,
-    error,
-  }));
+): Promise<WebhookAttempt[]> {
+  return db.query(sql`
+select number, attempted_at as at, duration_ms as "durationMs", status, error from webhook_attempts
+where endpoint_id = ${endpointId} and event_id = ${eventId} order by number`);
 }
 
 /** The number of deliveries that one transaction sends again. */
@@ -124,10 +122,29 @@ export async function resend(
   const { db, clock } = operator.service;
   const now = clock();
   const part = async (tx: Queries): Promise<number> => {
-    if ('eventId' in what) return (await tx.query(resendOne(endpointId, what.eventId, now))).length;
-    const { failedSince } = what;
-    const statement = resendFailed(endpointId, failedSince, idFloor(failedSince), RESEND_PART, now);
-    const [row] = await tx.query<{ count: number }>(statement);
+    const again = sql`state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null`;
+    if ('eventId' in what) {
+      // In any state. A pending one is sent at once.
+      const rows = await tx.query(sql`
+update webhook_deliveries set ${again}
+where endpoint_id = ${endpointId} and event_id = ${what.eventId} returning 1`);
+      return rows.length;
+    }
+    // Event ids begin with their time.
+    const [row] = await tx.query<{ count: number }>(sql`
+with again as (
+  update webhook_deliveries d set ${again}
+  from (
+    select bucket, event_id from webhook_deliveries
+    where endpoint_id = ${endpointId} and event_id >= ${idFloor(what.failedSince)}::uuid
+      and occurred_at >= ${what.failedSince} and state = 'FAILED'
+    order by event_id limit ${RESEND_PART}
+  ) f
+  where d.bucket = f.bucket and d.endpoint_id = ${endpointId} and d.event_id = f.event_id
+    and d.state = 'FAILED'
+  returning 1
+)
+select count(*)::int as count from again`);
     return row?.count ?? 0;
   };
   for (let total = 0; ; ) {
@@ -145,22 +162,27 @@ export async function resend(
 
 /**
  * Sends a test to an endpoint once, directly from this process, even if the endpoint is disabled.
- * @returns the attempt; undefined if there is no such endpoint
+ * @throws Problem if there is no such endpoint
  */
-export async function sendTest(
-  operator: Operator,
-  sender: Sender,
-  endpointId: number,
-): Promise<Attempt | undefined> {
+async function sendTest(operator: Operator, sender: Sender, endpointId: number): Promise<Attempt> {
   const { service } = operator;
   const now = service.clock();
   const leaseUntil = new Date(now.getTime() + LEASE_MS);
   const eventId = newId(now);
-  const delivery = await service.db.transaction(async (tx): Promise<Delivery | undefined> => {
-    const [endpoint] = await tx.query<TestedEndpoint>(findForTest(endpointId, now));
-    if (!endpoint) return undefined;
+  const delivery = await service.db.transaction(async (tx): Promise<Delivery> => {
+    const endpoint = await requireRow<TestedEndpoint>(
+      tx,
+      sql`
+select merchant_id, url, full_vouchers, secret,
+  case when previous_until > ${now} then previous_secret end as previous_secret, failing_since
+from webhook_endpoints where id = ${endpointId} and removed_at is null`,
+      `endpoint ${endpointId}`,
+    );
     const bucket = service.buckets.ofMerchant(endpoint.merchant_id);
-    await tx.query(insertTest(bucket, endpointId, eventId, TEST_EVENT, now, leaseUntil));
+    // It is already claimed by this process, which sends it.
+    await tx.query(sql`
+insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at)
+values (${bucket}, ${endpointId}, ${eventId}, ${TEST_EVENT}, '{}', ${now}, ${leaseUntil})`);
     await audit(tx, operator, {
       action: 'webhook.test',
       subject: `webhook ${endpointId}`,
@@ -170,7 +192,6 @@ export async function sendTest(
     const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
     return { ...endpoint, ...event, bucket, endpoint_id: endpointId, leaseUntil, attempts: 0, tries: 0 };
   });
-  if (!delivery) return undefined;
   const [body] = await makeBodies(service, [delivery], async () => undefined);
   if (typeof body !== 'string') throw body;
   const attempt = await sender.send(prepare(service, delivery, body));
@@ -182,3 +203,103 @@ type TestedEndpoint = Pick<
   Delivery,
   'merchant_id' | 'url' | 'full_vouchers' | 'secret' | 'previous_secret' | 'failing_since'
 >;
+
+const test = changing({
+  name: 'webhook.test',
+  summary: 'Send an event webhook.test to an endpoint, once, and answer with the outcome',
+  method: 'POST',
+  path: '/webhooks/:id/test',
+  command: 'webhook test',
+  input: Input({ id: EndpointId, reason: Reason }),
+  output: Type.Object({
+    delivered: Type.Boolean(),
+    status: Nullable(Type.Integer()),
+    durationMs: Count,
+    error: NullableText,
+  }),
+  outcome: 'delivered',
+  roles: CONNECT,
+  approval: alone('The event contains nothing of the merchant.'),
+  effect: 'outside',
+  async run(caller, { id }) {
+    const { clock, allowPrivateWebhooks = false } = caller.service;
+    const sender = createSender({ allowPrivate: allowPrivateWebhooks, clock });
+    const sent = sendTest(caller, sender, toId(id)).finally(() => sender.close());
+    const { status, durationMs, error } = await sent;
+    return { delivered: error === null, status, durationMs, error };
+  },
+});
+
+const list = listing({
+  name: 'webhook.deliveries',
+  summary: 'List the deliveries to an endpoint, newest first',
+  path: '/webhooks/:id/deliveries',
+  command: 'webhook deliveries',
+  filters: { id: EndpointId, state: Type.Optional(Word(STATES)) },
+  item: DeliverySchema,
+  columns: ['eventId', 'type', 'occurredAt', 'state', 'attempts', 'lastAttempt', 'dueAt'],
+  roles: SEE_KEYS,
+  async rows(caller, { id, state = null }, [before = null], count) {
+    await requireEndpoint(caller, id);
+    return listDeliveries(
+      caller.service.readDb,
+      toId(id),
+      state,
+      count,
+      before === null ? null : String(before),
+    );
+  },
+  position: ({ eventId }) => [eventId],
+});
+
+const attempts = reading({
+  name: 'webhook.attempts',
+  summary: 'List every attempt to deliver an event to an endpoint, the first one first',
+  method: 'GET',
+  path: '/webhooks/:id/deliveries/:eventId',
+  command: 'webhook deliveries',
+  input: Input({ id: EndpointId, eventId: Type.String({ ...EventId, option: 'event' }) }),
+  output: Page(AttemptSchema),
+  roles: SEE_KEYS,
+  async run(caller, { id, eventId }) {
+    await requireEndpoint(caller, id);
+    const items = await listAttempts(caller.service.readDb, toId(id), eventIdOf(eventId));
+    return { items, nextCursor: null };
+  },
+});
+
+const sendAgain = changing({
+  name: 'webhook.resend',
+  summary: 'Send deliveries again: one event, or all that failed since a time',
+  method: 'POST',
+  path: '/webhooks/:id/resend',
+  command: 'webhook resend',
+  input: Input({
+    id: EndpointId,
+    eventId: Type.Optional(EventId),
+    failedSince: Type.Optional(Start('All that failed and happened since then.')),
+    reason: Reason,
+  }),
+  output: Type.Object({ resent: Count }),
+  roles: CONNECT,
+  approval: alone('It sends what was sent before, to the same address.'),
+  // Thousands of events are sent again in several transactions.
+  effect: 'outside',
+  async run(caller, { id, eventId, failedSince }) {
+    if ((eventId === undefined) === (failedSince === undefined))
+      throw invalid('eventId', 'required', 'or `failedSince` is required, and not both');
+    const endpoint = await requireEndpoint(caller, id);
+    if (endpoint.disabledAt) throw new Problem('conflict', `endpoint ${id} is off: enable it first`);
+    const what =
+      eventId === undefined
+        ? { failedSince: await toStart(caller, failedSince ?? '', 'failedSince') }
+        : { eventId: eventIdOf(eventId) };
+    const resent = await resend(caller, toId(id), what);
+    if (resent === 0 && eventId !== undefined) throw notFound(`event ${eventId} of endpoint ${id}`);
+    return { resent };
+  },
+});
+
+export const deliveries = { test, list, attempts, resend: sendAgain };
+
+export const DELIVERIES = tableOf(...Object.values(deliveries));

@@ -1,61 +1,68 @@
 import { lookup } from 'node:dns/promises';
-import { audit, type Change } from '../audit/audit.ts';
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Details } from '../audit/chain.ts';
 import type { Operator } from '../context.ts';
 import { newWebhookSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
-import type { Sql } from '../db/sql.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
-import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
-import type { EventType } from './outbox.ts';
+import { listing } from '../listing.ts';
+import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
+import { alone, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
-  countDeliveries,
-  countEndpoints,
-  enableEndpointRow,
-  insertEndpoint,
-  listEndpointRows,
-  lockEndpoint,
-  lockMerchant,
-  nextEndpointId,
-  removeEndpointRow,
-  rotateSecretRow,
-} from './queries.ts';
+  Count,
+  Id,
+  Input,
+  MerchantId,
+  NullableText,
+  NullableTime,
+  Reason,
+  Secret,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
+import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
+import { EVENTS, type EventType } from './outbox.ts';
 
-/** A URL that receives a merchant's events. */
-export type Endpoint = {
-  readonly id: number;
-  readonly merchantId: number;
-  readonly url: string;
-  /** The events that are sent; null: all. */
-  readonly events: readonly string[] | null;
-  readonly full: boolean;
-  readonly createdAt: Date;
-  readonly failingSince: Date | null;
-  readonly disabledAt: Date | null;
-  readonly disabledReason: string | null;
-  readonly pending: number;
-  readonly failed: number;
-};
+/** Webhook endpoints: the URLs to which merchants have their events sent. */
 
-type EndpointRow = {
-  id: number;
-  merchant_id: number;
-  url: string;
-  events: string[] | null;
-  full_vouchers: boolean;
-  created_at: Date;
-  failing_since: Date | null;
-  disabled_at: Date | null;
-  disabled_reason: string | null;
-};
+export const EndpointId = Id('endpoint');
 
-type CountRow = { id: number; pending: bigint; failed: bigint };
+const EndpointSchema = Type.Object({
+  id: EndpointId,
+  merchantId: MerchantId,
+  enabled: Type.Boolean(),
+  url: Text,
+  events: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text, description: 'Null: all.' }),
+  full: Type.Boolean({ description: "Whether a completed batch's vouchers are in its event." }),
+  createdAt: Time,
+  failingSince: NullableTime,
+  disabledAt: NullableTime,
+  disabledReason: NullableText,
+  pending: Count,
+  failed: Count,
+});
+
+export type WebhookEndpoint = Static<typeof EndpointSchema>;
+
+type Row = Omit<WebhookEndpoint, 'pending' | 'failed'>;
+
+const COLUMNS = sql`
+id::text, merchant_id::text as "merchantId", disabled_at is null as enabled, url, events,
+full_vouchers as full, created_at as "createdAt", failing_since as "failingSince",
+disabled_at as "disabledAt", disabled_reason as "disabledReason"`;
+
+/** Deliveries in a state are counted up to this number, which then means "this many or more". */
+const COUNT_MAX = 100;
 
 /** The most endpoints of a merchant: every event is written once for each endpoint that takes it. */
 const ENDPOINTS_MAX = 20;
 const OVERLAP_MS = 24 * 3_600_000;
-
-/** The merchant has the highest number of endpoints. */
-export class TooManyEndpoints extends Error {}
 
 type NewEndpoint = {
   readonly merchantId: number;
@@ -68,7 +75,7 @@ type NewEndpoint = {
 /**
  * Adds an endpoint to an existing merchant.
  * @returns its id, and its secret, which is shown once
- * @throws ForbiddenAddress if webhooks may not be sent there; TooManyEndpoints
+ * @throws Problem if webhooks may not be sent there, or the merchant has the highest number of endpoints
  */
 export async function addEndpoint(
   operator: Operator,
@@ -76,26 +83,31 @@ export async function addEndpoint(
   allowPrivate: boolean,
 ): Promise<{ id: number; secret: string }> {
   const { db, keys, clock } = operator.service;
-  const target = await checkTarget(url, allowPrivate);
-  if (full && target.protocol !== 'https:')
-    throw new ForbiddenAddress(
-      'codes and PINs are sent to https addresses only: leave out --full, or use https',
-    );
+  const target = await checkTarget(url, full, allowPrivate).catch((error: Error) => {
+    throw error instanceof ForbiddenAddress
+      ? invalid('url', 'address', `is refused: ${error.message}`)
+      : error;
+  });
   const secret = newWebhookSecret();
   return db.transaction(async (tx) => {
-    await tx.query(lockMerchant(merchantId));
-    const [counted] = await tx.query<{ count: number }>(countEndpoints(merchantId));
+    // One transaction at a time adds endpoints of a merchant, so that their number stays within the limit.
+    await tx.query(sql`select id from merchants where id = ${merchantId} for no key update`);
+    const [counted] = await tx.query<{ count: number }>(sql`
+select count(*)::int as count from webhook_endpoints
+where merchant_id = ${merchantId} and removed_at is null`);
     if ((counted?.count ?? 0) >= ENDPOINTS_MAX)
-      throw new TooManyEndpoints(`a merchant has at most ${ENDPOINTS_MAX} endpoints`);
+      throw new Problem('conflict', `a merchant has at most ${ENDPOINTS_MAX} endpoints`);
     await holdKeyRing(tx, keys);
-    const [next] = await tx.query<{ id: number }>(nextEndpointId());
+    const [next] = await tx.query<{ id: number }>(
+      sql`select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as id`,
+    );
     const id = next?.id as number;
     const sealed = keys.sealText(ownerOf(id), secret);
-    await tx.query(
-      insertEndpoint({ id, merchantId, url: target.href, events, full, secret: sealed, now: clock() }),
-    );
+    await tx.query(sql`
+insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
+values (${id}, ${merchantId}, ${target.href}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
     const after = { merchantId, url: target.href, events, full };
-    await audit(tx, operator, { action: 'webhook.add', subject: subjectOf(id), after });
+    await audit(tx, operator, { action: 'webhook.add', subject: `webhook ${id}`, after });
     return { id, secret };
   });
 }
@@ -106,8 +118,12 @@ export function ownerOf(endpointId: number): string {
 }
 
 /** Refuses a name that resolves to a private address. A name that does not resolve may do so later. */
-async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
+async function checkTarget(text: string, isFull: boolean, allowPrivate: boolean): Promise<URL> {
   const url = readEndpointUrl(text, allowPrivate);
+  if (isFull && url.protocol !== 'https:')
+    throw new ForbiddenAddress(
+      'codes and PINs are sent to https addresses only: leave out --full, or use https',
+    );
   if (allowPrivate) return url;
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const found = await lookup(host, { all: true }).catch(() => []);
@@ -116,122 +132,231 @@ async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   return url;
 }
 
-/** Lists a page of endpoints that were not removed, of one merchant or of all, oldest first, after an id. */
-export async function pageOfEndpoints(
-  db: Queries,
-  merchantId: number | null,
-  after: number,
-  limit: number,
-): Promise<Endpoint[]> {
-  return withCounts(db, await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after)));
+export async function findEndpoint(db: Queries, id: number): Promise<WebhookEndpoint | undefined> {
+  const rows = await db.query<Row>(sql`
+select ${COLUMNS} from webhook_endpoints where id = ${id} and removed_at is null`);
+  return (await withCounts(db, rows))[0];
 }
 
-export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {
-  const [row] = await db.query<EndpointRow>(listEndpointRows(null, id, 1));
-  return row && (await withCounts(db, [row]))[0];
+/** Returns an endpoint that was not removed. @throws Problem if there is none */
+export async function requireEndpoint({ service }: Operator, text: string): Promise<WebhookEndpoint> {
+  const endpoint = await findEndpoint(service.db, toId(text));
+  if (!endpoint) throw notFound(subjectOf(text));
+  return endpoint;
 }
 
-async function withCounts(db: Queries, rows: readonly EndpointRow[]): Promise<Endpoint[]> {
-  const counts = await db.query<CountRow>(countDeliveries(rows.map(({ id }) => id)));
+const subjectOf = (id: number | string) => `endpoint ${id}`;
+
+async function withCounts(db: Queries, rows: readonly Row[]): Promise<WebhookEndpoint[]> {
+  const ids = rows.map(({ id }) => Number(id));
+  const counts = await db.query<{ id: string; pending: number; failed: number }>(sql`
+select id::text, pending::int, failed::int from count_deliveries(${ids}::integer[], ${COUNT_MAX})`);
   const byId = new Map(counts.map((each) => [each.id, each]));
-  return rows.map((row) => toEndpoint(row, byId.get(row.id)));
+  return rows.map((row) => ({ ...row, pending: 0, failed: 0, ...byId.get(row.id) }));
 }
 
-function toEndpoint(row: EndpointRow, counts: CountRow | undefined): Endpoint {
-  return {
-    id: row.id,
-    merchantId: row.merchant_id,
-    url: row.url,
-    events: row.events,
-    full: row.full_vouchers,
-    createdAt: row.created_at,
-    failingSince: row.failing_since,
-    disabledAt: row.disabled_at,
-    disabledReason: row.disabled_reason,
-    pending: Number(counts?.pending),
-    failed: Number(counts?.failed),
-  };
-}
-
-const subjectOf = (id: number) => `webhook ${id}`;
-
-/**
- * Removes an endpoint: no more events are sent to it. Its attempts stay visible for 90 days.
- * @returns whether it exists
- */
-export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
-  const now = operator.service.clock();
-  return change(operator, id, 'webhook.remove', removeEndpointRow(id, now), (old) => ({
-    before: {
-      merchantId: old.merchant_id,
-      url: old.url,
-      events: old.events,
-      full: old.full_vouchers,
-      removedAt: null,
-    },
-    after: { removedAt: now },
-  }));
+/** Removes an endpoint: no more events are sent to it. @throws Problem if there is none */
+export async function removeEndpoint(operator: Operator, id: number): Promise<void> {
+  const removedAt = operator.service.clock();
+  await change(operator, id, {
+    action: 'webhook.remove',
+    before: sql`merchant_id as "merchantId", url, events, full_vouchers as full, removed_at as "removedAt"`,
+    set: async () => sql`removed_at = ${removedAt}`,
+    after: { removedAt },
+  });
 }
 
 /**
  * Enables an endpoint. Events since it was disabled are not sent automatically.
- * @returns whether it exists
+ * @throws Problem if there is none
  */
-export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
-  const now = operator.service.clock();
-  return change(operator, id, 'webhook.enable', enableEndpointRow(id, now), (old) => ({
-    before: {
-      failingSince: old.failing_since,
-      disabledAt: old.disabled_at,
-      disabledReason: old.disabled_reason,
-    },
+export async function enableEndpoint(operator: Operator, id: number): Promise<void> {
+  await change(operator, id, {
+    action: 'webhook.enable',
+    before: sql`
+failing_since as "failingSince", disabled_at as "disabledAt", disabled_reason as "disabledReason"`,
+    set: async () => sql`
+disabled_at = null, disabled_reason = null, failing_since = null,
+enabled_at = case when disabled_at is null then enabled_at else ${operator.service.clock()} end`,
     after: { failingSince: null, disabledAt: null, disabledReason: null },
-  }));
+  });
 }
 
 /**
  * Gives an endpoint a new secret. For 24 hours, deliveries are signed with both secrets, so that the receiver
  * can switch.
- * @returns the new secret, which is shown once, and the end of the old one; undefined if there is no
- *   endpoint
+ * @returns the new secret, which is shown once, and the end of the old one
+ * @throws Problem if there is no such endpoint
  */
-export async function rotateSecret(
-  operator: Operator,
-  id: number,
-): Promise<{ secret: string; previousUntil: Date } | undefined> {
+export async function rotateSecret(operator: Operator, id: number) {
   const { keys, clock } = operator.service;
   const secret = newWebhookSecret();
-  const previousUntil = new Date(clock().getTime() + OVERLAP_MS);
-  const rotate = async (tx: Queries) => {
-    await holdKeyRing(tx, keys);
-    return rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil);
-  };
-  const rotated = await change(operator, id, 'webhook.rotate', rotate, (old) => ({
-    before: { previousSecretUntil: old.previous_until },
-    after: { previousSecretUntil: previousUntil },
-  }));
-  return rotated ? { secret, previousUntil } : undefined;
+  const previousSecretUntil = new Date(clock().getTime() + OVERLAP_MS);
+  await change(operator, id, {
+    action: 'webhook.rotate',
+    before: sql`previous_until as "previousSecretUntil"`,
+    async set(tx) {
+      await holdKeyRing(tx, keys);
+      return sql`
+previous_secret = secret, previous_until = ${previousSecretUntil},
+secret = ${keys.sealText(ownerOf(id), secret)}`;
+    },
+    after: { previousSecretUntil },
+  });
+  return { secret, previousSecretUntil };
 }
 
-type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
+type EndpointChange = {
+  readonly action: string;
+  /** The columns as the audit names them. */
+  readonly before: Sql;
+  readonly set: (tx: Queries) => Promise<Sql>;
+  readonly after: Details;
+};
 
-/**
- * Changes the row of an endpoint under its lock, and writes both versions to the audit. Returns false if
- * there is no such endpoint.
- */
-function change(
-  operator: Operator,
-  id: number,
-  action: string,
-  statement: Sql | ((tx: Queries) => Promise<Sql>),
-  describe: (old: Locked) => Pick<Change, 'before' | 'after'>,
-): Promise<boolean> {
-  return operator.service.db.transaction(async (tx) => {
-    const text = typeof statement === 'function' ? await statement(tx) : statement;
-    const [old] = await tx.query<Locked>(lockEndpoint(id));
-    if (!old) return false;
-    await tx.query(text);
-    await audit(tx, operator, { action, subject: subjectOf(id), ...describe(old) });
-    return true;
+/** Changes an endpoint under its lock, and writes both versions to the audit. */
+async function change(operator: Operator, id: number, wanted: EndpointChange): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    const set = await wanted.set(tx);
+    const { action, after } = wanted;
+    const before = await requireRow<Details>(
+      tx,
+      sql`select ${wanted.before} from webhook_endpoints where id = ${id} and removed_at is null for update`,
+      subjectOf(id),
+    );
+    await tx.query(sql`update webhook_endpoints set ${set} where id = ${id}`);
+    await audit(tx, operator, { action, subject: `webhook ${id}`, before, after });
   });
 }
+
+const SENDS_CODES: Condition = {
+  text: 'it is `full`: its events contain the codes and PINs of each batch',
+  applies: (_caller, { full }) => full === true,
+};
+
+const add = changing({
+  name: 'webhook.add',
+  summary: 'Add an endpoint, whose secret is shown once',
+  method: 'POST',
+  path: '/webhooks',
+  command: 'webhook add',
+  input: Input({
+    merchantId: MerchantId,
+    url: Type.String({
+      minLength: 1,
+      maxLength: 2000,
+      description: 'An https URL with a public address.',
+      examples: ['https://example.com/hooks'],
+    }),
+    events: Type.Optional(
+      Type.Array(Word(EVENTS), { minItems: 1, uniqueItems: true, description: 'Left out: all.' }),
+    ),
+    full: Type.Optional(
+      Type.Boolean({ description: "Put a completed batch's vouchers, with codes and PINs, into its event." }),
+    ),
+    reason: Reason,
+  }),
+  output: Type.Object({ id: EndpointId, secret: Secret }),
+  roles: CONNECT,
+  approval: twoPeople({ why: 'Codes and PINs are money.', when: [SENDS_CODES], approvers: MANAGE }),
+  agreement: {
+    sentence: 'Send the codes and PINs of {merchant} to {url}',
+    async of(asked) {
+      const { merchantId, url, events } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'webhooks')), url, events };
+    },
+  },
+  // The host name is resolved before the transaction begins.
+  effect: 'outside',
+  status: 201,
+  async run(caller, { merchantId, url, events = null, full = false }) {
+    const { id: owner } = await requireMerchant(caller, merchantId, 'merchantId');
+    const { allowPrivateWebhooks = false } = caller.service;
+    const wanted = { merchantId: owner, url, events, full };
+    const { id, secret } = await addEndpoint(caller, wanted, allowPrivateWebhooks);
+    return { id: String(id), secret };
+  },
+});
+
+const list = listing({
+  name: 'webhook.list',
+  summary: 'List endpoints, oldest first',
+  path: '/webhooks',
+  command: 'webhook list',
+  filters: { merchantId: Type.Optional(MerchantId) },
+  item: EndpointSchema,
+  columns: ['id', 'merchantId', 'url', 'events', 'enabled', 'pending', 'failed'],
+  roles: SEE_KEYS,
+  async rows(caller, { merchantId }, [after = 0], count) {
+    const { readDb } = caller.service;
+    const id = merchantId === undefined ? null : (await requireMerchant(caller, merchantId, 'merchantId')).id;
+    const rows = await readDb.query<Row>(sql`
+select ${COLUMNS} from webhook_endpoints
+where removed_at is null and id > ${after} and (${id}::int is null or merchant_id = ${id}::int)
+order by webhook_endpoints.id limit ${count}`);
+    return withCounts(readDb, rows);
+  },
+  position: ({ id }) => [Number(id)],
+});
+
+const show = reading({
+  name: 'webhook.show',
+  summary: 'Get an endpoint',
+  method: 'GET',
+  path: '/webhooks/:id',
+  command: 'webhook show',
+  input: Input({ id: EndpointId }),
+  output: EndpointSchema,
+  roles: SEE_KEYS,
+  run: (caller, { id }) => requireEndpoint(caller, id),
+});
+
+const remove = changing({
+  name: 'webhook.remove',
+  summary: 'Remove an endpoint; its deliveries stay visible for 90 days',
+  method: 'POST',
+  path: '/webhooks/:id/remove',
+  command: 'webhook remove',
+  input: Input({ id: EndpointId, reason: Reason }),
+  output: Type.Object({ id: EndpointId, removed: Type.Boolean() }),
+  roles: CONNECT,
+  approval: alone('It takes nothing away for good: the endpoint can be added again.'),
+  async run(caller, { id }) {
+    await removeEndpoint(caller, toId(id));
+    return { id, removed: true };
+  },
+});
+
+const enable = changing({
+  name: 'webhook.enable',
+  summary: 'Turn a disabled endpoint on again',
+  method: 'POST',
+  path: '/webhooks/:id/enable',
+  command: 'webhook enable',
+  input: Input({ id: EndpointId, reason: Reason }),
+  output: EndpointSchema,
+  roles: CONNECT,
+  approval: alone('It sends to an address that was added before.'),
+  async run(caller, { id }) {
+    await enableEndpoint(caller, toId(id));
+    return requireEndpoint(caller, id);
+  },
+});
+
+const rotate = changing({
+  name: 'webhook.rotate',
+  summary: 'Create a new secret for an endpoint; for 24 hours deliveries are signed with both',
+  method: 'POST',
+  path: '/webhooks/:id/rotate',
+  command: 'webhook rotate',
+  input: Input({ id: EndpointId, reason: Reason }),
+  output: Type.Object({ id: EndpointId, secret: Secret, previousSecretUntil: Time }),
+  roles: CONNECT,
+  approval: alone('The secret proves who sent an event. It opens nothing.'),
+  risk: 'step-up',
+  run: async (caller, { id }) => ({ id, ...(await rotateSecret(caller, toId(id))) }),
+});
+
+export const webhooks = { add, list, show, remove, enable, rotate };
+
+export const WEBHOOKS = tableOf(...Object.values(webhooks));

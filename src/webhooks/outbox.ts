@@ -1,6 +1,6 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, sql } from '../db/sql.ts';
 import type { CodeAndPin, KeyRing } from '../keyring/ring.ts';
 import {
   type TransactionRow,
@@ -10,7 +10,6 @@ import {
   type UpdateRow,
   updateData,
 } from '../ledger/transactions.ts';
-import { announce, listSubjects } from './queries.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes some of these, or all. */
 export const EVENTS = [
@@ -47,7 +46,10 @@ export type OutboxEvent = {
  * transaction of the change. Functions of the hot path do the same in SQL.
  */
 export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<void> {
-  await tx.query(announce(event));
+  const { merchantId, type, eventId, subjectId, data, now } = event;
+  await tx.query(sql`
+select announce_to(${merchantId}, ${type}, ${eventId}::uuid, ${subjectId}::uuid,
+  ${data && JSON.stringify(data)}::json, ${now})`);
 }
 
 /**
@@ -110,7 +112,19 @@ export async function makeBodies(
   );
   const found = [...subjects].map(([bucket, each]) => {
     const ids = plainArray(each.map(({ subject_id }) => subject_id));
-    return service.db.query<SubjectRow>(listSubjects(bucket, ids));
+    // Citus sends a statement of one bucket to its shard; a list of buckets would be asked of every shard.
+    return service.db.query<SubjectRow>(sql`
+select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
+  j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,
+  o.occurred_at as original_at, o.reference as original_reference, u.reversal_id, u.new_id, u.new_minor,
+  u.updated_at
+from journal j
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id
+  and u.reversal_id = j.id
+left join journal o on o.bucket = u.bucket and o.id = u.original_id
+where j.bucket = ${bucket} and j.id = any (${ids}::uuid[])`);
   });
   const rows = (await Promise.all(found)).flat();
   const bySubject = new Map(rows.map((row) => [row.subject_id, row]));

@@ -1,16 +1,8 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
 import { DAY_MS } from '../time.ts';
 import type { Delivery } from './outbox.ts';
-import {
-  disableEndpoint,
-  dropOldDeliveries,
-  failPending,
-  listAbandoned,
-  markEndpoint,
-  RECORD_ATTEMPTS,
-} from './queries.ts';
 import type { Attempt } from './send.ts';
 
 /** Decides when a failed delivery is tried again. It is pure, so that it can be tested without a network. */
@@ -72,6 +64,13 @@ function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
 
+/** The function of sql/013-deliveries.sql. */
+const RECORD_ATTEMPTS: HotStatement = {
+  name: 'record-attempts',
+  background: true,
+  text: 'select record_attempts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+};
+
 /** Records attempts and the new state of their deliveries. Safe to repeat. */
 export async function recordAttempts({ db, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
@@ -106,18 +105,27 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
     const succeeded = failed.length < attempts.length;
     // A healthy endpoint needs no write.
     if (failed.length === 0 && attempts.every(({ delivery }) => delivery.failing_since === null)) continue;
-    await retrying(() => db.query(markEndpoint(id, !succeeded, now)));
+    // The first failure after a success sets the start of failures, a success clears it.
+    const mark = sql`
+update webhook_endpoints set failing_since = case when ${!succeeded}::boolean then ${now}::timestamptz end
+where id = ${id} and (failing_since is null) = ${!succeeded}::boolean`;
+    await retrying(() => db.query(mark));
     if (failed.length === 0) continue;
     const isGone = failed.some(({ attempt }) => attempt.status === GONE);
     const before = new Date(now.getTime() - FAILING_DAYS_MS);
-    const [off] = await retrying(() =>
-      db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)),
-    );
+    const disable = sql`
+update webhook_endpoints set
+  disabled_at = ${now},
+  disabled_reason = case
+    when ${isGone}::boolean then 'it answered 410 Gone'
+    else 'it failed for five days'
+  end
+where id = ${id} and disabled_at is null and removed_at is null
+  and (${isGone}::boolean or failing_since < ${before})
+returning disabled_reason as reason`;
+    const [off] = await retrying(() => db.query<{ reason: string }>(disable));
     if (off)
-      log.warn(
-        { part: 'webhooks', endpoint: id, reason: off.disabled_reason },
-        'a webhook endpoint was disabled',
-      );
+      log.warn({ part: 'webhooks', endpoint: id, reason: off.reason }, 'a webhook endpoint was disabled');
   }
 }
 
@@ -136,18 +144,34 @@ const PART = 5_000;
 export async function dropDeliveries({ db, log, clock }: Service): Promise<void> {
   const keptFrom = new Date(clock().getTime() - KEEP_DAYS * DAY_MS);
   for (;;) {
-    const [dropped] = await db.query<{ month: string | null }>(dropOldDeliveries(keptFrom));
+    const [dropped] = await db.query<{ month: string | null }>(
+      sql`select drop_old_deliveries(${keptFrom}) as month`,
+    );
     if (!dropped?.month) return;
     log.info({ part: 'webhooks', month: dropped.month }, 'old deliveries were dropped');
   }
 }
 
-/** Ends pending deliveries of disabled or removed endpoints, a part at a time. */
+/** Ends pending deliveries of disabled or removed endpoints, a part at a time. Operators can resend them. */
 export async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
-  for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
+  const abandoned = await db.query<{ id: number }>(sql`
+select id from webhook_endpoints
+where (disabled_at is not null or removed_at is not null)
+  and id in (select distinct d.endpoint_id from webhook_deliveries d where d.state = 'PENDING')
+order by id limit 100`);
+  for (const { id } of abandoned) {
     for (const bucket of buckets.all) {
       for (let failed = PART; failed === PART; ) {
-        const [row] = await db.query<{ failed: number }>(failPending(bucket, id, PART, clock()));
+        const [row] = await db.query<{ failed: number }>(sql`
+with failed as (
+  update webhook_deliveries set state = 'FAILED', finished_at = ${clock()}
+  where bucket = ${bucket} and endpoint_id = ${id} and event_id = any (array(
+    select event_id from webhook_deliveries
+    where bucket = ${bucket} and endpoint_id = ${id} and state = 'PENDING'
+    limit ${PART} for update skip locked))
+  returning 1
+)
+select count(*)::int as failed from failed`);
         failed = row?.failed ?? 0;
       }
     }
