@@ -41,7 +41,7 @@ create table audit (
   reason text, -- why
   before text, -- JSON, exactly as it was hashed; never a secret
   after text,
-  -- JSON: digests of what is set of its subjects, as the change left it (src/audit/states.queries.ts)
+  -- JSON: digests of what is set of its subjects, as the change left it (src/audit/states.ts)
   states text,
   previous_hash bytea not null,
   hash bytea not null constraint audit_hash_once unique,

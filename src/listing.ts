@@ -24,6 +24,11 @@ type Listed<Filters extends TProperties, Item extends TObject> = Pick<
   readonly position: (item: Static<Item>) => Position;
 };
 
+type List<Filters extends TProperties, Item extends TObject> = Operation<
+  TObject<Filters & typeof PAGE>,
+  ReturnType<typeof Page<Item>>
+>;
+
 const LIMIT = 50;
 
 /** Defines an operation that lists items page by page. */
@@ -33,8 +38,8 @@ export function listing<Filters extends TProperties, Item extends TObject>({
   rows,
   position,
   ...definition
-}: Listed<Filters, Item>) {
-  return reading({
+}: Listed<Filters, Item>): List<Filters, Item> {
+  const list = reading({
     ...definition,
     method: 'GET',
     input: Input({ ...filters, ...PAGE }) as TObject,
@@ -47,4 +52,5 @@ export function listing<Filters extends TProperties, Item extends TObject>({
       return pageOf(name, given, found, limit, position);
     },
   });
+  return list as unknown as List<Filters, Item>;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { auditHead, listAudit } from '../src/audit/audit.ts';
 import { hashOf } from '../src/audit/chain.ts';
+import { auditHead, listAudit } from '../src/audit/entries.ts';
 import { type End, readSealed, sealEnd } from '../src/audit/head.ts';
 import { verifyAudit } from '../src/audit/verify.ts';
 import type { Operator, Service } from '../src/context.ts';
@@ -71,7 +71,7 @@ describe('the sealed end of the audit', () => {
     const previousHash = Buffer.from(previous.hash, 'hex');
     const occurredAt = '2030-01-01T00:00:00.000000Z';
     const by = { actorKind: 'command-line', actorId: null, actor: 'bert', requestId: null };
-    const link = { sequence, occurredAt, ...by, origin, action, subject, reason };
+    const link = { sequence: BigInt(sequence), occurredAt, ...by, origin, action, subject, reason };
     const hash = hashOf({ ...link, before: null, after: null, states: null, previousHash }).toString('hex');
     return `update audit set actor = 'bert', occurred_at = '${occurredAt}', before = null, after = null,
       states = null, hash = '\\x${hash}' where sequence = ${sequence}`;
@@ -158,7 +158,7 @@ describe('the sealed end of the audit', () => {
     );
     await suspendMerchant(by, id, true);
     const { ok, broken } = await verifyAudit(other.service, null);
-    assert.deepEqual([ok, broken?.sequence], [false, found?.sequence]);
+    assert.deepEqual([ok, String(broken?.sequence)], [false, found?.sequence]);
     assert.match(broken?.problem ?? '', /before it did not end with the entry that was sealed/);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listAudit } from '../src/audit/audit.ts';
+import { listAudit } from '../src/audit/entries.ts';
 import { flushRefusals } from '../src/audit/refusals.ts';
 import { verifyAudit } from '../src/audit/verify.ts';
 import type { Service } from '../src/context.ts';

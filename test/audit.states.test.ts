@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { STATES } from '../src/audit/states.queries.ts';
+import { STATES } from '../src/audit/states.ts';
 import { setBankAccount } from '../src/bank/accounts.ts';
 import { importBank } from '../src/bank/import.ts';
 import { matchBank } from '../src/bank/match.ts';
@@ -10,7 +10,7 @@ import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { EVER } from '../src/ledger/reconcile.check.ts';
-import { UNSET } from '../src/ledger/reconcile.states.queries.ts';
+import { UNSET } from '../src/ledger/reconcile.states.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { setLow, topUp } from '../src/merchants/floats.ts';
 import { changeMerchant } from '../src/merchants/merchants.ts';

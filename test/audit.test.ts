@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { createKey, revokeKey } from '../src/api-keys/keys.ts';
-import { audit, auditHead, listAudit } from '../src/audit/audit.ts';
+import { audit } from '../src/audit/audit.ts';
+import { auditHead, listAudit } from '../src/audit/entries.ts';
 import { verifyAudit } from '../src/audit/verify.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { generate } from '../src/batches/generate.ts';
@@ -60,7 +61,7 @@ after(async () => {
 async function entriesOf(run: () => Promise<unknown>) {
   const last = (await auditHead(service.db))?.sequence ?? 0n;
   await run();
-  return (await listAudit(service.db, null, 100)).filter(({ sequence }) => sequence > last).reverse();
+  return (await listAudit(service.db, null, 100)).filter(({ sequence }) => BigInt(sequence) > last).reverse();
 }
 
 describe('the audit', () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { listAudit } from '../src/audit/audit.ts';
+import { listAudit } from '../src/audit/entries.ts';
 import { exportBatch, listExports } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';

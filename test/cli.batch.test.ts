@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listAudit } from '../src/audit/audit.ts';
+import { listAudit } from '../src/audit/entries.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';

@@ -7,7 +7,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   // The schema.
   7311990001: ['src/db/distribute.ts', 'src/db/migrate.ts'],
   // The chain of the audit.
-  7311990002: ['src/audit/queries.ts'],
+  7311990002: ['src/audit/audit.ts'],
   // The key ring.
   7311990003: ['sql/012-vouchers.sql', 'src/rotation/rotate.ts'],
   // The partitions.

@@ -1,21 +1,13 @@
 import type { Actor, Moved, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
 import { type End, isSealed, readSealed, sealEnd } from './head.ts';
-import {
-  type AuditFilter,
-  countSince,
-  findHead,
-  insertEntry,
-  listBreakGlass,
-  listEntries,
-  lockChain,
-} from './queries.ts';
-import { kindOf, listStates } from './states.queries.ts';
+import { kindOf, listStates } from './states.ts';
 
 /** A change by an operator. */
 export type Change = {
@@ -63,8 +55,9 @@ export async function audit(
 ): Promise<void> {
   const { keys } = service;
   await holdKeyRing(tx, keys);
-  await tx.query(lockChain());
-  const [head] = await tx.query<End>(findHead());
+  // One transaction at a time appends, until it ends. No other lock has this number.
+  await tx.query(sql`select pg_advisory_xact_lock(7311990002)`);
+  const [head] = await tx.query<End>(sql`select sequence, hash from audit order by sequence desc limit 1`);
   let end = head ?? { sequence: 0n, hash: GENESIS };
   const occurredAt = service.clock().toISOString().replace('Z', '000Z');
   const append = async (by: Actor, change: Change) => {
@@ -96,7 +89,12 @@ async function requireRare(
 ): Promise<void> {
   if (perMinute === undefined || id === null) return;
   const since = new Date(clock().getTime() - MINUTE_MS);
-  const [row] = await tx.query<{ count: number }>(countSince(action, kind, id, since, perMinute));
+  const [row] = await tx.query<{ count: number }>(sql`
+select count(*)::int as count from (
+  select from audit
+  where occurred_at > ${since} and action = ${action} and actor_kind = ${kind} and actor_id = ${id}
+  limit ${perMinute}
+) a`);
   if ((row?.count ?? 0) < perMinute) return;
   const text = `it was done ${perMinute} times within a minute: wait a minute`;
   throw new Problem('too-many-requests', text, undefined, {}, MINUTE_MS / 1_000);
@@ -167,94 +165,11 @@ async function insert(
     previousHash: end.hash,
   };
   const hash = hashOf(link);
-  await tx.query(insertEntry(link, hash));
+  await tx.query(sql`
+insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
+  reason, before, after, states, previous_hash, hash)
+values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
+  ${link.origin}, ${link.requestId}, ${link.action}, ${link.subject}, ${link.reason}, ${link.before},
+  ${link.after}, ${link.states}, ${link.previousHash}, ${hash})`);
   return { sequence: link.sequence, hash };
-}
-
-export type AuditEntry = {
-  readonly sequence: bigint;
-  readonly occurredAt: Date;
-  readonly actorKind: string;
-  readonly actorId: string | null;
-  readonly actor: string;
-  readonly origin: string;
-  readonly requestId: string | null;
-  readonly action: string;
-  readonly subject: string;
-  readonly reason: string | null;
-  readonly before: Readonly<Record<string, unknown>> | null;
-  readonly after: Readonly<Record<string, unknown>> | null;
-  readonly hash: string;
-};
-
-/**
- * The end of the chain. If it is published, it proves later that nothing before it was changed or removed.
- */
-export type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
-
-type Row = {
-  sequence: bigint;
-  occurred_at: Date;
-  actor_kind: string;
-  actor_id: string | null;
-  actor: string;
-  origin: string;
-  request_id: string | null;
-  action: string;
-  subject: string;
-  reason: string | null;
-  before: string | null;
-  after: string | null;
-  hash: Buffer;
-};
-
-/**
- * Lists the newest entries, newest first; with a subject (such as `merchant 5`), only the entries of that
- * subject.
- */
-export function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
-  return pageOfAudit(db, { ...ANY, subject }, null, count);
-}
-
-const ANY: AuditFilter = {
-  subject: null,
-  actor: null,
-  kind: null,
-  action: null,
-  from: null,
-  until: null,
-};
-
-/** Returns a page of entries before a sequence number, newest first. */
-export async function pageOfAudit(
-  db: Queries,
-  filter: AuditFilter,
-  before: bigint | null,
-  count: number,
-): Promise<AuditEntry[]> {
-  return (await db.query<Row>(listEntries(filter, before, count))).map(toEntry);
-}
-
-/** Lists operations that need two people but that an account of the machine performed alone, newest first. */
-export async function pageOfBreakGlass(db: Queries, since: Date, count: number): Promise<AuditEntry[]> {
-  return (await db.query<Row>(listBreakGlass(since, count))).map(toEntry);
-}
-
-function toEntry({ occurred_at, actor_kind, actor_id, request_id, before, after, hash, ...rest }: Row) {
-  return {
-    ...rest,
-    occurredAt: occurred_at,
-    actorKind: actor_kind,
-    actorId: actor_id,
-    requestId: request_id,
-    before: before === null ? null : JSON.parse(before),
-    after: after === null ? null : JSON.parse(after),
-    hash: hash.toString('hex'),
-  };
-}
-
-/** Returns the end of the chain, or undefined if there is no entry yet. */
-export async function auditHead(db: Queries): Promise<Head | undefined> {
-  const [row] = await db.query<{ sequence: bigint; hash: Buffer; occurred_at: Date }>(findHead());
-  return row && { sequence: row.sequence, hash: row.hash.toString('hex'), occurredAt: row.occurred_at };
 }

@@ -1,6 +1,6 @@
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
-import { findSealedHead, setSealedHead } from './queries.ts';
 
 /**
  * The end of the chain is sealed under the key ring, in the transaction that appends. An attacker who can
@@ -14,12 +14,14 @@ export type End = { readonly sequence: bigint; readonly hash: Buffer };
 const OWNER = 'audit head';
 
 export async function sealEnd(tx: Queries, keys: KeyRing, end: End): Promise<void> {
-  await tx.query(setSealedHead(keys.sealText(OWNER, textOf(end))));
+  await tx.query(sql`
+    insert into audit_head (sealed) values (${keys.sealText(OWNER, textOf(end))})
+    on conflict (only_row) do update set sealed = excluded.sealed`);
 }
 
 /** Returns the sealed end in the database; undefined if nothing was ever appended, or if it was removed. */
 export async function readSealed(db: Queries): Promise<Buffer | undefined> {
-  const [row] = await db.query<{ sealed: Buffer }>(findSealedHead());
+  const [row] = await db.query<{ sealed: Buffer }>(sql`select sealed from audit_head`);
   return row?.sealed;
 }
 

@@ -107,7 +107,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   audit: derived(
     'audit',
     'the record of all changes by operators, a chain in which every edit is noticed',
-    async () => (await import('../operator/audit.ts')).AUDIT,
+    async () => (await import('../audit/entries.ts')).AUDIT,
     async () => (await import('./audit.ts')).addVerify,
   ),
   import: async () => (await import('./import.ts')).registerImport,

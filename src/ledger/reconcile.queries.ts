@@ -11,7 +11,7 @@ import {
   TOUCHED,
 } from './reconcile.since.queries.ts';
 import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.queries.ts';
-import { SET, UNSET } from './reconcile.states.queries.ts';
+import { SET, UNSET } from './reconcile.states.ts';
 
 /** The most floats that are checked again on several shards, where tills continue meanwhile. */
 const CANDIDATES = 10_000;

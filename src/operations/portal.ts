@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
+import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
@@ -9,7 +10,6 @@ import { actFor } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { type AnyOperation, type Caller, operation, tableOf } from '../operation.ts';
 import { apiKeys } from '../operator/api-keys.ts';
-import { type AuditEntry, audits } from '../operator/audit.ts';
 import { batches } from '../operator/batches.ts';
 import { floats } from '../operator/floats.ts';
 import { merchants } from '../operator/merchants.ts';

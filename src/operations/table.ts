@@ -1,7 +1,7 @@
+import { AUDIT } from '../audit/entries.ts';
 import { JOBS } from '../jobs/jobs.ts';
 import type { AnyOperation } from '../operation.ts';
 import { API_KEYS } from '../operator/api-keys.ts';
-import { AUDIT } from '../operator/audit.ts';
 import { BANK } from '../operator/bank.ts';
 import { BANK_MATCHING } from '../operator/bank-matching.ts';
 import { BATCHES } from '../operator/batches.ts';

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
-import { type AuditEntry, listAudit } from '../audit/audit.ts';
+import { type AuditEntry, listAudit } from '../audit/entries.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';

@@ -1,10 +1,10 @@
-import { ALL_STATES, LAST_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.queries.ts';
+import { ALL_STATES, LAST_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
 const OF_VOUCHER = `subject like '${VOUCHER_SUBJECT}%'`;
 const SERIAL = `substr(k.subject, ${VOUCHER_SUBJECT.length + 1})::bigint`;
 
-/** Compares what operators set with the last entry of the audit about it (src/audit/states.queries.ts). */
+/** Compares what operators set with the last entry of the audit about it (src/audit/states.ts). */
 export const SET: Checks = {
   // Names, rules, terms, limits, keys, endpoints, what a bank statement says, and the blocks and expiries of
   // vouchers that an operator changed.
