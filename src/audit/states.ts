@@ -1,4 +1,4 @@
-import type { Sql } from '../db/sql.ts';
+import { raw, type Sql, sql } from '../db/sql.ts';
 
 /**
  * What operators set. Each entry of the audit stores the digest of all rows of its subject, as the change
@@ -141,26 +141,20 @@ export function listStates(
 ): Sql {
   const keys = subjects.map((subject) => subject.slice(kind.length + 1));
   if (kind === 'voucher')
-    return {
-      text: `select 'voucher ' || v.serial_number as subject, ${VOUCHER_STATE} as digest
-from unnest($1::integer[], $2::bigint[]) as u (bucket, serial)
-cross join lateral show_voucher(u.bucket, u.serial) v`,
-      values: [keys.map((key) => bucketOf(BigInt(key))), keys],
-    };
+    return sql`select 'voucher ' || v.serial_number as subject, ${raw(VOUCHER_STATE)} as digest
+from unnest(${keys.map((key) => bucketOf(BigInt(key)))}::integer[], ${keys}::bigint[]) as u (bucket, serial)
+cross join lateral show_voucher(u.bucket, u.serial) v`;
   const parts = (STATES[kind] as readonly Part[]).map(
-    (part) => `select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line
-from ${part.table} t ${part.join ?? ''}
-where ${part.key} = any ($1::${part.type}[])${part.where === undefined ? '' : ` and ${part.where}`}`,
+    (part) => sql`select rtrim(${raw(`'${kind} ' || ${part.key}`)}) as subject, ${raw(lineOf(part))} as line
+from ${raw(`${part.table} t ${part.join ?? ''}`)}
+where ${raw(part.key)} = any (${keys}::${raw(part.type)}[]) and ${raw(part.where ?? 'true')}`,
   );
-  return {
-    text: `select s.subject, ${digestOf('s.line')} as digest
-from (${parts.join('\nunion all\n')}) s group by 1`,
-    values: [keys],
-  };
+  const lines = parts.reduce((one, other) => sql`${one}\nunion all\n${other}`);
+  return sql`select s.subject, ${raw(digestOf('s.line'))} as digest from (${lines}) s group by 1`;
 }
 
 /** The columns `subject`, `digest` and `is_initial` of all subjects but vouchers, as a query. */
-export const ALL_STATES = `
+export const ALL_STATES = raw(`
 select s.subject, ${digestOf('s.line')} as digest,
   count(*) = 1 and bool_and(case s.subject ${Object.entries(INITIAL)
     .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
@@ -169,17 +163,18 @@ from (
 ${Object.entries(STATES)
   .flatMap(([kind, parts]) =>
     parts.map(
-      (part) => `select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line,
+      (part) =>
+        raw(`select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line,
   ${part.row ?? 'to_jsonb(t)'} as row
-from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`,
+from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`).text,
     ),
   )
   .join('\nunion all\n')}
 ) s
-group by s.subject`;
+group by s.subject`);
 
 /** The last digest of each subject in the audit, as a query with the columns `subject` and `digest`. */
-export const LAST_STATES = `
+export const LAST_STATES = sql`
 select distinct on (s.key) s.key as subject, s.value as digest
 from audit a cross join lateral json_each_text(a.states::json) s
 where a.states is not null

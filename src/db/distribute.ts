@@ -4,7 +4,7 @@ import { StartError } from './errors.ts';
 import { hostsOf } from './health.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { requireStopped } from './session.ts';
-import { type Sql, sql } from './sql.ts';
+import { raw, sql } from './sql.ts';
 
 const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);
 const TABLES = new URL('../../sql/citus/distribute.sql', import.meta.url);
@@ -187,8 +187,6 @@ async function checkQuiet(owner: Queries): Promise<void> {
   if (rotations && rotations.count > 0)
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');
 }
-
-const raw = (text: string): Sql => ({ text, values: [] });
 
 /**
  * Adapts the functions of a distributed database, which migrations have replaced. Runs in the transaction of

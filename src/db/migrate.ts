@@ -6,7 +6,7 @@ import { StartError, sqlState } from './errors.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { requireOwnSession, requireSessions } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
-import { type Sql, splitStatements, sql } from './sql.ts';
+import { raw, splitStatements, sql } from './sql.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
@@ -29,8 +29,6 @@ const LOCK_TIMEOUT_MS = 2_000;
 /** How often it tries again after a pause. */
 const LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 1_000;
-
-const raw = (text: string): Sql => ({ text, values: [] });
 
 /** Reads the numbered files of a folder, in order. */
 async function readMigrations(folder: URL): Promise<Migration[]> {

@@ -36,6 +36,13 @@ export function named(expressions: Readonly<Record<string, Sql>>): Sql {
   return sql(Object.assign(strings, { raw: strings }), ...Object.values(expressions));
 }
 
+/** Makes a statement, or a part of one, of text that the program puts together itself. Never pass input. */
+export function raw(text: string): Sql {
+  const statement = { text, values: [] };
+  STATEMENTS.add(statement);
+  return statement;
+}
+
 /**
  * A statement of the hot path: prepared once for each connection, with arrays as parameters. `background`: no
  * till waits for it. Background work waits for tills, but not for other background work. `isSlow`: it waits

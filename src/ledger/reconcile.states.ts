@@ -11,7 +11,7 @@ export const SET: Checks = {
   'set-by-operators': () => ({
     text: `
 -- Materialized: beside shards, Citus reads only some columns of tables of the coordinator into a whole row.
-with known as materialized (${LAST_STATES}), found as materialized (${ALL_STATES})
+with known as materialized (${LAST_STATES.text}), found as materialized (${ALL_STATES.text})
 select (select count(*) from known) as checked, json_agg(d) as differing from (
   select subject
   from (select * from known where not ${OF_VOUCHER}) k full join found f using (subject)
@@ -32,7 +32,7 @@ export const UNSET: Checks = {
   // the check `ages` compares.
   'vouchers-as-made': () => ({
     text: `
-with known as (select distinct ${SERIAL} as serial_number from (${LAST_STATES}) k where ${OF_VOUCHER})
+with known as (select distinct ${SERIAL} as serial_number from (${LAST_STATES.text}) k where ${OF_VOUCHER})
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.expires_at as "expiresAt", v.blocked_at as "blockedAt"
   from vouchers v
