@@ -26,6 +26,8 @@ test('refused sign-ins and locks are in the audit, with the address and how ofte
   // However long the guesses take, they are written when this test says so.
   t.mock.method(service.refusals, 'schedule', () => {});
   const { person } = await enrolled({ service, baseUrl, clock, ...listening });
+  // A lock lasts for as long as this test says.
+  clock.set(clock.now());
   const stranger = new Browser(baseUrl);
   const guess = (email: string) => stranger.post('/session', { email, password: WRONG });
   for (let count = 0; count < 7; count++) await guess(person.email);

@@ -7,6 +7,7 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core';
 import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
 import { asOperator, type ListeningService } from './harness.ts';
+import { PATIENCE_MS } from './until.ts';
 
 /** Opens the console in a Chromium, and records its errors. */
 
@@ -105,7 +106,9 @@ export async function newPage(
   { baseUrl }: Pick<ListeningService, 'baseUrl'>,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
-  const page = await (await browser.newContext({ baseURL: baseUrl, locale: 'en-GB', ...options })).newPage();
+  const context = await browser.newContext({ baseURL: baseUrl, locale: 'en-GB', ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
   count(page);
   const faults: string[] = [];
   const sent: string[] = [];
@@ -155,14 +158,13 @@ export async function pageOf(
 
 /** Two frames: a page has drawn what it received, and sent what that asks for. */
 const DRAWN = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))`;
-const READY_MS = 60_000;
 
 /** Waits until a page of `newPage` has its heading, and nothing in it is still loading. */
 export async function ready(page: Page, title?: string): Promise<void> {
   await page.getByRole('heading', { level: 1, ...(title && { name: title }) }).waitFor();
   const loading = page.locator('main [role=status]');
   const requests = unanswered.get(page) ?? assert.fail('the page is not one of newPage');
-  const until = Date.now() + READY_MS;
+  const until = Date.now() + PATIENCE_MS;
   for (let drawn = 0; drawn < 2; ) {
     await page.evaluate(DRAWN);
     const isLoading = requests.size > 0 || (await loading.count()) > 0;

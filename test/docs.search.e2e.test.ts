@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { buildServer } from '../src/http/server.ts';
 import { inaccessible, openBrowser, whyNoBrowser } from './chromium.ts';
 import { serviceWithoutDatabase } from './harness.ts';
+import { PATIENCE_MS } from './until.ts';
 
 /** The documentation site in a browser. */
 
@@ -21,6 +22,7 @@ test('the documentation site finds a page by its words, and is accessible in lig
     ['dark', 360],
   ] as const) {
     const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));

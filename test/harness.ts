@@ -8,6 +8,7 @@ import { findBatchById } from '../src/batches/queries.ts';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
+import { Readiness } from '../src/db/readiness.ts';
 import { withWorkers } from '../src/db/workers.ts';
 import { newKeyRing, readKeyRing } from '../src/keyring/file.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
@@ -16,6 +17,7 @@ import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/products/products.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
+import { PATIENCE_MS } from './until.ts';
 
 /** For each test: a fresh database, a service on it, and (testService) a server that listens. */
 
@@ -210,6 +212,7 @@ export async function startTestService(
     keys: ring,
     log,
     clock: clock.now,
+    ...(isPatient && { readiness: new Readiness(log, PATIENCE_MS) }),
   });
 
   const others: (() => Promise<void>)[] = [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The limit of a wait. A busy machine takes minutes where a quiet one takes a second. */
-const PATIENCE_MS = 300_000;
+export const PATIENCE_MS = 300_000;
 const POLL_MS = 20;
 
 type Found<T> = T | false | undefined;

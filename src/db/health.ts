@@ -124,7 +124,7 @@ export class Health {
  * Waits in steps, between which the event loop reads input. Otherwise a process without processor time would
  * mistake its own delay for a silent server.
  */
-async function elapsed(ms: number): Promise<false> {
+export async function elapsed(ms: number): Promise<false> {
   for (let left = ms; left > 0; left -= STEP_MS) await sleep(STEP_MS, undefined, { ref: false });
   return false;
 }

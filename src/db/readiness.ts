@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts';
 import { isClockRefused, isUnavailable, STANDBY, sqlState } from './errors.ts';
+import { elapsed } from './health.ts';
 import type { Database } from './pool.ts';
 import { CHECK_BOOKING } from './sql.ts';
 
@@ -68,11 +69,14 @@ type Checked = { readonly db: Pick<Database, 'hot'>; readonly clock: () => Date 
 
 export class Readiness {
   readonly #log: Logger;
+  readonly #timeoutMs: number;
   #outage: Outage | undefined;
   #diskFullAt = Number.NEGATIVE_INFINITY;
 
-  constructor(log: Logger) {
+  /** @param timeoutMs how long the database may take to answer the check */
+  constructor(log: Logger, timeoutMs = CHECK_TIMEOUT_MS) {
     this.#log = log;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Notes an error because of which a call was refused. Errors of other kinds are ignored. */
@@ -123,8 +127,6 @@ export class Readiness {
    * @returns the cause if they cannot
    */
   async check({ db, clock }: Checked): Promise<Cause | undefined> {
-    const { promise: late, resolve } = Promise.withResolvers<Cause>();
-    const timer = setTimeout(resolve, CHECK_TIMEOUT_MS, 'database-away');
     const asked = db.hot<{ writable: boolean }>(CHECK_BOOKING, [clock()]).then(
       ([row]) => {
         if (row?.writable === true) return undefined;
@@ -136,7 +138,8 @@ export class Readiness {
         return causeOf(error);
       },
     );
-    const cause = await Promise.race([asked, late]).finally(() => clearTimeout(timer));
+    const cause = await Promise.race([asked, elapsed(this.#timeoutMs)]);
+    if (cause === false) return 'database-away';
     if (cause !== undefined) return cause;
     if (performance.now() - this.#diskFullAt < DISK_FULL_MS) return 'disk-full';
     this.served();
