@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { TOTP } from 'otpauth';
 import type { Service } from '../src/context.ts';
+import { inviteUser } from '../src/people/invite.ts';
 import { PASSWORD_COST } from '../src/people/password.ts';
 import type { Door } from '../src/people/sessions.ts';
-import { inviteUser } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { prepareDemo } from '../src/cli/demo.ts';
 import { demoLinks } from '../src/cli/demo-people.ts';
-import { resetUser } from '../src/people/users.ts';
+import { resetUser } from '../src/people/invite.ts';
 import { Browser } from './browser.ts';
 import { asOperator, testService } from './harness.ts';
 import { Installation } from './installation.ts';

@@ -19,7 +19,6 @@ const OUTPUT = ['--json', '--csv', '--limit', '--out', '--force'];
 const EXCEPTIONS: readonly string[] = [
   'api-key.revoke',
   'batch.generate',
-  'user.invite',
   'books.report',
   'books.report-csv',
   'books.transfer',

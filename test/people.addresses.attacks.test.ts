@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { resetUser } from '../src/people/users.ts';
+import { resetUser } from '../src/people/invite.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD, type Person, signIn } from './browser.ts';
 import { asOperator, type ListeningService, startListening } from './harness.ts';
 import { Operator } from './operator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
-import { resetUser } from '../src/people/users.ts';
+import { resetUser } from '../src/people/invite.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD } from './browser.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
 

@@ -58,13 +58,19 @@ test('five of a thousand parallel guesses are checked, and the account unlocks b
   assert.equal((await attempt()).status, 200);
 });
 
+const TRIAL = {
+  userId: undefined,
+  by: 'password',
+  origin: { address: '192.0.2.1', agent: '', requestId: '', devices: [] },
+};
+
 test('each lock lasts twice as long as the one before, up to a day', async (t) => {
   const { clock, service } = await testService(t);
   const waits: number[] = [];
   const limits = passwordLimits({ door: 'operator', email: 'ada@example.com', address: '192.0.2.1' });
   while (waits.length < 9) {
     try {
-      await countAttempt(service, limits.slice(1, 2));
+      await countAttempt(service, { ...TRIAL, limits: limits.slice(1, 2) });
     } catch (error) {
       assert.ok(error instanceof Problem);
       const minutes = Number(/in (\d+) minutes/.exec(error.message)?.[1]);
@@ -77,8 +83,10 @@ test('each lock lasts twice as long as the one before, up to a day', async (t) =
 
 test('fifty attempts lock a network for an hour, whichever accounts they name', async (t) => {
   const { clock, service } = await testService(t);
-  const attempt = (account: number, address: string) =>
-    countAttempt(service, passwordLimits({ door: 'operator', email: `${account}@example.com`, address }));
+  const attempt = (account: number, address: string) => {
+    const limits = passwordLimits({ door: 'operator', email: `${account}@example.com`, address });
+    return countAttempt(service, { ...TRIAL, limits });
+  };
   for (let account = 0; account < 50; account++) await attempt(account, `2001:db8::${account}`);
   await assert.rejects(attempt(50, '2001:db8::ffff'), /too many attempts/);
   await attempt(50, '2001:db8:0:1::1');

@@ -4,10 +4,10 @@ import { request } from 'node:http';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
 import { perform } from '../src/operations/perform.ts';
-import { removeInvitation } from '../src/operator/users.ts';
 import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
+import { resetUser } from '../src/people/invite.ts';
 import { createToken } from '../src/people/tokens.ts';
-import { resetUser } from '../src/people/users.ts';
+import { users as operations } from '../src/people/users.ts';
 import { scene, voucherOf } from './approvals.ts';
 import { accept, Browser, codeOf, enrolled, PASSWORD, type Person } from './browser.ts';
 import { asOperator, type ListeningService } from './harness.ts';
@@ -200,6 +200,6 @@ test('somebody who could approve once, or has a token, is not removed like an in
     assert.equal(made.status, 201, made.text);
     await resetUser(asOperator(service), Number(id));
     const request = { service, principal: COMMAND_LINE, input: { id } };
-    await assert.rejects(perform(removeInvitation as never, request), { code: 'conflict' }, email);
+    await assert.rejects(perform(operations.remove as never, request), { code: 'conflict' }, email);
   }
 });

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { SCHEDULE } from '../src/cli/schedule.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
-import { resetUser } from '../src/people/users.ts';
+import { resetUser } from '../src/people/invite.ts';
 import { accept, Browser, enrolled, PASSWORD, type Person, signIn } from './browser.ts';
 import { asOperator, testService } from './harness.ts';
 

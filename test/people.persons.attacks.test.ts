@@ -168,7 +168,7 @@ test('an invited account approves nothing, and its proposals may be those of its
 
 test('an account whose link the command line printed is confirmed by two people', async () => {
   const { service } = listening;
-  const { invite } = await import('../src/operator/users.ts');
+  const { invite } = await import('../src/people/invite.ts');
   const input = { email: `printed-${++count}@example.com`, roles: ['operations'] };
   const { output } = await perform(invite as never, { service, principal: COMMAND_LINE, input });
   const { id, link } = output as { id: string; link: string };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option as CommanderOption } from 'commander';
+import type { Service } from '../context.ts';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
@@ -25,6 +26,14 @@ type Shown = {
   readonly properties?: Readonly<Record<string, Shown>>;
 };
 
+/** What the command line knows beside the operations of a noun. */
+export type Adjusting = {
+  /** Returns the input with the subject by its id, if it was named in another way. */
+  readonly toInput: (service: Service, input: Row) => Promise<Row>;
+  /** Returns the answer as it is printed. */
+  readonly toOutput: (made: Row) => Row;
+};
+
 const LISTED = '50';
 
 /**
@@ -39,6 +48,7 @@ export function registerOperations(
   description: string,
   operations: readonly AnyOperation[],
   addOwn?: (parent: Command) => void,
+  adjusting?: Adjusting,
 ): void {
   const parent = program.command(noun).description(description);
   addOwn?.(parent);
@@ -53,7 +63,7 @@ export function registerOperations(
     );
     const [first, second] = alternatives as [AnyOperation, AnyOperation?];
     const asFile = second?.files && !first.files ? second : undefined;
-    addOperations(command, asFile ? [first] : alternatives, asFile);
+    addOperations(command, asFile ? [first] : alternatives, asFile, adjusting);
   }
 }
 
@@ -65,6 +75,7 @@ function addOperations(
   command: Command,
   operations: readonly AnyOperation[],
   asFile: AnyOperation | undefined,
+  adjusting: Adjusting | undefined,
 ): void {
   const [first] = operations as [AnyOperation];
   const options = optionsOfAll(operations);
@@ -81,7 +92,7 @@ function addOperations(
     const given = args.at(-2) as Options;
     const input = inputOf(options, args as string[], given);
     const chosen = asFile && given['csv'] ? asFile : chooseFrom(operations, input);
-    await run(chosen, input, given).catch(inTermsOf(options));
+    await run(chosen, input, given, adjusting).catch(inTermsOf(options));
   });
 }
 
@@ -189,20 +200,28 @@ const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   wrongUsage(`${subject} ${message}`);
 };
 
-async function run(operation: AnyOperation, input: object, options: Options): Promise<void> {
+async function run(
+  operation: AnyOperation,
+  input: object,
+  options: Options,
+  adjusting?: Adjusting,
+): Promise<void> {
   if (operation.files) return performFile(operation as never, input as never, options);
   const output = operation.output as Shown;
   const item = output.properties?.['nextCursor'] && output.properties['items']?.items;
   if (!item) {
+    const toJson = (made: unknown) => adjusting?.toOutput(made as Row) ?? made;
     const print = (made: unknown) => {
-      if (hasSecret(output)) printSecret(shownFields(output, made as object), false);
-      else printOne(output, made as Row);
+      const shown = toJson(made) as Row;
+      if (hasSecret(output)) printSecret(shownFields(output, shown), false);
+      else printOne(output, shown);
     };
     const end = (made: unknown) => {
       const { outcome } = operation;
       if (outcome !== undefined && (made as Record<string, unknown>)[outcome] === false) process.exitCode = 1;
     };
-    return performCommand(operation, input as never, options, print, { end });
+    const given = adjusting ? (service: Service) => adjusting.toInput(service, input as Row) : input;
+    return performCommand(operation, given as never, options, print, { end, toJson });
   }
   const printList = (found: Row[]) =>
     printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found);

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { AnyOperation } from '../operation.ts';
-import { registerOperations } from './commands.ts';
+import { type Adjusting, registerOperations } from './commands.ts';
 import { prepare, readVersion, settingsHelp, takeActor } from './usage.ts';
 
 /** The program and its commands. A noun is loaded when its word is typed: no command waits for others. */
@@ -10,6 +10,7 @@ type Register = (program: Command) => void;
 /**
  * Loads a noun whose commands follow from the declarations of its operations.
  * @param loadOwn adds the commands that do more: those that wait, or that read or write files
+ * @param loadAdjusting what the command line knows beside the operations
  */
 const derived =
   (
@@ -17,10 +18,11 @@ const derived =
     description: string,
     load: () => Promise<readonly AnyOperation[]>,
     loadOwn?: () => Promise<Register>,
+    loadAdjusting?: () => Promise<Adjusting>,
   ) =>
   async (): Promise<Register> => {
-    const [operations, addOwn] = [await load(), await loadOwn?.()];
-    return (program) => registerOperations(program, noun, description, operations, addOwn);
+    const [operations, addOwn, adjusting] = [await load(), await loadOwn?.(), await loadAdjusting?.()];
+    return (program) => registerOperations(program, noun, description, operations, addOwn, adjusting);
   };
 
 const loadTransactions = async () => (await import('../operator/transactions.ts')).TRANSACTIONS;
@@ -91,7 +93,17 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'settings that can be changed while the service runs',
     async () => (await import('../settings/settings.ts')).SETTINGS,
   ),
-  user: async () => (await import('./user.ts')).registerUser,
+  user: derived(
+    'user',
+    'people who sign in to the console and the portal',
+    async () => [
+      ...(await import('../people/invite.ts')).INVITATIONS,
+      ...(await import('../people/users.ts')).USERS,
+      ...(await import('../people/persons.ts')).PERSONS,
+    ],
+    undefined,
+    async () => (await import('./user.ts')).USER,
+  ),
   doctor: async () => (await import('./health.ts')).registerDoctor,
   backup: async () => (await import('./backup.ts')).registerBackup,
   restore: async () => (await import('./backup.ts')).registerRestore,

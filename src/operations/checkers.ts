@@ -112,7 +112,7 @@ order by id desc limit 1`);
 /** Returns whether a user is active, and has a role that may approve an operation. */
 async function mayApprove(tx: Queries, userId: number, operation: AnyOperation): Promise<boolean> {
   const user = await findUser(tx, userId);
-  return user?.state === 'active' && approversOf(operation).some((role) => user.roles.includes(role));
+  return user?.state === 'active' && user.roles.some((role) => approversOf(operation).includes(role));
 }
 
 function ownProposal({ notBefore }: Proposal, obstacle: 'own' | 'may-be-own'): Problem {

@@ -14,9 +14,9 @@ import { batches } from '../operator/batches.ts';
 import { floats } from '../operator/floats.ts';
 import { merchants } from '../operator/merchants.ts';
 import { transactions } from '../operator/transactions.ts';
-import { users } from '../operator/users.ts';
 import { Page } from '../page.ts';
-import { findUser } from '../people/users.ts';
+import { invitations } from '../people/invite.ts';
+import { findUser, users } from '../people/users.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { balance } from '../vouchers/balance.ts';
@@ -224,11 +224,11 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   }),
   bound(deliveries.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
   bound(users.list, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
-  bound(users.invite, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
+  bound(invitations.invite, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
   bound(users.setRoles, { path: '/users/:id/set-roles', roles: TEAM, owner: ofUser }),
   bound(users.disable, { path: '/users/:id/disable', roles: TEAM, owner: ofUser }),
   bound(users.enable, { path: '/users/:id/enable', roles: TEAM, owner: ofUser }),
   bound(users.remove, { path: '/users/:id/remove', roles: TEAM, owner: ofUser }),
-  bound(users.reset, { path: '/users/:id/reset-2fa', roles: TEAM, owner: ofUser }),
+  bound(invitations.reset, { path: '/users/:id/reset-2fa', roles: TEAM, owner: ofUser }),
   bound(users.endSessions, { path: '/users/:id/end-sessions', roles: TEAM, owner: ofUser }),
 ];

@@ -15,9 +15,11 @@ import { MERCHANTS } from '../operator/merchants.ts';
 import { MONEY_OPERATIONS } from '../operator/money.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
-import { USERS } from '../operator/users.ts';
 import { VOUCHERS } from '../operator/vouchers.ts';
+import { INVITATIONS } from '../people/invite.ts';
+import { PERSONS } from '../people/persons.ts';
 import { TOKENS } from '../people/tokens.ts';
+import { USERS } from '../people/users.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
@@ -41,7 +43,9 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...WEBHOOKS,
   ...DELIVERIES,
   ...TOKENS,
+  ...INVITATIONS,
   ...USERS,
+  ...PERSONS,
   ...approvalsOf(() => OPERATIONS),
   ...SETTINGS,
   ...BOOKS,

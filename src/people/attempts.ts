@@ -1,11 +1,12 @@
 import { recordRefusal, UNKNOWN_ACCOUNT } from '../audit/refusals.ts';
 import type { Actor, RefusedEvent, Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
+import { sql } from '../db/sql.ts';
 import { networkOf } from '../network.ts';
 import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
-import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
+
 import type { Door, Origin } from './sessions.ts';
 
 /**
@@ -116,12 +117,7 @@ export async function attempt(
   check: () => Promise<boolean>,
   refusal: () => Problem,
 ): Promise<void> {
-  try {
-    await countAttempt(service, trial.limits);
-  } catch (error) {
-    if (error instanceof Problem) record(service, trial, 'account.locked');
-    throw error;
-  }
+  await countAttempt(service, trial);
   if (await check()) return;
   record(service, trial, trial.actor ? 'session.step-up-refused' : 'session.refused');
   throw refusal();
@@ -153,15 +149,19 @@ export async function recordingRefusal<Result>(
 }
 
 /**
- * Counts an attempt.
+ * Counts an attempt. One that may not be checked is recorded for the audit.
  * @throws Problem `too-many-requests` if the attempt may not be checked
  */
-export async function countAttempt({ db, clock }: Service, limits: Limits): Promise<void> {
+export async function countAttempt(service: Service, trial: Trial): Promise<void> {
+  const { clock, db } = service;
   const now = clock();
-  for (const [subject, rule] of limits) {
-    const counted = countSignIn(hashOf(subject), now, rule);
-    const [row] = await db.query<{ locked_until: Date | null }>(counted);
-    if (row?.locked_until) throw tooMany(row.locked_until.getTime() - now.getTime());
+  for (const [subject, rule] of trial.limits) {
+    const [row] = await db.query<{ lockedUntil: Date | null }>(sql`
+select count_sign_in(${hashOf(subject)}, ${now}, ${rule.most}, ${rule.period}::interval,
+  ${rule.lock}::interval, ${rule.longest}::interval) as "lockedUntil"`);
+    if (!row?.lockedUntil) continue;
+    record(service, trial, 'account.locked');
+    throw tooMany(row.lockedUntil.getTime() - now.getTime());
   }
 }
 
@@ -178,7 +178,9 @@ function tooMany(waitMs: number): Problem {
 
 /** Removes a right attempt from the count. Earlier attempts still count. */
 export async function takeBack({ db }: Service, limits: Limits): Promise<void> {
-  for (const [subject] of limits) await db.query(takeBackAttempt(hashOf(subject)));
+  for (const [subject] of limits)
+    await db.query(sql`
+update sign_in_attempts set failures = failures - 1 where subject = ${hashOf(subject)} and failures > 0`);
 }
 
 /**
@@ -187,7 +189,9 @@ export async function takeBack({ db }: Service, limits: Limits): Promise<void> {
  */
 export async function forget(service: Service, limits: Limits): Promise<void> {
   const isGuesser = ([, rule]: Limits[number]) => rule === GUESSER;
-  for (const [subject] of limits.filter(isGuesser)) await service.db.query(deleteAttempts(hashOf(subject)));
+  // Removes all attempts on an account from the count.
+  for (const [subject] of limits.filter(isGuesser))
+    await service.db.query(sql`delete from sign_in_attempts where subject = ${hashOf(subject)}`);
   await takeBack(
     service,
     limits.filter((limit) => !isGuesser(limit)),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
-import { insertSignIn } from './sessions.queries.ts';
+import { type Sql, sql } from '../db/sql.ts';
 
 /**
  * Sign-ins in progress that keep no row. Anybody can begin one, so a row for each would let a stranger fill
@@ -58,4 +58,27 @@ export async function useOnce({ db, clock }: Service, token: string): Promise<bo
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS + CLOCKS_DIFFER_MS);
   const used = insertSignIn({ tokenHash: hashSecret(token), userId: null, stage: 'used', expiresAt });
   return (await db.query(used)).length > 0;
+}
+
+/** An account at an identity provider. */
+export type OidcAccount = { readonly issuer: string; readonly subject: string };
+
+/**
+ * Inserts a sign-in in progress. Returns no row if there is one under this token.
+ * @param userId null for a sign-in that is not accepted again
+ * @param binding the account at the identity provider that the second factor will bind to the user
+ */
+export function insertSignIn(signIn: {
+  readonly tokenHash: Buffer;
+  readonly userId: number | null;
+  readonly stage: 'second-factor' | 'link' | 'used';
+  readonly binding?: OidcAccount | undefined;
+  readonly expiresAt: Date;
+}): Sql {
+  const { tokenHash, userId, stage, binding, expiresAt } = signIn;
+  return sql`
+insert into sign_ins (token_hash, user_id, stage, oidc_issuer, oidc_subject, expires_at)
+values (${tokenHash}, ${userId}, ${stage}, ${binding?.issuer ?? null}, ${binding?.subject ?? null},
+  ${expiresAt})
+on conflict do nothing returning token_hash`;
 }

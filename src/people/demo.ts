@@ -1,8 +1,9 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { newBearer } from '../credentials.ts';
-import { enrollByLink, insertUser, lockUserByEmail, type UserRow } from './queries.ts';
-import { deleteLinks, insertSignIn } from './sessions.queries.ts';
+import { sql } from '../db/sql.ts';
+import { insertSignIn } from './begun.ts';
+import { insertUser } from './invite.ts';
 import { subjectOf } from './users.ts';
 
 /** The people of the demo, who sign in by links. */
@@ -37,11 +38,13 @@ export async function inviteDemoPerson(operator: Operator, person: DemoPerson): 
   const now = service.clock();
   const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
   await service.db.transaction(async (tx) => {
-    await tx.query(insertUser({ ...person, now }));
-    const [user] = await tx.query<UserRow>(lockUserByEmail(email, merchantId));
-    if (!user) throw new Error('a user was inserted, and no row came back');
-    await tx.query(enrollByLink(user.id, now));
-    await tx.query(deleteLinks(user.id));
+    const user = await insertUser(tx, { ...person, now });
+    // This machine confirms the account.
+    await tx.query(sql`
+update users set
+  enrolled_at = ${now}, confirmed_at = ${now}, invitation_hash = null, invitation_expires_at = null
+where id = ${user.id} and enrolled_at is null`);
+    await tx.query(sql`delete from sign_ins where user_id = ${user.id} and stage = 'link'`);
     await tx.query(insertSignIn({ tokenHash, userId: user.id, stage: 'link', expiresAt }));
     const subject = subjectOf(user.id);
     await audit(tx, operator, { action: 'user.invite', subject, after: { email, merchantId, expiresAt } });

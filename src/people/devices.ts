@@ -55,10 +55,9 @@ export function readDeviceToken(keys: KeyRing, token: string, now: Date): Device
  */
 export function deviceOf(
   devices: readonly Device[],
-  user: { readonly id: number; readonly enrolled_at: Date | null } | undefined,
+  user: { readonly id: number; readonly enrolledAt: Date | null } | undefined,
 ): Device | undefined {
   return devices.find(
-    ({ userId, issuedAt }) =>
-      userId === user?.id && user.enrolled_at !== null && issuedAt >= user.enrolled_at,
+    ({ userId, issuedAt }) => userId === user?.id && user.enrolledAt !== null && issuedAt >= user.enrolledAt,
   );
 }

@@ -1,121 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { Secret, TOTP } from 'otpauth';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashOfBearer, hashSecret, ownerOfTotp } from '../credentials.ts';
-import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { invalid, Problem } from '../problem.ts';
-import { derived } from './begun.ts';
+import { offeredTotpSecret, replaceRecoveryCodes, totpStep, totpUri } from './factors.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
-import {
-  acceptInvitation,
-  acceptTotpStep,
-  deleteRecoveryCodes,
-  findInvited,
-  insertRecoveryCodes,
-  listUsersByEmail,
-  setSignedIn,
-  takeRecoveryCode,
-  type UserRow,
-} from './queries.ts';
 import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin } from './sessions.ts';
-
-/**
- * Second factors: a code of an authenticator app, or a recovery code. Each code is accepted once, even with
- * several processes.
- */
-
-const RECOVERY_CODES = 10;
-/** 120 bits: too many to be guessed from a hash, so that it need not be slow. */
-const RECOVERY_BYTES = 15;
-/** The digits and letters of a recovery code, without those that look alike (Crockford). */
-const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-
-/** A second factor that a user sends. */
-export type Factor = { readonly totp: string } | { readonly recoveryCode: string };
-
-type FactorUser = { readonly id: number; readonly totp_secret: Buffer | null };
-
-/** Returns whether a second factor is correct. It is not accepted a second time. */
-export async function acceptFactor(
-  { db, keys, clock }: Service,
-  user: FactorUser,
-  factor: Factor,
-): Promise<boolean> {
-  if ('recoveryCode' in factor) {
-    return (
-      (await db.query(takeRecoveryCode(user.id, hashRecoveryCode(factor.recoveryCode), clock()))).length > 0
-    );
-  }
-  if (!user.totp_secret) return false;
-  const step = totpStep(keys.openText(ownerOfTotp(user.id), user.totp_secret), factor.totp, clock());
-  return step !== undefined && (await db.query(acceptTotpStep(user.id, step))).length > 0;
-}
-
-function newRecoveryCode(): string {
-  let bits = BigInt(`0x${randomBytes(RECOVERY_BYTES).toString('hex')}`);
-  let text = '';
-  for (let at = 0; at < (RECOVERY_BYTES * 8) / 5; at++) {
-    text = (at > 0 && at % 4 === 0 ? '-' : '') + text;
-    text = DIGITS[Number(bits & 31n)] + text;
-    bits >>= 5n;
-  }
-  return text;
-}
-
-/** Returns the hash of a recovery code. Hyphens, spaces and capitals do not matter. */
-function hashRecoveryCode(code: string): Buffer {
-  return hashSecret(`recovery ${code.toLowerCase().replace(/[^0-9a-z]/g, '')}`);
-}
-
-/**
- * Gives a user new recovery codes. The old ones become invalid.
- * @returns the codes, which are stored only as hashes
- */
-export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise<string[]> {
-  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
-  await tx.query(deleteRecoveryCodes(userId));
-  await tx.query(insertRecoveryCodes(userId, codes.map(hashRecoveryCode)));
-  return codes;
-}
-
-/** Codes of authenticator apps: TOTP (RFC 6238) with six digits and a new code every 30 seconds. */
-
-const PERIOD_S = 30;
-
-function totpOf(secret: string, label: string): TOTP {
-  return new TOTP({ issuer: 'Scrip', label, secret: Secret.fromBase32(secret), digits: 6, period: PERIOD_S });
-}
-
-const TOTP_SECRET_BYTES = 20;
-
-/**
- * Returns the secret of the authenticator app that a browser is offered with an invitation: 160 bits in
- * base32, the form that apps accept. It is stored when the invitation is accepted. A thief who opened the
- * link, or an earlier one, in another browser has seen another secret.
- */
-function offeredTotpSecret(service: Service, token: string, browser: string): string {
-  const bits = derived(service, browser, `totp ${token}`).subarray(0, TOTP_SECRET_BYTES);
-  return new Secret({ buffer: new Uint8Array(bits).buffer }).base32;
-}
-
-/** Returns the URI that an app reads from a QR code. */
-function totpUri(secret: string, email: string): string {
-  return totpOf(secret, email).toString();
-}
-
-/**
- * Returns the period of a code: the number of 30-second periods since 1970. The code of the period before is
- * accepted too, since typing takes time; that of the next one is not (RFC 6238, 5.2).
- * @returns undefined for a wrong code
- */
-function totpStep(secret: string, code: string, now: Date): number | undefined {
-  if (!/^\d{6}$/.test(code)) return undefined;
-  const delta = totpOf(secret, '').validate({ token: code, timestamp: now.getTime(), window: 1 });
-  return delta === null || delta > 0 ? undefined : Math.floor(now.getTime() / 1_000 / PERIOD_S) + delta;
-}
+import { type Account, listAccounts, readAccounts } from './users.ts';
 
 /**
  * The acceptance of an invitation: a password, an authenticator app that shows the correct code, and recovery
@@ -142,10 +35,11 @@ const unknownLink = () =>
  * Finds the user of an invitation.
  * @throws Problem `unauthorized` if the link is no longer valid, or belongs to the other door
  */
-async function requireInvited({ db, keys, clock }: Service, door: Door, token: string): Promise<UserRow> {
+async function requireInvited({ db, keys, clock }: Service, door: Door, token: string): Promise<Account> {
   const tokenHash = hashOfBearer(keys, 'invitation', token);
-  const [user] = tokenHash ? await db.query<UserRow>(findInvited(tokenHash, clock())) : [];
-  if (!user || doorOf(user.merchant_id) !== door) throw unknownLink();
+  const open = sql`u.invitation_hash = ${tokenHash} and u.invitation_expires_at > ${clock()}`;
+  const [user] = tokenHash ? await readAccounts(db, open) : [];
+  if (!user || doorOf(user.merchantId) !== door) throw unknownLink();
   return user;
 }
 
@@ -162,14 +56,14 @@ export async function openInvitation(
 ): Promise<OpenInvitation> {
   const user = await requireInvited(service, door, token);
   const secret = offeredTotpSecret(service, token, browser);
-  const { email, name, roles, merchant_id: merchantId, invitation_expires_at } = user;
-  const expiresAt = invitation_expires_at as Date;
+  const { email, name, roles, merchantId } = user;
+  const expiresAt = user.invitationExpiresAt as Date;
   return { email, name, roles, merchantId, expiresAt, totp: { secret, uri: totpUri(secret, email) } };
 }
 
 /** Returns what an attacker knows of a user's account. */
-export async function wordsOf({ db }: Service, { email, name, merchant_id }: UserRow): Promise<string[]> {
-  const merchant = merchant_id === null ? undefined : await findMerchant(db, merchant_id);
+export async function wordsOf({ db }: Service, { email, name, merchantId }: Account): Promise<string[]> {
+  const merchant = merchantId === null ? undefined : await findMerchant(db, merchantId);
   return [email, name, ...(merchant ? [merchant.name] : [])];
 }
 
@@ -179,12 +73,38 @@ export async function wordsOf({ db }: Service, { email, name, merchant_id }: Use
  */
 export async function hashPasswordOf(
   { db }: Service,
-  { id, email, merchant_id: merchantId }: Pick<UserRow, 'id' | 'email' | 'merchant_id'>,
+  { id, email, merchantId }: Pick<Account, 'id' | 'email' | 'merchantId'>,
   password: string,
 ): Promise<string> {
-  const accounts = merchantId === null ? [] : await db.query<UserRow>(listUsersByEmail(email));
-  const others = accounts.filter((each) => each.merchant_id !== null && each.id !== id);
-  return hashPassword(password, others.find((each) => each.password_hash)?.password_hash ?? undefined);
+  const accounts = merchantId === null ? [] : await listAccounts(db, email);
+  const others = accounts.filter((each) => each.merchantId !== null && each.id !== id);
+  return hashPassword(password, others.find((each) => each.passwordHash)?.passwordHash ?? undefined);
+}
+
+/**
+ * Accepts the open invitation of a user, which is then void. Of two concurrent calls, one gets a row.
+ * @param tokenHash of the link; null if the identity provider takes its place
+ */
+export function acceptInvitation(
+  id: number,
+  tokenHash: Buffer | null,
+  now: Date,
+  user: {
+    readonly name: string;
+    readonly passwordHash: string | null;
+    /** The sealed secret of the authenticator app, and the period of its first code. */
+    readonly totp: { readonly secret: Buffer; readonly step: number } | null;
+  },
+): Sql {
+  const { name, passwordHash, totp } = user;
+  return sql`
+update users set
+  name = ${name}, password_hash = ${passwordHash}, totp_secret = ${totp?.secret ?? null},
+  totp_step = ${totp?.step ?? null}, enrolled_at = ${now}, invitation_hash = null,
+  invitation_expires_at = null
+where id = ${id} and invitation_hash = coalesce(${tokenHash}::bytea, invitation_hash)
+  and invitation_expires_at > ${now}
+returning id`;
 }
 
 const NAME_LENGTH_MAX = 100;
@@ -224,7 +144,6 @@ export async function enroll(
     if (!enrolled) throw unknownLink();
     const recoveryCodes = await replaceRecoveryCodes(tx, user.id);
     await endSessions(tx, user.id);
-    await tx.query(setSignedIn(user.id, clock()));
     const session = await beginSession(service, tx, user.id, origin, clock());
     const operator = { service, actor: actorOfUser(user, origin) };
     const after = { name: called, factor: 'totp' };

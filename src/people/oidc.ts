@@ -9,12 +9,12 @@ import {
   fetchUserInfo,
 } from 'openid-client';
 import type { Service } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
-import { type Begun, begin, derived, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
-import { findUserByEmail, findUserByOidc, type UserRow } from './queries.ts';
-import type { OidcAccount } from './sessions.queries.ts';
+import { type Begun, begin, derived, type OidcAccount, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
 import { type Origin, renewStepped, SESSION_MS, type Session, STEP_UP_MS } from './sessions.ts';
 import { beginSecondFactor, notInvited, signIn } from './sign-in.ts';
+import { type Account, ofAddress, readAccounts } from './users.ts';
 
 /**
  * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider
@@ -200,23 +200,26 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
   const { db, clock } = service;
   const isFresh = clock().getTime() - authenticatedAt.getTime() < STEP_UP_MS;
   const proof = { how: 'oidc', steppedUpAt: isFresh ? authenticatedAt : null };
-  const [known] = await db.query<UserRow>(findUserByOidc(account.issuer, account.subject));
+  const [known] = await readAccounts(db, boundTo(account));
   if (known) {
-    if (known.disabled_at || known.merchant_id !== null) throw notInvited();
+    if (known.state === 'disabled' || known.merchantId !== null) throw notInvited();
     if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
     return { session: await signIn(service, known, origin, proof), isStepUp: false, userId: known.id };
   }
-  const [user] = email === undefined ? [] : await db.query<UserRow>(findUserByEmail(email, null));
-  if (!user || user.disabled_at || user.merchant_id !== null || user.is_bound) throw notInvited();
-  if (user.enrolled_at) return { begun: await beginOwnFactor(service, user, account) };
-  if (!user.invitation_expires_at || user.invitation_expires_at <= clock()) throw notInvited();
+  const [user] = email === undefined ? [] : await readAccounts(db, ofAddress(email, null));
+  if (!user || user.state === 'disabled' || user.merchantId !== null || user.isBound) throw notInvited();
+  if (user.state === 'active') return { begun: await beginOwnFactor(service, user, account) };
+  if (!user.invitationExpiresAt || user.invitationExpiresAt <= clock()) throw notInvited();
   if (!hasFactor) throw failed('no-factor');
   const accepting = { ...proof, binding: account, accepts: true };
   return { session: await signIn(service, user, origin, accepting), isStepUp: false, userId: user.id };
 }
 
-async function beginOwnFactor(service: Service, user: UserRow, binding?: OidcAccount): Promise<string> {
-  if (user.totp_secret === null) throw failed('no-factor');
+const boundTo = ({ issuer, subject }: OidcAccount) =>
+  sql`u.oidc_issuer = ${issuer} and u.oidc_subject = ${subject}`;
+
+async function beginOwnFactor(service: Service, user: Account, binding?: OidcAccount): Promise<string> {
+  if (user.totpSecret === null) throw failed('no-factor');
   return beginSecondFactor(service, user.id, binding);
 }
 
@@ -228,7 +231,7 @@ async function finishStepUp(
   origin: Origin,
 ): Promise<string> {
   const { db } = service;
-  const [user] = await db.query<UserRow>(findUserByOidc(account.issuer, account.subject));
+  const [user] = await readAccounts(db, boundTo(account));
   if (!user) throw failed('another-account');
   if (!hasFactor) throw failed('no-factor');
   if (authenticatedAt.getTime() < beganAt.getTime() - CLOCKS_DIFFER_MS) throw failed('not-confirmed');

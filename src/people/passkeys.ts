@@ -7,22 +7,13 @@ import type {
 } from '@simplewebauthn/server';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { recordingRefusal } from './attempts.ts';
 import { begin, derived, readBegun, useOnce } from './begun.ts';
-import {
-  deletePasskey,
-  findPasskey,
-  findUserById,
-  insertPasskey,
-  listPasskeyRows,
-  type PasskeyRow,
-  type UserRow,
-  usePasskey,
-} from './queries.ts';
-import { deleteSessions } from './sessions.queries.ts';
-import { actorOfUser, type Door, type Origin, renewStepped, type Session } from './sessions.ts';
+import { actorOfUser, type Door, endSessions, type Origin, renewStepped, type Session } from './sessions.ts';
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';
+import { readAccounts } from './users.ts';
 
 /**
  * Passkeys (WebAuthn): keys that a device or a password manager keeps for this site. A passkey asks its owner
@@ -72,7 +63,7 @@ export async function beginPasskey(
 ): Promise<Asked<PublicKeyCredentialCreationOptionsJSON>> {
   requireSteppedUp(session);
   const { user } = session;
-  const known = await service.db.query<PasskeyRow>(listPasskeyRows(user.id));
+  const known = await listPasskeys(service, user.id);
   if (known.length >= PASSKEYS_MAX)
     throw new Problem('conflict', `there are ${PASSKEYS_MAX} passkeys already: remove one`);
   const { generateRegistrationOptions } = await webAuthn();
@@ -117,10 +108,12 @@ export async function addPasskey(
     throw invalid('response', 'passkey', 'is not what the device was asked for');
   const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
   await service.db.transaction(async (tx) => {
-    const passkey = { id, userId: user.id, name, publicKey: Buffer.from(publicKey), counter, transports };
-    const [added] = await tx.query(insertPasskey({ ...passkey, now: service.clock() }));
+    const [added] = await tx.query(sql`
+insert into passkeys (id, user_id, name, public_key, counter, transports, created_at)
+values (${id}, ${user.id}, ${name}, ${Buffer.from(publicKey)}, ${counter}, ${transports}, ${service.clock()})
+on conflict do nothing returning id`);
     if (!added) throw new Problem('exists', 'this passkey was added already');
-    await tx.query(deleteSessions(user.id, session.id));
+    await endSessions(tx, user.id, session.id);
     const operator = { service, actor: actorOfUser(user, origin) };
     const subject = `user ${user.id}`;
     await audit(tx, operator, { action: 'user.add-passkey', subject, after: { name } });
@@ -134,7 +127,7 @@ export async function askForPasskey(
   place: Place,
   session?: Session,
 ): Promise<Asked<PublicKeyCredentialRequestOptionsJSON>> {
-  const known = session ? await service.db.query<PasskeyRow>(listPasskeyRows(session.user.id)) : [];
+  const known = session ? await listPasskeys(service, session.user.id) : [];
   const { generateAuthenticationOptions } = await webAuthn();
   const token = begin(service.clock());
   const use = session ? 'step-up' : 'sign-in';
@@ -170,7 +163,8 @@ async function acceptPasskey(
   const { db, clock } = service;
   const expectedChallenge = recall(service, token, use, userId);
   if (!isCredentialId(response.id)) throw refused();
-  const [row] = await db.query<PasskeyRow>(findPasskey(response.id));
+  const [row] = await db.query<{ id: string; userId: number; publicKey: Buffer; counter: bigint }>(sql`
+select id, user_id as "userId", public_key as "publicKey", counter from passkeys where id = ${response.id}`);
   if (!row) throw refused();
   const { verifyAuthenticationResponse } = await webAuthn();
   const verified = await verifyAuthenticationResponse({
@@ -179,14 +173,16 @@ async function acceptPasskey(
     expectedOrigin: place.origin,
     expectedRPID: place.rpId,
     requireUserVerification: true,
-    credential: { id: row.id, publicKey: new Uint8Array(row.public_key), counter: Number(row.counter) },
+    credential: { id: row.id, publicKey: new Uint8Array(row.publicKey), counter: Number(row.counter) },
   }).catch(() => undefined);
   if (!verified?.verified) throw refused();
   const { newCounter } = verified.authenticationInfo;
-  const [used] = await db.query(usePasskey(row.id, row.counter, newCounter, clock()));
+  const [used] = await db.query(sql`
+update passkeys set counter = ${newCounter}, last_used_at = ${clock()}
+where id = ${row.id} and counter = ${row.counter} returning id`);
   // The counter of many devices is always 0.
   if (!used || !(await useOnce(service, token))) throw refused();
-  return row.user_id;
+  return row.userId;
 }
 
 /** Signs in with a passkey, even while the account is locked. @returns the token of the session */
@@ -201,7 +197,7 @@ export async function signInByPasskey(
   const asked = { token, use: 'sign-in', userId: null } as const;
   return recordingRefusal(service, { userId: undefined, by: 'passkey', origin }, async () => {
     const userId = await acceptPasskey(service, response, asked, place);
-    const [row] = await service.db.query<UserRow>(findUserById(userId));
+    const [row] = await readAccounts(service.db, sql`u.id = ${userId}`);
     const user = signable(row, door);
     if (!user) throw refused();
     return signIn(service, user, origin, { how: 'passkey', steppedUpAt: service.clock() });
@@ -234,17 +230,14 @@ export type PasskeyInfo = {
   readonly name: string;
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
+  readonly transports: readonly string[];
 };
 
 /** Lists the passkeys of a user, oldest first. */
 export async function listPasskeys({ db }: Service, userId: number): Promise<PasskeyInfo[]> {
-  const rows = await db.query<PasskeyRow>(listPasskeyRows(userId));
-  return rows.map(({ id, name, created_at, last_used_at }) => ({
-    id,
-    name,
-    createdAt: created_at,
-    lastUsedAt: last_used_at,
-  }));
+  return db.query<PasskeyInfo>(sql`
+select id, name, transports, created_at as "createdAt", last_used_at as "lastUsedAt" from passkeys
+where user_id = ${userId} order by created_at, id limit 100`);
 }
 
 /** Removes a passkey, and ends the user's other sessions. @throws Problem `step-up-required`; `not-found` */
@@ -257,9 +250,10 @@ export async function removePasskey(
   requireSteppedUp(session);
   const { user } = session;
   await service.db.transaction(async (tx) => {
-    const [removed] = isCredentialId(id) ? await tx.query<{ name: string }>(deletePasskey(user.id, id)) : [];
+    const statement = sql`delete from passkeys where user_id = ${user.id} and id = ${id} returning name`;
+    const [removed] = isCredentialId(id) ? await tx.query<{ name: string }>(statement) : [];
     if (!removed) throw notFound('such passkey');
-    await tx.query(deleteSessions(user.id, session.id));
+    await endSessions(tx, user.id, session.id);
     const operator = { service, actor: actorOfUser(user, origin) };
     const before = { name: removed.name };
     await audit(tx, operator, { action: 'user.remove-passkey', subject: `user ${user.id}`, before });

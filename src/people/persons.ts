@@ -1,16 +1,21 @@
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { type Condition, changing, tableOf, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import { Input, Reason, toId } from '../schema.ts';
 import {
-  countApprovers,
-  findApprover,
-  findMakers,
-  findPeopleBehind,
-  findPersons,
-  holdUsers,
-  setConfirmed,
-} from './persons.queries.ts';
-import { changeUser, subjectOf, toUser, type UserInfo } from './users.ts';
+  changeUser,
+  findUser,
+  NamedUser,
+  ofUser,
+  subjectOf,
+  type User,
+  UserSchema,
+  updateUser,
+  withIds,
+} from './users.ts';
 
 /**
  * Who is a person (docs/how-to/people.md, "Who counts as a person"). Each caller leads to a person or to the
@@ -30,6 +35,10 @@ type Makers = { readonly makers: number[] };
 const known = (ids: readonly (number | null | undefined)[]) =>
   ids.filter((id): id is number => typeof id === 'number');
 
+/** Finds which users are people of their own. */
+const findPersons = (ids: readonly number[]) =>
+  sql`select u.id from unnest(${ids}::integer[]) u (id) where is_person(u.id)`;
+
 /** Why a user may not approve: the account is not a person, or may be the maker's. */
 type Obstacle = 'not-confirmed' | 'own' | 'may-be-own';
 
@@ -46,7 +55,9 @@ export async function standingTo(
   { id, makerId }: { readonly id: string; readonly makerId: number | null },
   userId: number,
 ): Promise<Standing> {
-  const [{ makers } = { makers: [] }] = await tx.query<Makers>(findMakers(Number(id)));
+  const [{ makers } = { makers: [] }] = await tx.query<Makers>(
+    sql`select people_behind(makers) as makers from approvals where id = ${id}`,
+  );
   const isNobodys = makers.length === 0;
   const isPerson = (await tx.query(findPersons([userId]))).length > 0;
   if (!isPerson) return { obstacle: 'not-confirmed', isNobodys };
@@ -59,7 +70,7 @@ export async function standingTo(
  * check and its effect.
  */
 export async function holdPeople(tx: Queries, ids: readonly (number | null | undefined)[]): Promise<void> {
-  await tx.query(holdUsers(known(ids)));
+  await tx.query(sql`select id from users where id = any (${known(ids)}::integer[]) order by id for share`);
 }
 
 /**
@@ -67,13 +78,18 @@ export async function holdPeople(tx: Queries, ids: readonly (number | null | und
  * change that: otherwise an owner could remove the second person, and be alone again.
  */
 export async function areTwoPeople(db: Queries): Promise<boolean> {
-  const [row] = await db.query<{ count: number }>(countApprovers());
+  // A second account that nobody else has confirmed is not counted.
+  const [row] = await db.query<{ count: number }>(sql`
+    select count(*)::integer as count from (select from users where was_approver limit 2) u`);
   return (row?.count ?? 0) > 1;
 }
 
 /** Returns whether a user is the only person who could ever approve, and can do so now. */
 export async function isOnlyPerson(db: Queries, userId: number): Promise<boolean> {
-  return (await db.query(findApprover(userId))).length > 0 && !(await areTwoPeople(db));
+  const [approver] = await db.query(sql`
+select from users
+where id = ${userId} and was_approver and is_person(id) and roles && array['owner', 'finance']`);
+  return approver !== undefined && !(await areTwoPeople(db));
 }
 
 /**
@@ -82,17 +98,19 @@ export async function isOnlyPerson(db: Queries, userId: number): Promise<boolean
  * @throws Problem `not-found`; `conflict` if the user has not enrolled or is disabled; `forbidden` for a user
  *   who may be the same person
  */
-export async function confirmUser(
+async function confirmUser(
   operator: Operator,
   id: number,
   by: readonly (number | null | undefined)[],
-): Promise<UserInfo> {
+): Promise<User> {
   const confirmers = known(by);
   return changeUser(operator, id, async (tx, user) => {
-    if (!user.enrolled_at || user.disabled_at)
+    if (user.state !== 'active')
       throw new Problem('conflict', 'only somebody who has enrolled, and is not disabled, can be confirmed');
-    if (toUser(user).confirmed) return { result: toUser(user) };
-    const [{ makers } = { makers: [] }] = await tx.query<Makers>(findPeopleBehind(id));
+    if (user.confirmed) return { result: user };
+    const [{ makers } = { makers: [] }] = await tx.query<Makers>(
+      sql`select people_behind(array[${id}::integer]) as makers`,
+    );
     if (confirmers.some((each) => makers.includes(each)))
       throw new Problem(
         'forbidden',
@@ -101,13 +119,55 @@ export async function confirmUser(
     if ((await tx.query(findPersons(confirmers))).length < confirmers.length)
       throw new Problem('forbidden', 'your own account has to be confirmed first');
     const now = operator.service.clock();
-    await tx.query(setConfirmed(id, confirmers[0] ?? null, now));
+    const values = sql`confirmed_at = ${now}, confirmed_by = ${confirmers[0] ?? null}`;
+    const result = await updateUser(tx, id, values);
     const audited = {
       action: 'user.confirm',
       subject: subjectOf(id),
       before: { mayBelongTo: makers.filter((each) => each !== id) },
       after: { confirmed: true },
     };
-    return { result: toUser({ ...user, confirmed_at: now }), audited };
+    return { result, audited };
   });
 }
+
+const ON_MACHINE: Condition = {
+  text: 'the command line confirms it, and not a person',
+  applies: ({ principal }) => principal.kind === 'command-line',
+};
+
+const LINK_OF_MACHINE: Condition = {
+  text: 'the command line printed the link, so that nobody knows who has it',
+  async applies({ service: { db } }, { id }) {
+    const user = await findUser(db, Number(id));
+    return user?.hasPrintedLink === true && !user.confirmed;
+  },
+};
+
+const confirm = changing({
+  name: 'user.confirm',
+  summary: 'Confirm that an account belongs to the person it names, and not to those who invited them',
+  description:
+    'Until then it approves nothing, and those who made, approved or received its link do not approve what ' +
+    'it proposes. Somebody else confirms it.',
+  method: 'POST',
+  path: '/users/:id/confirm',
+  command: 'user confirm',
+  input: Input({ id: NamedUser, reason: Reason }),
+  output: UserSchema,
+  isForPeople: true,
+  roles: MONEY,
+  approval: twoPeople({
+    why: 'It decides who counts as another person.',
+    when: [ON_MACHINE, LINK_OF_MACHINE],
+  }),
+  agreement: {
+    sentence: 'Confirm that the account {email} of {merchant} belongs to the person it names',
+    of: ofUser,
+  },
+  risk: 'step-up',
+  run: async (caller, { id }) =>
+    withIds(await confirmUser(caller, toId(id), [caller.principal.userId, caller.checkerId])),
+});
+
+export const PERSONS = tableOf(confirm);

@@ -2,19 +2,9 @@ import { audit } from '../audit/audit.ts';
 import type { Actor, Service } from '../context.ts';
 import { hashOfBearer, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
-import {
-  deleteEnded,
-  deleteOldestSessions,
-  deleteSession,
-  deleteSessions,
-  findSessionRow,
-  insertSession,
-  listSessionRows,
-  renewSession,
-  touchSession,
-} from './sessions.queries.ts';
 
 /**
  * Sessions of people. Each request reads its session and the user's roles from the database, so a session
@@ -70,23 +60,10 @@ export type Session = {
   readonly steppedUpUntil: Date | null;
 };
 
-type SessionRow = {
-  id: bigint;
-  user_id: number;
-  created_at: Date;
-  last_seen_at: Date;
-  expires_at: Date;
-  stepped_up_at: Date | null;
-  email: string;
-  name: string;
-  roles: string[];
-  merchant_id: number | null;
-  /** True for users of the demo who sign in with a link. */
-  has_only_link: boolean;
-  has_totp: boolean;
-  has_passkey: boolean;
-  is_bound: boolean;
-};
+/** The second factors of a user `u`. */
+export const FACTORS = sql`array_remove(array[
+  case when u.totp_secret is not null then 'totp' end,
+  case when exists (select from passkeys p where p.user_id = u.id) then 'passkey' end], null)`;
 
 export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
 
@@ -98,16 +75,12 @@ export function nameOfUser(email: string, merchantId: number | null): string {
   return merchantId === null ? email : `${email} (merchant ${merchantId})`;
 }
 
-type Named = { readonly id: number; readonly email: string } & (
-  | { readonly merchantId: number | null }
-  | { readonly merchant_id: number | null }
-);
+type Named = { readonly id: number; readonly email: string; readonly merchantId: number | null };
 
 /** Returns the actor of a user's changes. */
-export function actorOfUser(user: Named, { address, requestId }: Origin): Actor {
-  const merchantId = 'merchantId' in user ? user.merchantId : user.merchant_id;
-  const name = nameOfUser(user.email, merchantId);
-  return { kind: 'user', id: String(user.id), name, origin: address, requestId, reason: null };
+export function actorOfUser({ id, email, merchantId }: Named, { address, requestId }: Origin): Actor {
+  const name = nameOfUser(email, merchantId);
+  return { kind: 'user', id: String(id), name, origin: address, requestId, reason: null };
 }
 
 const AGENT_LENGTH_MAX = 200;
@@ -127,18 +100,15 @@ export async function beginSession(
   const { token, tokenHash } = newBearer(keys, 'session');
   const now = clock();
   const expiresAt = new Date(now.getTime() + SESSION_MS);
-  await tx.query(
-    insertSession({
-      tokenHash,
-      userId,
-      now,
-      expiresAt,
-      steppedUpAt,
-      network: address,
-      agent: agent.slice(0, AGENT_LENGTH_MAX),
-    }),
-  );
-  await tx.query(deleteOldestSessions(userId, SESSIONS_MAX));
+  await tx.query(sql`update users set signed_in_at = ${now} where id = ${userId}`);
+  await tx.query(sql`
+insert into sessions (token_hash, user_id, created_at, last_seen_at, expires_at, stepped_up_at, network,
+  agent)
+values (${tokenHash}, ${userId}, ${now}, ${now}, ${expiresAt}, ${steppedUpAt}, ${address},
+  ${agent.slice(0, AGENT_LENGTH_MAX)})`);
+  await tx.query(sql`
+delete from sessions where user_id = ${userId}
+  and id not in (select id from sessions where user_id = ${userId} order by id desc limit ${SESSIONS_MAX})`);
   return token;
 }
 
@@ -156,42 +126,40 @@ export async function findSession(
 ): Promise<Session | undefined> {
   const now = clock();
   const tokenHash = hashOfBearer(keys, 'session', token);
-  const [row] = tokenHash ? await db.query<SessionRow>(findSessionRow(tokenHash, now)) : [];
-  if (!row || doorOf(row.merchant_id) !== door) return undefined;
-  const idleSince = now.getTime() - row.last_seen_at.getTime();
+  const [row] = tokenHash
+    ? await db.query<SessionRow>(sql`
+select s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.expires_at as "expiresAt",
+  s.stepped_up_at as "steppedUpAt", u.password_hash is null and u.oidc_subject is null as "hasOnlyLink",
+  json_build_object('id', u.id, 'email', u.email, 'name', u.name, 'roles', u.roles, 'merchantId', u.merchant_id,
+    'factors', ${FACTORS}, 'singleSignOn', u.oidc_subject is not null) as user
+from sessions s join users u on u.id = s.user_id
+where s.token_hash = ${tokenHash} and s.expires_at > ${now}
+  and u.disabled_at is null and u.enrolled_at is not null`)
+    : [];
+  if (!row || doorOf(row.user.merchantId) !== door) return undefined;
+  const { id, user, createdAt, expiresAt } = row;
+  const idleSince = now.getTime() - row.lastSeenAt.getTime();
   if (idleSince > IDLE_MS[door]) return undefined;
-  if (idleSince > TOUCH_MS && !isBackground) await db.query(touchSession(row.id, now));
-  const { id, user_id, email, name, roles, merchant_id, has_totp, has_passkey, created_at, expires_at } = row;
-  return {
-    id,
-    door,
-    user: {
-      id: user_id,
-      email,
-      name,
-      roles,
-      merchantId: merchant_id,
-      factors: factorsOf(has_totp, has_passkey),
-      singleSignOn: row.is_bound,
-    },
-    createdAt: created_at,
-    expiresAt: expires_at,
-    idleMs: IDLE_MS[door],
-    steppedUpUntil: steppedUpUntilOf(row, now),
-  };
+  if (idleSince > TOUCH_MS && !isBackground)
+    await db.query(sql`update sessions set last_seen_at = ${now} where id = ${id} and last_seen_at < ${now}`);
+  const steppedUpUntil = steppedUpUntilOf(row, now);
+  return { id, door, user, createdAt, expiresAt, idleMs: IDLE_MS[door], steppedUpUntil };
 }
+
+type SessionRow = Pick<Session, 'id' | 'user' | 'createdAt' | 'expiresAt'> & {
+  readonly lastSeenAt: Date;
+  readonly steppedUpAt: Date | null;
+  /** True for users of the demo who sign in with a link. */
+  readonly hasOnlyLink: boolean;
+};
 
 /**
  * Returns until when a session counts as stepped up. The owner of the demo has no second factor to ask for.
  */
-function steppedUpUntilOf(row: SessionRow, now: Date): Date | null {
-  if (row.has_only_link && !row.has_totp && !row.has_passkey) return row.expires_at;
-  const until = row.stepped_up_at && new Date(row.stepped_up_at.getTime() + STEP_UP_MS);
+function steppedUpUntilOf({ hasOnlyLink, user, expiresAt, steppedUpAt }: SessionRow, now: Date): Date | null {
+  if (hasOnlyLink && user.factors.length === 0) return expiresAt;
+  const until = steppedUpAt && new Date(steppedUpAt.getTime() + STEP_UP_MS);
   return until && until > now ? until : null;
-}
-
-export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'passkey')[] {
-  return [...(hasTotp ? (['totp'] as const) : []), ...(hasPasskey ? (['passkey'] as const) : [])];
 }
 
 /**
@@ -212,7 +180,12 @@ export async function renewStepped(
   const oldHash = oldToken === null ? null : (hashOfBearer(keys, 'session', oldToken) ?? NO_HASH);
   return db.transaction(async (tx) => {
     const session = { id, userId: user.id };
-    const [renewed] = await tx.query(renewSession(session, oldHash, tokenHash, clock()));
+    // Gives a session a new token, and ends the old one at once. Of two concurrent calls, one gets a row.
+    const [renewed] = await tx.query(sql`
+update sessions set token_hash = ${tokenHash}, stepped_up_at = ${clock()}, last_seen_at = ${clock()}
+where id = ${session.id} and user_id = ${session.userId} and expires_at > ${clock()}
+  and token_hash = coalesce(${oldHash}::bytea, token_hash)
+returning id`);
     if (!renewed) return undefined;
     const operator = { service, actor: actorOfUser(user, origin) };
     await audit(tx, operator, {
@@ -236,15 +209,6 @@ export type SessionInfo = {
   readonly agent: string;
 };
 
-type InfoRow = {
-  id: bigint;
-  created_at: Date;
-  last_seen_at: Date;
-  expires_at: Date;
-  network: string;
-  agent: string;
-};
-
 /** Lists the sessions of a user, newest first. */
 export async function listSessions(
   { db, clock }: Service,
@@ -252,15 +216,13 @@ export async function listSessions(
   door: Door,
 ): Promise<SessionInfo[]> {
   const now = clock();
-  const rows = await db.query<InfoRow>(listSessionRows(userId, now, new Date(now.getTime() - IDLE_MS[door])));
-  return rows.map(({ id, created_at, last_seen_at, expires_at, network, agent }) => ({
-    id,
-    createdAt: created_at,
-    lastSeenAt: last_seen_at,
-    expiresAt: expires_at,
-    address: network,
-    agent,
-  }));
+  const idleSince = new Date(now.getTime() - IDLE_MS[door]);
+  return db.query<SessionInfo>(sql`
+select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
+  network as address, agent
+from sessions
+where user_id = ${userId} and expires_at > ${now} and last_seen_at > ${idleSince}
+order by id desc limit 100`);
 }
 
 /** The most rows of a table that one statement deletes, so that it takes milliseconds. */
@@ -271,12 +233,45 @@ const PORTION = 1_000;
  * waits for what strangers have left.
  */
 export async function deleteWhatEnded({ db, clock }: Service, stopping: () => boolean): Promise<void> {
-  while (!stopping() && (await db.query(deleteEnded(clock(), PORTION))).length > 0);
+  let deleted = 1;
+  while (!stopping() && deleted > 0) {
+    const now = clock();
+    // An attempt counts for an hour at most, and a lock makes the next one longer for a day.
+    const rows = await db.query(sql`
+with begun as (
+  delete from sign_ins where token_hash in (
+    select token_hash from sign_ins where expires_at < ${now} order by expires_at limit ${PORTION})
+  returning 1
+), attempts as (
+  delete from sign_in_attempts where subject in (
+    select subject from sign_in_attempts
+    where since < ${now}::timestamptz - interval '1 hour'
+      and (locked_until is null or locked_until < ${now}::timestamptz - interval '1 day')
+    order by since limit ${PORTION})
+  returning 1
+), ended as (
+  delete from sessions where id in (
+    select id from sessions where expires_at < ${now} order by id limit ${PORTION})
+  returning 1
+)
+select from begun union all select from attempts union all select from ended`);
+    deleted = rows.length;
+  }
 }
 
-/** Ends all sessions of a user. @returns how many */
-export async function endSessions(tx: Queries, userId: number): Promise<number> {
-  return (await tx.query(deleteSessions(userId, null))).length;
+/**
+ * Ends all sessions of a user, or all but one, and the sign-ins that the user has begun.
+ * @returns how many sessions
+ */
+export async function endSessions(
+  tx: Queries,
+  userId: number,
+  except: bigint | null = null,
+): Promise<number> {
+  const ended = await tx.query(sql`
+with begun as (delete from sign_ins where user_id = ${userId})
+delete from sessions where user_id = ${userId} and id is distinct from ${except} returning id`);
+  return ended.length;
 }
 
 /** Ends one of the sessions of a session's user. @returns whether it existed */
@@ -287,7 +282,9 @@ export async function endOwnSession(
   origin: Origin,
 ): Promise<boolean> {
   return changeOwn(service, session, origin, async (tx) => {
-    const isEnded = (await tx.query(deleteSession(session.user.id, id))).length > 0;
+    const [row] = await tx.query(sql`
+delete from sessions where user_id = ${session.user.id} and id = ${id} returning id`);
+    const isEnded = row !== undefined;
     return { result: isEnded, ended: isEnded ? 1 : 0 };
   });
 }
@@ -295,7 +292,7 @@ export async function endOwnSession(
 /** Ends all other sessions of a session's user. @returns how many */
 export async function endOwnSessions(service: Service, session: Session, origin: Origin): Promise<number> {
   return changeOwn(service, session, origin, async (tx) => {
-    const ended = (await tx.query(deleteSessions(session.user.id, session.id))).length;
+    const ended = await endSessions(tx, session.user.id, session.id);
     return { result: ended, ended };
   });
 }

@@ -1,6 +1,8 @@
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashOfBearer, newBearer } from '../credentials.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { networkOf } from '../network.ts';
 import { invalid, Problem } from '../problem.ts';
 import {
@@ -13,37 +15,22 @@ import {
   sessionLimits,
   takeBack,
 } from './attempts.ts';
-import { SIGN_IN_MS } from './begun.ts';
+import { insertSignIn, type OidcAccount, SIGN_IN_MS } from './begun.ts';
 import { deviceOf } from './devices.ts';
-import { acceptFactor, type Factor, hashPasswordOf, replaceRecoveryCodes, wordsOf } from './enroll.ts';
+import { acceptInvitation, hashPasswordOf, wordsOf } from './enroll.ts';
+import { acceptFactor, type Factor, replaceRecoveryCodes } from './factors.ts';
 import { checkNewPassword, isOutdated, isPassword, matchingHashes } from './password.ts';
-import {
-  acceptInvitation,
-  bindOidc,
-  findUserById,
-  listUsersByEmail,
-  setPasswordHash,
-  setSignedIn,
-  type UserRow,
-} from './queries.ts';
-import {
-  deleteSessions,
-  findSignIn,
-  insertSignIn,
-  type OidcAccount,
-  type SignInRow,
-  takeSignIn,
-} from './sessions.queries.ts';
 import {
   actorOfUser,
   beginSession,
   type Door,
   doorOf,
-  factorsOf,
+  endSessions,
   type Origin,
   renewStepped,
   type Session,
 } from './sessions.ts';
+import { type Account, listAccounts, readAccounts } from './users.ts';
 
 /**
  * Signing in takes a password, then a second factor. Whether the address or the password is wrong, the answer
@@ -51,8 +38,8 @@ import {
  */
 
 /** Returns the user if it may sign in at a door; undefined otherwise. */
-export function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
-  return user?.enrolled_at && !user.disabled_at && doorOf(user.merchant_id) === door ? user : undefined;
+export function signable(user: Account | undefined, door: Door): Account | undefined {
+  return user?.state === 'active' && doorOf(user.merchantId) === door ? user : undefined;
 }
 
 const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
@@ -70,6 +57,9 @@ export function requireSteppedUp({ steppedUpUntil }: Session): void {
     'this needs your second factor again: it is asked for every five minutes',
   );
 }
+
+const setPasswordHash = (id: number, passwordHash: string) =>
+  sql`update users set password_hash = ${passwordHash} where id = ${id}`;
 
 /** A sign-in with a correct password. */
 export type Begun = {
@@ -96,21 +86,18 @@ export async function beginSignIn(
 ): Promise<Begun | Choice> {
   const { db } = service;
   const email = asked.email.trim().toLowerCase();
-  const rows = await db.query<UserRow>(listUsersByEmail(email));
-  const ofDoor = rows.filter((row) => doorOf(row.merchant_id) === door);
+  const rows = await listAccounts(db, email);
+  const ofDoor = rows.filter((row) => doorOf(row.merchantId) === door);
   const users = ofDoor.filter(
-    (row) => signable(row, door) && (asked.merchantId ?? row.merchant_id) === row.merchant_id,
+    (row) => signable(row, door) && (asked.merchantId ?? row.merchantId) === row.merchantId,
   );
   const found = await withPassword(service, door, { email, users, subject: ofDoor[0]?.id }, asked, origin);
   const [user, ...others] = found;
   if (!user) throw wrongPassword();
-  if (others.length > 0) return { merchants: found.map(({ merchant_id }) => merchant_id as number) };
-  if (isOutdated(user.password_hash as string))
+  if (others.length > 0) return { merchants: found.map(({ merchantId }) => merchantId as number) };
+  if (isOutdated(user.passwordHash as string))
     await db.query(setPasswordHash(user.id, await hashPasswordOf(service, user, asked.password)));
-  return {
-    token: await beginSecondFactor(service, user.id),
-    factors: factorsOf(user.totp_secret !== null, user.has_passkey),
-  };
+  return { token: await beginSecondFactor(service, user.id), factors: user.factors };
 }
 
 /**
@@ -121,10 +108,10 @@ export async function beginSignIn(
 async function withPassword(
   service: Service,
   door: Door,
-  { email, users, subject }: { email: string; users: readonly UserRow[]; subject: number | undefined },
+  { email, users, subject }: { email: string; users: readonly Account[]; subject: number | undefined },
   { password }: { readonly password: string },
   origin: Origin,
-): Promise<UserRow[]> {
+): Promise<Account[]> {
   const { address, devices } = origin;
   const known = users.filter((user) => deviceOf(devices, user));
   const unknown = users.filter((user) => !known.includes(user));
@@ -132,18 +119,18 @@ async function withPassword(
     ...known.map((user) => [user]),
     ...(unknown.length > 0 || known.length === 0 ? [unknown] : []),
   ];
-  const limitsOf = ([user]: readonly UserRow[]) =>
+  const limitsOf = ([user]: readonly Account[]) =>
     passwordLimits({ door, email, address, device: deviceOf(devices, user) });
   const [first = []] = groups;
   const trial = { limits: limitsOf(first), userId: subject, by: 'password', origin };
-  let found: UserRow[] = [];
+  let found: Account[] = [];
   const check = async () => {
     for (const [tried, group] of groups.entries()) {
-      if (tried > 0) await countAttempt(service, limitsOf(group));
-      const hashes = group.flatMap((user) => user.password_hash ?? []);
+      if (tried > 0) await countAttempt(service, { ...trial, limits: limitsOf(group) });
+      const hashes = group.flatMap((user) => user.passwordHash ?? []);
       const by = deviceOf(devices, group[0]) ? 'known' : { network: networkOf(address) };
       const matching = await matchingHashes(password, hashes, by);
-      found = group.filter((user) => user.password_hash !== null && matching.includes(user.password_hash));
+      found = group.filter((user) => user.passwordHash !== null && matching.includes(user.passwordHash));
       if (found.length === 0) continue;
       for (const each of groups.slice(0, tried + 1)) await takeBack(service, limitsOf(each));
       return true;
@@ -187,8 +174,10 @@ export async function finishSignIn(
   const expired = new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   const tokenHash = hashOfBearer(keys, 'sign-in', token);
   if (!tokenHash) throw expired;
-  const [begun] = await db.query<SignInRow>(findSignIn(tokenHash, 'second-factor', clock()));
-  const [row] = begun ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
+  const [begun] = await db.query<{ id: number }>(sql`
+select user_id as id from sign_ins
+where token_hash = ${tokenHash} and stage = 'second-factor' and expires_at > ${clock()}`);
+  const [row] = begun ? await readAccounts(db, sql`u.id = ${begun.id}`) : [];
   const user = signable(row, door);
   if (!user) throw expired;
   const device = deviceOf(origin.devices, user);
@@ -196,12 +185,20 @@ export async function finishSignIn(
   const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
   const trial = { limits, userId: user.id, by: how, origin };
   await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
-  const [taken] = await db.query<SignInRow>(takeSignIn(tokenHash, 'second-factor', clock()));
+  const taken = await takeSignIn(service, tokenHash, 'second-factor');
   if (!taken) throw expired;
   await forget(service, limits);
-  const { oidc_issuer: issuer, oidc_subject: subject } = taken;
+  const { issuer, subject } = taken;
   const binding = issuer === null || subject === null ? undefined : { issuer, subject };
   return signIn(service, user, origin, { how, steppedUpAt: clock(), binding });
+}
+
+/** Ends a started sign-in. Of two concurrent calls, one gets it. */
+async function takeSignIn({ db, clock }: Service, tokenHash: Buffer, stage: 'second-factor' | 'link') {
+  const [taken] = await db.query<{ userId: number; issuer: string | null; subject: string | null }>(sql`
+delete from sign_ins where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${clock()}
+returning user_id as "userId", oidc_issuer as issuer, oidc_subject as subject`);
+  return taken;
 }
 
 /** How a user has proven its identity. */
@@ -222,7 +219,7 @@ export type Proof = {
  */
 export async function signIn(
   service: Service,
-  user: UserRow,
+  user: Account,
   origin: Origin,
   { how, steppedUpAt, binding, accepts = false }: Proof,
 ): Promise<string> {
@@ -232,9 +229,7 @@ export async function signIn(
     const accepted = { name: user.name, passwordHash: null, totp: null };
     if (accepts && (await tx.query(acceptInvitation(user.id, null, now, accepted))).length === 0)
       throw notInvited();
-    if (binding && (await tx.query(bindOidc(user.id, binding.issuer, binding.subject))).length === 0)
-      throw notInvited();
-    await tx.query(setSignedIn(user.id, now));
+    if (binding && !(await bind(tx, user.id, binding))) throw notInvited();
     const token = await beginSession(service, tx, user.id, origin, steppedUpAt);
     const operator = { service, actor: actorOfUser(user, origin) };
     const subject = `user ${user.id}`;
@@ -243,6 +238,19 @@ export async function signIn(
     await audit(tx, operator, ...(binding ? [bound] : []), ...changes);
     return token;
   });
+}
+
+/**
+ * Binds a user to an account at an identity provider.
+ * @returns false if one of them is bound to another one
+ */
+async function bind(tx: Queries, id: number, { issuer, subject }: OidcAccount): Promise<boolean> {
+  const [bound] = await tx.query(sql`
+update users set oidc_issuer = ${issuer}, oidc_subject = ${subject}
+where id = ${id} and oidc_subject is null and not exists (
+  select from users u where u.oidc_issuer = ${issuer} and u.oidc_subject = ${subject})
+returning id`);
+  return bound !== undefined;
 }
 
 export const notInvited = () =>
@@ -261,8 +269,8 @@ export async function signInByLink(
   return recordingRefusal(service, { userId: undefined, by: 'link', origin }, async () => {
     const tokenHash = hashOfBearer(keys, 'sign-in', token);
     if (!tokenHash) throw refused;
-    const [link] = await db.query<SignInRow>(takeSignIn(tokenHash, 'link', clock()));
-    const [row] = link ? await db.query<UserRow>(findUserById(link.user_id)) : [];
+    const link = await takeSignIn(service, tokenHash, 'link');
+    const [row] = link ? await readAccounts(db, sql`u.id = ${link.userId}`) : [];
     const user = signable(row, door);
     if (!user) throw refused;
     return signIn(service, user, origin, { how: 'link', steppedUpAt: clock() });
@@ -282,7 +290,7 @@ export async function stepUp(
   origin: Origin,
 ): Promise<string> {
   const limits = sessionLimits(session);
-  const [user] = await service.db.query<UserRow>(findUserById(session.user.id));
+  const [user] = await readAccounts(service.db, sql`u.id = ${session.user.id}`);
   if (!user) throw wrongCode();
   const trial = { limits, userId: user.id, by: 'totp', origin, actor: actorOfUser(session.user, origin) };
   await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
@@ -307,17 +315,17 @@ export async function changePassword(
   requireSteppedUp(session);
   const { id } = session.user;
   const limits = sessionLimits(session);
-  const [user] = await service.db.query<UserRow>(findUserById(id));
+  const [user] = await readAccounts(service.db, sql`u.id = ${id}`);
   if (!user) throw new Problem('unauthorized');
   await checkNewPassword(newPassword, await wordsOf(service, user), 'newPassword');
   const trial = { limits, userId: id, by: 'password', origin, actor: actorOfUser(session.user, origin) };
-  const isRight = () => isPassword(password, user.password_hash, 'known');
+  const isRight = () => isPassword(password, user.passwordHash, 'known');
   await attempt(service, trial, isRight, () => invalid('password', 'wrong', 'is not the present password'));
   await takeBack(service, limits);
   const hash = await hashPasswordOf(service, user, newPassword);
   await service.db.transaction(async (tx) => {
     await tx.query(setPasswordHash(id, hash));
-    await tx.query(deleteSessions(id, session.id));
+    await endSessions(tx, id, session.id);
     const operator = { service, actor: actorOfUser(session.user, origin) };
     await audit(tx, operator, { action: 'user.change-password', subject: `user ${id}` });
   });

@@ -27,7 +27,7 @@ import {
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import { hashToken, isToken, newToken } from './token-text.ts';
-import { findAccount, findUser, type UserInfo } from './users.ts';
+import { findUser, ofAddress, readAccounts, type User } from './users.ts';
 
 /** Tokens, with which machines call. A token has at most the rights of the people that it depends on. */
 
@@ -227,12 +227,12 @@ async function personOf(
   { service: { db }, principal }: Caller,
   { for: email, roles }: { readonly for?: string | null; readonly roles: readonly string[] },
   merchantId: string | null,
-): Promise<UserInfo | undefined> {
+): Promise<User | undefined> {
   const isOwn = email === undefined || email === null;
   if (isOwn && principal.userId === null) return undefined;
-  const user = isOwn
-    ? await findUser(db, principal.userId as number)
-    : await findAccount(db, email, merchantId === null ? null : Number(merchantId));
+  const [user] = isOwn
+    ? [await findUser(db, principal.userId as number)]
+    : await readAccounts(db, ofAddress(email, merchantId === null ? null : Number(merchantId)));
   if (user?.state !== 'active') throw invalid('for', 'user', 'must be the email address of an active user');
   const person = {
     ...user,

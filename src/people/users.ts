@@ -1,180 +1,137 @@
+import Type, { type Static } from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
-import { newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
-import { findMerchant } from '../merchants/merchants.ts';
-import { invalid, notFound, Problem } from '../problem.ts';
-import { type Holders, setHolders } from './persons.queries.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
+import { type Asked, alone, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
+import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role } from '../principal.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
-  clearFactors,
-  findUserByEmail,
-  findUserById,
-  insertUser,
-  listUserRows,
-  listUsersByEmail,
-  lockOwners,
-  lockUserByEmail,
-  lockUserById,
-  removeInvited,
-  setDisabled,
-  setInvitation,
-  setRoles,
-  type UserRow,
-} from './queries.ts';
-import { checkRoles } from './roles.ts';
-import { endSessions, factorsOf } from './sessions.ts';
+  Count,
+  Id,
+  Input,
+  MerchantId,
+  Nullable,
+  NullableTime,
+  Positional,
+  Reason,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
+import { endSessions, FACTORS } from './sessions.ts';
 
 /** People who may sign in: users of the operator and of merchants. */
 
-const INVITATION_MS = 72 * 3_600_000;
+const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
+export const UserId = Id('user');
+/** The user that a command names. */
+export const NamedUser = Positional(Type.String({ ...UserId, option: 'user' }));
+export const Roles = Type.Array(Word(ALL_ROLES), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'Their rights add up.',
+});
 
-export type UserInfo = {
+export const UserSchema = Type.Object({
+  id: UserId,
+  email: Text,
+  name: Text,
+  merchantId: Nullable(MerchantId, {
+    description: 'The merchant that the user belongs to; null: the operator.',
+  }),
+  roles: Type.Array(Word(ALL_ROLES)),
+  state: Word(['invited', 'active', 'disabled']),
+  confirmed: Type.Boolean({
+    description:
+      'False: nobody else has confirmed whose account it is. Until then it approves nothing, and may belong to ' +
+      'those who made, approved or received its link.',
+  }),
+  factors: Type.Array(Word(['totp', 'passkey'])),
+  recoveryCodes: Type.Integer({ minimum: 0, description: 'How many are left.' }),
+  signedInAt: NullableTime,
+  createdAt: Time,
+});
+
+export type User = Omit<Static<typeof UserSchema>, 'id' | 'merchantId'> & {
   readonly id: number;
-  readonly email: string;
-  readonly name: string;
   readonly merchantId: number | null;
-  readonly roles: readonly string[];
-  /** `invited`: the invitation has not been accepted yet. */
-  readonly state: 'invited' | 'active' | 'disabled';
-  /** Whether somebody who does not know the link has confirmed whose account it is. */
-  readonly confirmed: boolean;
   /** Whether the command line printed the link, so that nobody knows who has it. */
   readonly hasPrintedLink: boolean;
-  readonly factors: readonly ('totp' | 'passkey')[];
-  /** The number of unused recovery codes. */
-  readonly recoveryCodes: number;
-  readonly signedInAt: Date | null;
-  readonly createdAt: Date;
 };
 
-export function toUser(row: UserRow): UserInfo {
-  const state = row.disabled_at ? 'disabled' : row.enrolled_at ? 'active' : 'invited';
-  return {
-    id: row.id,
-    email: row.email,
-    name: row.name,
-    merchantId: row.merchant_id,
-    roles: row.roles,
-    state,
-    confirmed: row.confirmed_at !== null,
-    hasPrintedLink: row.handed_to === null,
-    factors: row.enrolled_at ? factorsOf(row.totp_secret !== null, row.has_passkey) : [],
-    recoveryCodes: row.recovery_codes,
-    signedInAt: row.signed_in_at,
-    createdAt: row.created_at,
-  };
-}
+/** A user, with what proves that a person is that user. */
+export type Account = User & {
+  readonly passwordHash: string | null;
+  readonly totpSecret: Buffer | null;
+  readonly enrolledAt: Date | null;
+  readonly invitationExpiresAt: Date | null;
+  /** Whether an account at the identity provider belongs to the user. */
+  readonly isBound: boolean;
+};
+
+const COLUMNS = sql`
+u.id, u.email, u.name, u.merchant_id as "merchantId", u.roles,
+case when u.disabled_at is not null then 'disabled' when u.enrolled_at is not null then 'active'
+  else 'invited' end as state,
+u.confirmed_at is not null as confirmed,
+case when u.enrolled_at is null then '{}' else ${FACTORS} end as factors,
+(select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
+  as "recoveryCodes",
+u.signed_in_at as "signedInAt", u.created_at as "createdAt", u.handed_to is null as "hasPrintedLink"`;
+
+const PROOFS = sql`
+u.password_hash as "passwordHash", u.totp_secret as "totpSecret", u.enrolled_at as "enrolledAt",
+u.invitation_expires_at as "invitationExpiresAt", u.oidc_subject is not null as "isBound"`;
+
+/** Returns a user with its ids as texts. */
+export const withIds = (user: User) => ({
+  ...user,
+  id: String(user.id),
+  merchantId: user.merchantId === null ? null : String(user.merchantId),
+});
 
 export const subjectOf = (id: number) => `user ${id}`;
 
-export async function findUser(db: Queries, id: number): Promise<UserInfo | undefined> {
-  const [row] = await db.query<UserRow>(findUserById(id));
-  return row && toUser(row);
+const byId = (id: number) => sql`select ${COLUMNS} from users u where u.id = ${id}`;
+
+export async function findUser(db: Queries, id: number): Promise<User | undefined> {
+  return (await db.query<User>(byId(id)))[0];
 }
 
-/** Finds the account of an address: at the operator (null), or at a merchant. */
-export async function findAccount(
-  db: Queries,
-  email: string,
-  merchantId: number | null,
-): Promise<UserInfo | undefined> {
-  const [row] = await db.query<UserRow>(findUserByEmail(email.trim().toLowerCase(), merchantId));
-  return row && toUser(row);
+/** Returns a user. @throws Problem if there is no such user */
+export function requireUser(db: Queries, id: string): Promise<User> {
+  return requireRow(db, byId(toId(id)), `user ${id}`);
+}
+
+/** Returns the accounts for which a condition on `users u` holds. */
+export function readAccounts(db: Queries, condition: Sql): Promise<Account[]> {
+  return db.query<Account>(sql`select ${COLUMNS}, ${PROOFS} from users u where ${condition}`);
+}
+
+/** Returns a condition on the address of an account: at the operator (null), or at a merchant. */
+export function ofAddress(email: string, merchantId: number | null): Sql {
+  return sql`u.email = ${email.trim().toLowerCase()} and u.merchant_id is not distinct from ${merchantId}`;
 }
 
 /** Lists all accounts of an address, that of the operator first. */
-export async function listAccounts(db: Queries, email: string): Promise<UserInfo[]> {
-  return (await db.query<UserRow>(listUsersByEmail(email.trim().toLowerCase()))).map(toUser);
-}
-
-/**
- * Returns a page of users, oldest first.
- * @param merchantId a merchant; 0 for the operator; null for all
- * @param after the page begins after this id
- */
-export async function listUsers(
-  db: Queries,
-  merchantId: number | null,
-  after: number,
-  count: number,
-): Promise<UserInfo[]> {
-  return (await db.query<UserRow>(listUserRows(merchantId, after, count))).map(toUser);
-}
-
-export type Invite = {
-  readonly email: string;
-  readonly name?: string | undefined;
-  readonly roles: readonly string[];
-  /** Null for a user of the operator. */
-  readonly merchantId: number | null;
-  readonly handing?: Handing;
-};
-
-/** Who receives a link. */
-export type Handing = Holders & {
-  /** Whether the account counts as that of the person it names, since the machine is trusted. */
-  readonly isConfirmed: boolean;
-};
-
-/** The machine receives the link, and is trusted with it. */
-const TO_MACHINE: Handing = { invitedBy: null, handedTo: null, isConfirmed: true };
-
-/** A link for enrolling. Its token is not stored. */
-export type Invitation = { readonly userId: number; readonly token: string; readonly expiresAt: Date };
-
-/**
- * Invites a person. A person who has not enrolled yet gets another link, and the previous link becomes
- * invalid.
- * @throws Problem `invalid`; `not-found` for the merchant; `exists` for a person who has enrolled
- */
-export async function inviteUser(operator: Operator, invite: Invite): Promise<Invitation> {
-  const email = invite.email.trim().toLowerCase();
-  if (!/^[^\s@"<>]{1,64}@[^\s@"<>]{1,189}$/.test(email) || /\p{C}/u.test(email))
-    throw invalid('email', 'format', 'must be an email address');
-  const { merchantId } = invite;
-  const roles = checkRoles(invite.roles, merchantId);
-  const { service } = operator;
-  return service.db.transaction(async (tx) => {
-    if (merchantId !== null && !(await findMerchant(tx, merchantId))) throw notFound('such merchant');
-    const name = invite.name?.trim() || email.slice(0, email.indexOf('@'));
-    await tx.query(insertUser({ email, name, merchantId, roles, now: service.clock() }));
-    const [user] = await tx.query<UserRow>(lockUserByEmail(email, merchantId));
-    if (!user) throw new Error('a user was inserted, and no row came back');
-    if (user.enrolled_at || user.disabled_at)
-      throw new Problem(
-        'exists',
-        'there is a user with this email address: change its roles, or reset its second factor',
-      );
-    await tx.query(setRoles(user.id, name, roles));
-    const invitation = await insertLink(operator, tx, user.id, invite.handing);
-    const after = { email, name, roles, merchantId, expiresAt: invitation.expiresAt };
-    await audit(tx, operator, { action: 'user.invite', subject: subjectOf(user.id), after });
-    return invitation;
-  });
-}
-
-async function insertLink(
-  { service }: Operator,
-  tx: Queries,
-  userId: number,
-  { isConfirmed, ...holders }: Handing = TO_MACHINE,
-): Promise<Invitation> {
-  const { token, tokenHash } = newBearer(service.keys, 'invitation');
-  const now = service.clock();
-  const expiresAt = new Date(now.getTime() + INVITATION_MS);
-  await tx.query(setHolders(userId, holders, isConfirmed ? now : null));
-  await tx.query(setInvitation(userId, tokenHash, expiresAt));
-  return { userId, token, expiresAt };
+export function listAccounts(db: Queries, email: string): Promise<Account[]> {
+  const address = email.trim().toLowerCase();
+  return readAccounts(db, sql`u.email = ${address} order by u.merchant_id nulls first limit 1000`);
 }
 
 /** Changes a user in one transaction, with an entry in the audit. */
 export async function changeUser<Result>(
   operator: Operator,
   id: number,
-  change: (tx: Queries, user: UserRow) => Promise<{ result: Result; audited?: Change }>,
+  change: (tx: Queries, user: Account) => Promise<{ result: Result; audited?: Change }>,
 ): Promise<Result> {
   return operator.service.db.transaction(async (tx) => {
-    const [user] = await tx.query<UserRow>(lockUserById(id));
+    const [user] = await readAccounts(tx, sql`u.id = ${id} for update of u`);
     if (!user) throw notFound('such user');
     const { result, audited } = await change(tx, user);
     if (audited) await audit(tx, operator, audited);
@@ -182,13 +139,39 @@ export async function changeUser<Result>(
   });
 }
 
+/** Updates a user. @returns the user as it is then */
+export async function updateUser(tx: Queries, id: number, values: Sql): Promise<User> {
+  const [user] = await tx.query<User>(sql`
+update users u set ${values} where u.id = ${id} returning ${COLUMNS}`);
+  return user as User;
+}
+
+/**
+ * Returns the roles of a user, each once, in the order of the table.
+ * @param merchantId null for a user of the operator
+ * @throws Problem `invalid` for an unknown role, or if there is none
+ */
+export function checkRoles(roles: readonly string[], merchantId: number | null): string[] {
+  const known: readonly string[] = merchantId === null ? ROLES : PORTAL_ROLES;
+  if (roles.length === 0 || roles.some((role) => !known.includes(role))) {
+    const whose = merchantId === null ? 'the operator' : 'a merchant';
+    throw invalid('roles', 'enum', `of a user of ${whose} must be some of ${known.join(', ')}`);
+  }
+  return known.filter((role) => roles.includes(role));
+}
+
 /**
  * Checks that another user can give people their roles.
  * @throws Problem `conflict` if this is the last one
  */
-async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
-  if (user.merchant_id !== null || !user.roles.includes('owner') || !user.enrolled_at) return;
-  const owners = await tx.query<{ id: number }>(lockOwners());
+async function requireAnotherOwner(tx: Queries, user: Account): Promise<void> {
+  if (user.merchantId !== null || !user.roles.includes('owner') || !user.enrolledAt) return;
+  // Locks the enrolled owners of the operator who may sign in. If two are removed at once, the second
+  // removal waits.
+  const owners = await tx.query<{ id: number }>(sql`
+select id from users
+where merchant_id is null and 'owner' = any (roles) and disabled_at is null and enrolled_at is not null
+order by id for update`);
   if (!owners.some(({ id }) => id !== user.id))
     throw new Problem('conflict', 'this is the last owner: invite another one first');
 }
@@ -197,24 +180,20 @@ async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
  * Sets the roles of a user, who then has to sign in again.
  * @throws Problem `not-found`; `invalid`; `conflict` for the last owner
  */
-export async function setUserRoles(
-  operator: Operator,
-  id: number,
-  wanted: readonly string[],
-): Promise<UserInfo> {
+export async function setUserRoles(operator: Operator, id: number, wanted: readonly string[]): Promise<User> {
   return changeUser(operator, id, async (tx, user) => {
-    const roles = checkRoles(wanted, user.merchant_id);
-    if (String(roles) === String(user.roles)) return { result: toUser(user) };
+    const roles = checkRoles(wanted, user.merchantId);
+    if (String(roles) === String(user.roles)) return { result: user };
     if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
-    await tx.query(setRoles(id, user.name, roles));
     await endSessions(tx, id);
+    const result = await updateUser(tx, id, sql`roles = ${roles}`);
     const audited = {
       action: 'user.set-roles',
       subject: subjectOf(id),
       before: { roles: user.roles },
       after: { roles },
     };
-    return { result: toUser({ ...user, roles }), audited };
+    return { result, audited };
   });
 }
 
@@ -222,53 +201,21 @@ export async function setUserRoles(
  * Disables a user and ends its sessions, or enables it again.
  * @throws Problem `not-found`; `conflict` for the last owner
  */
-export async function setUserDisabled(operator: Operator, id: number, disabled: boolean): Promise<UserInfo> {
+export async function setUserDisabled(operator: Operator, id: number, disabled: boolean): Promise<User> {
   return changeUser(operator, id, async (tx, user) => {
-    const was = user.disabled_at !== null;
-    if (was === disabled) return { result: toUser(user) };
+    const was = user.state === 'disabled';
+    if (was === disabled) return { result: user };
     if (disabled) {
       await requireAnotherOwner(tx, user);
       await endSessions(tx, id);
     }
-    const disabledAt = disabled ? operator.service.clock() : null;
-    await tx.query(setDisabled(id, disabledAt));
+    const at = disabled ? operator.service.clock() : null;
+    // An open invitation becomes void.
+    const values = sql`disabled_at = ${at}, invitation_hash = null, invitation_expires_at = null`;
+    const result = await updateUser(tx, id, values);
     const action = disabled ? 'user.disable' : 'user.enable';
     const audited = { action, subject: subjectOf(id), before: { disabled: was }, after: { disabled } };
-    return { result: toUser({ ...user, disabled_at: disabledAt }), audited };
-  });
-}
-
-/**
- * Removes a user's password, second factors and recovery codes, ends the sessions, and makes a new link for
- * enrolling.
- * @throws Problem `not-found`; `conflict` for a disabled user
- */
-export async function resetUser(operator: Operator, id: number, handing?: Handing): Promise<Invitation> {
-  return changeUser(operator, id, async (tx, user) => {
-    if (user.disabled_at) throw new Problem('conflict', 'this user is disabled: enable it first');
-    await tx.query(clearFactors(id));
-    await endSessions(tx, id);
-    const result = await insertLink(operator, tx, id, handing);
-    const before = { factors: toUser(user).factors };
-    const after = { factors: [], expiresAt: result.expiresAt };
-    return { result, audited: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
-  });
-}
-
-/**
- * Removes a user who was invited and has never enrolled. The link becomes void.
- * @throws Problem `not-found`; `conflict` for a user who has enrolled before
- */
-export async function removeUser(operator: Operator, id: number): Promise<void> {
-  await changeUser(operator, id, async (tx, { email, roles, merchant_id: merchantId }) => {
-    const [row] = await tx.query<{ removed: boolean }>(removeInvited(id));
-    if (!row?.removed)
-      throw new Problem(
-        'conflict',
-        'this user has enrolled before: disable it, since others may refer to it',
-      );
-    const before = { email, roles, merchantId };
-    return { result: undefined, audited: { action: 'user.remove', subject: subjectOf(id), before } };
+    return { result, audited };
   });
 }
 
@@ -289,3 +236,134 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
     return { result, audited };
   });
 }
+
+const list = listing({
+  name: 'user.list',
+  summary: 'List users, oldest first',
+  path: '/users',
+  command: 'user list',
+  filters: { merchantId: Type.Optional(MerchantId) },
+  item: UserSchema,
+  columns: ['id', 'email', 'name', 'merchantId', 'roles', 'state', 'confirmed', 'factors', 'signedInAt'],
+  roles: ['owner', 'auditor'],
+  async rows({ service }, { merchantId }, [after = 0], count) {
+    const of = merchantId === undefined ? null : toId(merchantId, 'merchantId');
+    const users = await service.db.query<User>(sql`
+select ${COLUMNS} from users u
+where u.id > ${after} and (${of}::integer is null or u.merchant_id = ${of}) order by u.id limit ${count}`);
+    return users.map(withIds);
+  },
+  position: ({ id }) => [Number(id)],
+});
+
+/** Users with one of these roles can approve movements of money. */
+const POWERFUL: readonly unknown[] = ['owner', 'finance'];
+export const grantsPower = (roles: unknown) => [roles].flat().some((role) => POWERFUL.includes(role));
+
+const GIVES_POWER: Condition = {
+  text: 'a user of the operator gets a role that can approve movements of money, or it is a user of a merchant',
+  async applies({ service: { db } }, { id, roles }) {
+    const user = await findUser(db, toId(String(id)));
+    return user !== undefined && (user.merchantId !== null || grantsPower(roles));
+  },
+};
+
+const setRoles = changing({
+  name: 'user.set-roles',
+  summary: 'Replace the roles of a user, who has to sign in again',
+  method: 'POST',
+  path: '/users/:id/set-roles',
+  command: 'user set-roles',
+  input: Input({ id: NamedUser, roles: Roles, reason: Reason }),
+  output: UserSchema,
+  isForPeople: true,
+  roles: GOVERN,
+  approval: twoPeople({
+    why: 'It gives a right: to approve movements of money, or to take what belongs to a merchant.',
+    when: [GIVES_POWER],
+  }),
+  agreement: {
+    sentence: 'Give {email} of {merchant} the roles {roles} instead of {before}',
+    async of(asked) {
+      const before = changeIn(asked).before['roles'];
+      return { ...(await ofUser(asked)), roles: asked.input.roles, before };
+    },
+  },
+  risk: 'step-up',
+  run: async (caller, { id, roles }) => withIds(await setUserRoles(caller, toId(id), roles)),
+});
+
+function disabling(verb: 'disable' | 'enable') {
+  return changing({
+    name: `user.${verb}`,
+    summary:
+      verb === 'disable'
+        ? 'Let a user sign in no more, and end its sessions'
+        : 'Let a disabled user sign in again',
+    method: 'POST',
+    path: `/users/:id/${verb}`,
+    command: `user ${verb}`,
+    input: Input({ id: NamedUser, reason: Reason }),
+    output: UserSchema,
+    isForPeople: verb === 'enable',
+    roles: GOVERN,
+    approval: alone('It can be undone, and the person has the same password, factors and roles as before.'),
+    risk: 'step-up',
+    run: async (caller, { id }) => withIds(await setUserDisabled(caller, toId(id), verb === 'disable')),
+  });
+}
+
+const remove = changing({
+  name: 'user.remove',
+  summary: 'Remove an invited user who has never enrolled',
+  method: 'POST',
+  path: '/users/:id/remove',
+  command: 'user remove',
+  input: Input({ id: NamedUser, reason: Reason }),
+  output: UserSchema,
+  roles: GOVERN,
+  approval: alone('It takes back an invitation that nobody has accepted.'),
+  run: (caller, { id }) =>
+    changeUser(caller, toId(id), async (tx, user) => {
+      const { email, roles, merchantId } = user;
+      const [row] = await tx.query<{ removed: boolean }>(sql`select remove_invited(${user.id}) as removed`);
+      if (!row?.removed)
+        throw new Problem(
+          'conflict',
+          'this user has enrolled before: disable it, since others may refer to it',
+        );
+      const before = { email, roles, merchantId };
+      const audited = { action: 'user.remove', subject: subjectOf(user.id), before };
+      return { result: withIds(user), audited };
+    }),
+});
+
+const endAllSessions = changing({
+  name: 'user.end-sessions',
+  summary: 'End all sessions of a user',
+  method: 'POST',
+  path: '/users/:id/end-sessions',
+  command: 'user end-sessions',
+  input: Input({ id: NamedUser, reason: Reason }),
+  output: Type.Object({ id: UserId, ended: Count }),
+  roles: GOVERN,
+  approval: alone('It takes nothing away for good: the person signs in again.'),
+  run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
+});
+
+/** Returns what two people have to know of a user. */
+export async function ofUser(asked: Asked<{ readonly id: string }>) {
+  const { email, name, merchantId } = await requireUser(asked.caller.service.db, asked.input.id);
+  return { email, name, merchant: await merchantNamed(asked, merchantId), link: '/users' };
+}
+
+export const users = {
+  list,
+  setRoles,
+  disable: disabling('disable'),
+  enable: disabling('enable'),
+  remove,
+  endSessions: endAllSessions,
+};
+
+export const USERS = tableOf(...Object.values(users));

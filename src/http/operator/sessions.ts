@@ -7,7 +7,8 @@ import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { isAlone } from '../../operations/four-eyes.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
-import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
+import { enroll, openInvitation } from '../../people/enroll.ts';
+import type { Factor } from '../../people/factors.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
   type Door,
