@@ -24,8 +24,10 @@ type FieldSchema = {
   readonly positional?: true;
   /** Whether the command reads the field from standard input: a secret has no place in a command line. */
   readonly stdin?: true;
-  /** Whether the command reads the field from a file. */
-  readonly file?: true;
+  /** How the command reads the field from a file. */
+  readonly file?: 'utf8' | 'base64';
+  /** Names of words that a shell would interpret, such as `comma` for `,`. */
+  readonly names?: Readonly<Record<string, string>>;
   readonly minimum?: number;
 };
 
@@ -38,13 +40,15 @@ export type Option = {
   readonly isNullable: boolean;
   /** Whether the option has no value of its own: it is read from standard input. */
   readonly isFromStdin: boolean;
-  /** Whether its value is the path of a file, which is read. */
-  readonly isFromFile: boolean;
+  /** How the file is read whose path is the value; undefined: the value itself is meant. */
+  readonly file: 'utf8' | 'base64' | undefined;
   /** Whether a number can be negative. */
   readonly isSigned: boolean;
   /** string, number, integer, boolean, array or object. */
   readonly type: string;
   readonly words: readonly string[];
+  /** The words behind the names that the command takes for them. */
+  readonly names: Readonly<Record<string, string>>;
   readonly description: string;
 };
 
@@ -85,7 +89,8 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
   return [...first, ...others, ...options].map((field) => {
     const schema = schemas[field] ?? {};
     const types = typesOf(schema);
-    const words = (schema.items ?? schema).enum ?? [];
+    const { names = {} } = schema;
+    const words = schema.names ? Object.keys(names) : ((schema.items ?? schema).enum ?? []);
     return {
       field,
       name: schema.stdin ? `${nameOf(field, schema)}-stdin` : nameOf(field, schema),
@@ -93,10 +98,11 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       isRequired: required.includes(field),
       isNullable: types.includes('null'),
       isFromStdin: schema.stdin === true,
-      isFromFile: schema.file === true,
+      file: schema.file,
       isSigned: (schema.minimum ?? 0) < 0,
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),
+      names,
       description: schema.description ?? '',
     };
   });

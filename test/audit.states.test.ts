@@ -95,7 +95,7 @@ before(async () => {
   await makePayoutFile(operator, { ids: [draft?.id ?? ''], format: 'csv', accounts, payer });
   const paid = { bankReference: 'B 1', valueDate: '2026-03-02', reference: 'payout' };
   await pay(operator, { settlementId: draft?.id ?? 0, ...paid });
-  await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2, ownMinor: 70_000n });
+  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 70_000n });
 });
 
 after(async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
+import { setBankAccount } from '../src/bank/accounts.ts';
 import { type BankFile, importBank } from '../src/bank/import.ts';
+import { saveMapping } from '../src/bank/mappings.ts';
 import { openBank, reconciled } from './bank.ts';
 import { type Ledger, openLedger } from './books.ts';
 import { make, rowsOf } from './reports.ts';
@@ -60,7 +61,7 @@ async function read({ operator }: Ledger, file: string | Buffer, dryRun = false)
     state: report.state,
     errors: report.errors.map(({ rule, field }) => `${field} ${rule}`),
     notes: report.notes.map(({ rule }) => rule),
-    entries: report.entries.map(({ amountMinor, description }) => `${amountMinor} ${description}`),
+    entries: report.entries.map(({ amount, description }) => `${amount} ${description}`),
   };
 }
 
@@ -169,8 +170,8 @@ test('the first statement tells the number of the account, and those of another 
   assert.deepEqual([state, notes, entries], ['imported', ['otherAccount'], ['500 x']]);
   for (const wrong of [{ iban: OTHER }, { currency: 'EUR' }])
     assert.deepEqual((await read(ledger, camt(statement([], wrong)))).errors, ['file account']);
-  const account = { name: 'House', currency: 'USD', decimals: 2 };
-  await setBankAccount(ledger.operator, { ...account, number: OTHER });
+  const account = { name: 'House', currency: 'USD' };
+  await setBankAccount(ledger.operator, { ...account, iban: OTHER });
   assert.equal(
     (await read(ledger, camt(statement([{ reference: 'C' }], { iban: OTHER })))).state,
     'imported',
@@ -210,7 +211,7 @@ test('a gap between statements, and entries that are missing in one, are named',
 test('own money changes from a day on, and not on closed days', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const own = (ownMinor: bigint, from?: string) =>
-    setBankAccount(ledger.operator, { name: 'House', currency: 'USD', decimals: 2, ownMinor, from });
+    setBankAccount(ledger.operator, { name: 'House', currency: 'USD', own: ownMinor, from });
   const ownOf = async (to: string) => (await reconciled(ledger, to))['own money in the account'];
   await own(50_000n);
   await ledger.close();
@@ -238,7 +239,7 @@ test('a row of another currency or account in CSV is refused', async (t) => {
       encoding: 'utf-8',
     },
   });
-  await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2, number: IBAN });
+  await setBankAccount(operator, { name: 'House', currency: 'USD', iban: IBAN });
   const rows = ['2026-03-01,5.00,a,USD,DE89 3704 0044 0532 0130 00', `2026-03-01,5.00,b,EUR,${IBAN}`];
   const bytes = Buffer.from(
     `date,amount,text,currency,iban\n${rows.join('\n')}\n2026-03-01,1,c,USD,${OTHER}\n`,

@@ -50,7 +50,7 @@ test('camt.053 is read with its closing balance, and an unexplained difference i
     entry('9', 'CRDT', 'E3', 'x', 'PDNG');
   const file = { account: 'House', bytes: CAMT('790.01', entries), format: 'camt053' } as const;
   const report = await importBank(operator, file, false);
-  assert.deepEqual([report.entries.length, report.closing], [2, { minor: 79_001n, day: '2026-03-01' }]);
+  assert.deepEqual([report.entries.length, report.closing], [2, { day: '2026-03-01', amount: 79_001n }]);
   assert.equal((await matchBank(operator, false)).exact.length, 2);
   const sums = await reconciled(ledger);
   assert.deepEqual([sums['expected'], sums['bank'], sums['unexplained']], ['790.00', '790.01', '0.01']);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
+import { setBankAccount } from '../src/bank/accounts.ts';
 import { importBank } from '../src/bank/import.ts';
+import { saveMapping } from '../src/bank/mappings.ts';
 import { matchBank } from '../src/bank/match.ts';
 import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
@@ -17,7 +18,7 @@ test('a payment at the bank proposes the payout of the settlement that it names,
   const [draft] = await draftSettlements(operator, { merchantId: scene.shop.merchant.id });
   assert.ok(draft);
   const { settlement } = await approve(operator, draft.id);
-  await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2 });
+  await setBankAccount(operator, { name: 'House', currency: 'USD' });
   await saveMapping(operator, 'house', { ...MAPPING, entryReference: 'Ref' });
   const rows = [
     `02.03.2026;Settlement ${settlement.number};-97,10;B 1`,
@@ -29,9 +30,9 @@ test('a payment at the bank proposes the payout of the settlement that it names,
   const matched = async () => {
     const { exact, suggested, payouts } = await matchBank(operator, true);
     return [
-      exact.map(({ entry }) => entry.entry_reference),
-      suggested.map(({ entry }) => entry.entry_reference),
-      payouts.map(({ entry, settlement: { id } }) => [entry.entry_reference, id]),
+      exact.map(({ entry }) => entry.reference),
+      suggested.map(({ entry }) => entry.reference),
+      payouts.map(({ entry, settlement: { id } }) => [entry.reference, id]),
     ];
   };
   assert.deepEqual(await matched(), [[], [], [['B 1', draft.id]]]);

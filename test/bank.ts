@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
-import type { Mapping } from '../src/bank/csv.ts';
+import { setBankAccount } from '../src/bank/accounts.ts';
+import type { Mapping } from '../src/bank/mappings.ts';
+import { saveMapping } from '../src/bank/mappings.ts';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
@@ -25,7 +26,7 @@ export async function openBank(t: TestContext): Promise<{ ledger: Ledger; mercha
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const { merchant } = await ledger.merchant(0n);
-  await setBankAccount(operator, { name: 'House', currency: 'USD', decimals: 2, ownMinor: 50_000n });
+  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 50_000n });
   await saveMapping(operator, 'house', MAPPING);
   return { ledger, merchantId: merchant.id };
 }

@@ -1,5 +1,6 @@
-import { saveMapping, setBankAccount } from '../src/bank/accounts.ts';
+import { setBankAccount } from '../src/bank/accounts.ts';
 import { importBank } from '../src/bank/import.ts';
+import { saveMapping } from '../src/bank/mappings.ts';
 import { matchByHand } from '../src/bank/match.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { decimalsOf, toText } from '../src/money.ts';
@@ -69,20 +70,20 @@ export async function showBank({ operator, random, ledger }: World, all: readonl
     if (random() < 0.2) shown.push({ currency, day, minor: 1n + minor / 7n, movement: null });
   }
   const mapping = { date: 'date', dateFormat: 'YYYY-MM-DD', amount: 'amount', decimal: '.' } as const;
-  const texts = { texts: ['text'], entryReference: null, delimiter: ',', encoding: 'utf-8' } as const;
-  await saveMapping(operator, 'plain', { ...mapping, ...texts });
+  const file = { entryReference: null, delimiter: ',', encoding: 'utf-8' } as const;
+  await saveMapping(operator, 'plain', { ...mapping, texts: ['text'], ...file });
   for (const [currency, ownMinor] of Object.entries(OWN)) {
     const decimals = decimalsOf(currency) ?? 2;
-    await setBankAccount(operator, { name: currency, currency, decimals, ownMinor });
+    await setBankAccount(operator, { name: currency, currency, own: ownMinor });
     const own = shown.filter((each) => each.currency === currency);
     const lines = own.map(({ day, minor }, line) => `${day},entry ${line},${toText({ minor, decimals })}`);
     const bytes = Buffer.from(`date,text,amount\n${lines.join('\n')}\n`);
     await importBank(operator, { account: currency, bytes, format: 'csv', mapping: 'plain' }, false);
-    const ids = await ledger.sql<{ id: number }>(
-      `select id from scrip.bank_entries where account = '${currency}' order by id`,
+    const ids = await ledger.sql<{ id: string }>(
+      `select id::text from scrip.bank_entries where account = '${currency}' order by id`,
     );
     for (const [index, { movement }] of own.entries())
-      if (movement) await matchByHand(operator, { entryIds: [ids[index]?.id ?? 0], movementIds: [movement] });
+      if (movement) await matchByHand(operator, { entries: [ids[index]?.id ?? ''], movements: [movement] });
   }
   return shown;
 }

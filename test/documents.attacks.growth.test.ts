@@ -101,7 +101,7 @@ const MAPPING = {
   dateFormat: 'YYYY-MM-DD',
   amount: 'amount',
   decimal: '.',
-  texts: [],
+  texts: [] as string[],
   entryReference: null,
   delimiter: ',',
   encoding: 'utf-8',

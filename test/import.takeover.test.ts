@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { bankMovements } from '../src/bank/entries.ts';
 import { importBank } from '../src/bank/import.ts';
-import { listBankMovements } from '../src/bank/list.queries.ts';
 import { matchBank } from '../src/bank/match.ts';
 import { importVouchers } from '../src/batches/import.ts';
 import { setDormancyRule } from '../src/books/tax.ts';
@@ -105,12 +105,10 @@ test('the money that came with an import is one movement at the bank', async (t)
   assert.equal((await importVouchers(operator, { ...taken, paidFrom: 'funding' }, RUN)).state, 'imported');
   const bytes = Buffer.from('Buchungstag;Zweck;Betrag\n01.03.2026;takeover-2026;50100,00\n', 'latin1');
   await importBank(operator, { account: 'House', bytes, format: 'csv', mapping: 'house' }, false);
-  const listed = await started.service.db.query<{ kind: string; amount_minor: bigint }>(
-    listBankMovements(true, null, 10),
-  );
+  const { items } = await bankMovements.run({ service: started.service } as never, { open: true });
   assert.deepEqual(
-    listed.map(({ kind, amount_minor }) => [kind, amount_minor]),
-    [['IMPORT', 5_010_000n]],
+    items.map(({ kind, amount }) => [kind, amount]),
+    [['IMPORT', 50_100]],
   );
   const before = await reconciled(ledger);
   assert.deepEqual(

@@ -1,4 +1,3 @@
-import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
 import { listBatchRows } from '../src/batches/queries.ts';
 import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import type { Queries } from '../src/db/pool.ts';
@@ -61,11 +60,11 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'settlements of a merchant': await statementOf('settlement.list', { merchantId: '1', state: 'PAID' }, [9]),
   'settlements to be paid': await statementOf('settlement.list', { state: 'APPROVED' }, [9]),
   disputes: await statementOf('settlement.disputes', { open: true }, [9]),
-  statements: listStatements('House', 9, 51),
-  entries: listBankEntries({ account: 'House', open: false }, 9, 51),
-  'open entries': listBankEntries({ account: null, open: true }, 9, 51),
-  'movements of the bank': listBankMovements(false, LAST, 51),
-  'open movements of the bank': listBankMovements(true, LAST, 51),
+  statements: await statementOf('bank.statements', { account: 'House' }, [9]),
+  entries: await statementOf('bank.entries', { account: 'House' }, [9]),
+  'open entries': await statementOf('bank.entries', { open: true }, [9]),
+  'movements of the bank': await statementOf('bank.movements', { open: false }, [LAST]),
+  'open movements of the bank': await statementOf('bank.movements', { open: true }, [LAST]),
   jobs: await statementOf('job.list', {}, [9]),
   approvals: await statementOf('approval.list', { waiting: true }, [9]),
   users: await statementOf('user.list', { merchantId: '1' }, [9]),

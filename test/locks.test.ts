@@ -15,7 +15,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   // The keeping of the books.
   7311990014: ['src/books/close.queries.ts'],
   // The matching of bank lines.
-  7311990017: ['src/bank/queries.ts'],
+  7311990017: ['src/bank/match.ts'],
   // The settings.
   7311990021: ['src/settings/settings.ts'],
 };

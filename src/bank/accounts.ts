@@ -1,40 +1,87 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { requireOpen } from '../books/days.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
-import { toSum } from '../money.ts';
+import { moneyIn, toSum } from '../money.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid, requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import {
-  type AccountRow,
-  findBankAccount,
-  insertBankAccount,
-  lockBankAccount,
-  setNumber,
-  upsertMapping,
-  upsertOwn,
-} from './account.queries.ts';
-import type { Mapping } from './csv.ts';
-import { accountNumber, maskedAccount } from './iban.ts';
+  AMOUNT_MAX,
+  Currency,
+  checkDay,
+  Day,
+  Input,
+  Line,
+  Money,
+  minorOf,
+  Nullable,
+  Positional,
+  Reason,
+  requireDecimals,
+  Text,
+} from '../schema.ts';
+import { accountNumber, isIban, looksLikeIban, maskedAccount } from './iban.ts';
 
-/** The operator's bank accounts, and how their files are read. */
+/** The operator's bank accounts, and the operator's own money in them, which the books do not contain. */
 
-/** Returns a bank account as it is today. @throws Refusal `60` */
-export async function getBankAccount({ service }: Operator, name: string): Promise<AccountRow> {
-  const [account] = await service.db.query<AccountRow>(findBankAccount(name, await today(service)));
-  if (!account)
-    throw new Refusal('60', { message: 'Not found: there is no such bank account; make it first' });
-  return account;
+export const BankName = Line(100, 'The bank account, as you name it.', 'House bank');
+
+const AccountSchema = Type.Object({
+  name: Text,
+  currency: Text,
+  iban: Nullable(Text, { description: 'Its ends; null: not known until a statement names it.' }),
+  own: Money(),
+  from: Nullable(Day, { description: 'The first day of this own money; null: the beginning.' }),
+});
+
+/** A bank account with its whole number. The own money is in minor units. */
+export type BankAccount = Static<typeof AccountSchema>;
+
+/** Returns an account as every door shows it. */
+const masked = (account: BankAccount): BankAccount => ({
+  ...account,
+  iban: account.iban && maskedAccount(account.iban),
+});
+
+/** The accounts with the own money of a day. */
+const accountsOn = (day: string): Sql => sql`
+select a.name, a.currency, a.number as iban, coalesce(o.own_minor, 0)::bigint as own,
+  nullif(o.valid_from, '-infinity')::text as "from"
+from bank_accounts a
+left join lateral (
+  select * from bank_own where account = a.name and valid_from <= ${day}::date order by valid_from desc limit 1
+) o on true`;
+
+async function accountOn(db: Queries, name: string, day: string): Promise<BankAccount> {
+  return requireRow(db, sql`${accountsOn(day)} where a.name = ${name}`, 'such bank account; make it first');
+}
+
+/** Returns a bank account as it is today. @throws Problem if there is no such account */
+export async function getBankAccount({ service }: Operator, name: string): Promise<BankAccount> {
+  return accountOn(service.db, name, await today(service));
+}
+
+async function lockAccount(tx: Queries, name: string): Promise<void> {
+  await tx.query(sql`select name from bank_accounts where name = ${name} for update`);
+}
+
+async function setNumber(tx: Queries, name: string, number: string): Promise<void> {
+  await tx.query(sql`update bank_accounts set number = ${number} where name = ${name}`);
 }
 
 type Wanted = {
   readonly name: string;
   readonly currency: string;
-  readonly decimals: number;
   /** The IBAN or another number; undefined: unchanged. */
-  readonly number?: string | undefined;
-  /** The operator's own money in the account; undefined: unchanged. */
-  readonly ownMinor?: bigint | undefined;
+  readonly iban?: string | undefined;
+  /** The operator's own money in the account, in minor units; undefined: unchanged. */
+  readonly own?: bigint | undefined;
   /** The first day of the own money; undefined: the beginning for a new account, else today. */
   readonly from?: string | undefined;
 };
@@ -45,24 +92,29 @@ type Wanted = {
  * @returns the account with what was set
  * @throws Refusal `94` for another currency; `17` if the day is closed
  */
-export async function setBankAccount(operator: Operator, wanted: Wanted): Promise<AccountRow> {
+export async function setBankAccount(operator: Operator, wanted: Wanted): Promise<BankAccount> {
   const { service } = operator;
-  const { name, currency, decimals, ownMinor } = wanted;
+  const { name, currency, iban, own } = wanted;
   const day = await today(service);
   return service.db.transaction(async (tx) => {
-    const [made] = await tx.query(insertBankAccount(name, currency, decimals));
-    await tx.query(lockBankAccount(name));
-    const [before] = await tx.query<AccountRow>(findBankAccount(name, day));
-    if (before?.currency !== currency)
-      throw new Refusal('94', { message: `the account is in ${before?.currency}` });
-    if (wanted.number !== undefined) await tx.query(setNumber(name, accountNumber(wanted.number)));
+    const [made] = await tx.query(sql`
+insert into bank_accounts (name, currency, decimals)
+values (${name}, ${currency}, ${requireDecimals(currency)})
+on conflict do nothing returning name`);
+    await lockAccount(tx, name);
+    const before = await accountOn(tx, name, day);
+    if (before.currency !== currency)
+      throw new Refusal('94', { message: `the account is in ${before.currency}` });
+    if (iban !== undefined) await setNumber(tx, name, accountNumber(iban));
     const from = wanted.from ?? (made ? null : day);
-    if (ownMinor !== undefined) {
+    if (own !== undefined) {
       if (!made) await requireOpen(tx, from ?? day, 'changes of own money');
-      await tx.query(upsertOwn(name, from, ownMinor));
+      await tx.query(sql`
+insert into bank_own (account, valid_from, own_minor)
+values (${name}, coalesce(${from}::date, '-infinity'), ${own})
+on conflict (account, valid_from) do update set own_minor = excluded.own_minor`);
     }
-    const [after] = await tx.query<AccountRow>(findBankAccount(name, wanted.from ?? day));
-    if (!after) throw new Error(`the bank account ${name} is gone`);
+    const after = await accountOn(tx, name, wanted.from ?? day);
     const was = made ? undefined : detailsOf(before);
     const subject = `bank account ${name}`;
     await audit(tx, operator, { action: 'bank.account', subject, before: was, after: detailsOf(after) });
@@ -70,10 +122,10 @@ export async function setBankAccount(operator: Operator, wanted: Wanted): Promis
   });
 }
 
-const detailsOf = ({ currency, decimals, number, own_minor: minor, own_from: from }: AccountRow) => ({
+const detailsOf = ({ currency, iban, own, from }: BankAccount) => ({
   currency,
-  number: number === null ? null : maskedAccount(number),
-  own: toSum(currency, { minor, decimals }),
+  number: iban && maskedAccount(iban),
+  own: toSum(currency, moneyIn(currency, own)),
   from,
 });
 
@@ -82,22 +134,74 @@ const detailsOf = ({ currency, decimals, number, own_minor: minor, own_from: fro
  * @throws Refusal `94` if another statement has named another number meanwhile
  */
 export async function rememberNumber(tx: Queries, name: string, number: string): Promise<void> {
-  await tx.query(lockBankAccount(name));
-  const [account] = await tx.query<AccountRow>(findBankAccount(name, '9999-12-31'));
-  if (account?.number && account.number !== number)
-    throw new Refusal('94', { message: `the account is ${account.number} meanwhile` });
-  await tx.query(setNumber(name, number));
+  await lockAccount(tx, name);
+  const { iban } = await accountOn(tx, name, '9999-12-31');
+  if (iban && iban !== number) throw new Refusal('94', { message: `the account is ${iban} meanwhile` });
+  await setNumber(tx, name, number);
 }
 
-/** Saves how the columns of a bank's CSV are read. */
-export async function saveMapping(operator: Operator, name: string, mapping: Mapping): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    await tx.query(upsertMapping(name, JSON.stringify(mapping)));
-    const columns = Object.entries(mapping).map(([field, column]) => `${field}: ${column}`);
-    await audit(tx, operator, {
-      action: 'bank.mapping',
-      subject: `bank mapping ${name}`,
-      after: { columns },
-    });
-  });
-}
+const list = reading({
+  name: 'bank.accounts',
+  summary: 'List your bank accounts',
+  method: 'GET',
+  path: '/bank/accounts',
+  command: 'bank accounts',
+  input: Input({}),
+  output: Page(AccountSchema),
+  roles: SEE,
+  async run({ service }) {
+    const accounts = sql`${accountsOn(await today(service))} order by a.currency, a.name limit 1000`;
+    return { items: (await service.readDb.query<BankAccount>(accounts)).map(masked), nextCursor: null };
+  },
+});
+
+const Iban = Type.String({
+  pattern: '^ *[A-Za-z0-9./-]( *[A-Za-z0-9./-]){0,33} *$',
+  maxLength: 50,
+  description:
+    'Its IBAN, or another number, as the statements state it; left out: that of the first statement.',
+  examples: ['DE89370400440532013000'],
+});
+
+const set = changing({
+  name: 'bank.account',
+  summary: 'Name one of your bank accounts, or change its number or the amount of your own money in it',
+  description:
+    'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +
+    'change of it from a day that is not closed.',
+  method: 'POST',
+  path: '/bank/accounts',
+  command: 'bank account',
+  input: Input({
+    name: Positional(BankName),
+    currency: Currency,
+    iban: Type.Optional(Iban),
+    own: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: AMOUNT_MAX,
+        description: 'Your own money in it, which is not in the books.',
+      }),
+    ),
+    from: Type.Optional(
+      Type.String({ ...Day, description: 'The first day of the own money; left out: today.' }),
+    ),
+    reason: Reason,
+  }),
+  output: AccountSchema,
+  roles: MONEY,
+  approval: alone('It moves no money: it names the accounts of the operator whose statements are imported.'),
+  async run(caller, { name, currency, iban, own: amount, from }) {
+    checkDay(from, 'from');
+    if (from !== undefined && amount === undefined)
+      throw invalid('from', 'dependent', 'is the first day of `own`, which is missing');
+    const number = iban && accountNumber(iban);
+    if (number && looksLikeIban(number) && !isIban(number))
+      throw invalid('iban', 'iban', 'is not an IBAN: its check digits are wrong');
+    requireDecimals(currency);
+    const own = amount ? minorOf(amount, currency, 'own') : amount === 0 ? 0n : undefined;
+    return masked(await setBankAccount(caller, { name, currency, iban, own, from }));
+  },
+});
+
+export const BANK_ACCOUNTS = tableOf(list, set);

@@ -117,9 +117,9 @@ function balanceOf(statement: Element, codes: readonly string[], account: Accoun
   const found = list(statement, 'Bal').find((each) =>
     codes.includes(text(each, 'Tp', 'CdOrPrtry', 'Cd') ?? ''),
   );
-  const minor = found && signedAmount(found, account);
+  const amount = found && signedAmount(found, account);
   const day = found && dayOf(child(found, 'Dt'));
-  return minor === undefined || !day ? undefined : { minor, day };
+  return amount === undefined || !day ? undefined : { day, amount };
 }
 
 function readEntry(
@@ -128,8 +128,8 @@ function readEntry(
   account: Account,
   collected: Collected,
 ): BankEntry | undefined {
-  const amountMinor = signedAmount(each, account);
-  if (amountMinor === undefined) {
+  const amount = signedAmount(each, account);
+  if (amount === undefined) {
     const what = `is not an amount in ${account.currency}, has a sign, or CdtDbtInd is missing`;
     collected.wrong(line, 'Amt', 'money', what);
     return undefined;
@@ -144,7 +144,8 @@ function readEntry(
   const reference =
     referenceOf(text(each, 'AcctSvcrRef')) ?? referenceOf(only && text(only, 'Refs', 'AcctSvcrRef')) ?? '';
   const texts = details.flatMap((some) => [text(some, 'Refs', 'EndToEndId'), ...remittanceOf(some)]);
-  return { line, day, amountMinor, reference, description: describe([...texts, text(each, 'AddtlNtryInf')]) };
+  const description = describe([...texts, text(each, 'AddtlNtryInf')]);
+  return { line, day, reference, description, amount };
 }
 
 /** Returns the texts of a payment: structured references and free text. */

@@ -1,26 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import { accountNumber as asNumber } from './iban.ts';
+import type { Mapping } from './mappings.ts';
 import { type Account, Collected, describe, type Statement } from './statement.ts';
 
 /** Statements of a bank in CSV, by a saved mapping of its columns. */
-
-/** The mapping of the columns of a bank's CSV. */
-export type Mapping = {
-  readonly date: string;
-  readonly dateFormat: 'YYYY-MM-DD' | 'DD.MM.YYYY' | 'DD/MM/YYYY' | 'MM/DD/YYYY';
-  readonly amount: string;
-  /** The decimal separator: point or comma. The other of the two may separate thousands. */
-  readonly decimal: '.' | ',';
-  /** The columns that are searched for references. */
-  readonly texts: readonly string[];
-  /** The column with the bank's reference of an entry; null if the reference is derived from the row. */
-  readonly entryReference: string | null;
-  /** The columns with the currency and the number of the account, which are compared; null for none. */
-  readonly currency?: string | null;
-  readonly accountNumber?: string | null;
-  readonly delimiter: ',' | ';' | '\t';
-  readonly encoding: 'utf-8' | 'windows-1252';
-};
 
 /** Recognizes UTF-16 by its byte order mark, or by a NUL byte in the first character. */
 const isUtf16 = (bytes: Buffer) =>
@@ -87,18 +70,18 @@ function readLines(
     if (!isOfAccount(line, field, mapping, account, collected)) continue;
     const day = readDay(field(mapping.date), mapping.dateFormat);
     if (!day) collected.wrong(line, mapping.date, 'day', `is not a day as ${mapping.dateFormat}`);
-    const amountMinor = readAmount(field(mapping.amount), mapping.decimal, decimals);
-    if (amountMinor === undefined)
+    const amount = readAmount(field(mapping.amount), mapping.decimal, decimals);
+    if (amount === undefined)
       collected.wrong(
         line,
         mapping.amount,
         'money',
         `is not an amount in ${currency} with "${mapping.decimal}" before its decimals`,
       );
-    if (!day || amountMinor === undefined) continue;
+    if (!day || amount === undefined) continue;
     const description = describe(mapping.texts.map(field));
     const reference = mapping.entryReference ? field(mapping.entryReference) : '';
-    collected.add({ line, day, amountMinor, description, reference });
+    collected.add({ line, day, description, reference, amount });
   }
 }
 

@@ -9,9 +9,12 @@ export const accountNumber = (text: string): string => text.replace(/\s/g, '').t
 export const maskedAccount = (number: string): string =>
   number.length > 8 ? `${number.slice(0, 2)}…${number.slice(-4)}` : number;
 
+/** Returns whether a text has the form of an IBAN. */
+export const looksLikeIban = (number: string) => /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(number);
+
 /** Returns whether a text is an IBAN with valid check digits. */
 export function isIban(iban: string): boolean {
-  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false;
+  if (!looksLikeIban(iban)) return false;
   const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((each) => Number.parseInt(each, 36)).join('');
   return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % CHECK_MODULUS, 0) === 1;
 }

@@ -1,28 +1,30 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { alone, changing, tableOf } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { notFound } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { Day, Id, Input, Money, NullableText, Reason, Text, TransactionId, toId } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import {
-  deleteMatches,
-  type EntryRow,
-  insertMatch,
-  listEntries,
-  listMovements,
-  listOpenEntries,
-  listOpenMovements,
-  listPayable,
-  lockMatching,
-  type MovementRow,
-  type PayableRow,
-} from './queries.ts';
+  type Entry,
+  EntryId,
+  entriesOf,
+  type Movement,
+  movementsOf,
+  openEntries,
+  openMovements,
+} from './entries.ts';
 
 /** The matching of bank entries with movements of the books. Both sides show the same money. */
 
-export type Pair = { readonly entry: EntryRow; readonly movement: MovementRow };
+type Pair = { readonly entry: Entry; readonly movement: Movement };
 /** An entry that pays a settlement whose payout is not booked. */
-export type PayoutSeen = { readonly entry: EntryRow; readonly settlement: PayableRow };
-export type Matched = {
+type PayoutSeen = { readonly entry: Entry; readonly settlement: Payable };
+type Matched = {
   readonly exact: readonly Pair[];
   readonly suggested: readonly Pair[];
   readonly payouts: readonly PayoutSeen[];
@@ -43,27 +45,22 @@ const REFERENCE_MIN = 4;
  * @param accept whether suggestions are matched too
  */
 export async function matchBank(operator: Operator, accept: boolean): Promise<Matched> {
-  const { service, actor } = operator;
+  const { service } = operator;
   return service.db.transaction(async (tx) => {
-    await tx.query(lockMatching);
-    const entries = (await tx.query<EntryRow>(listOpenEntries())).filter((each) => each.matched_minor === 0n);
-    const oldest = entries[0] ? Date.parse(`${entries[0].booked_on}T00:00:00Z`) : service.clock().getTime();
+    await lockMatching(tx);
+    const isWhole = ({ matched }: { readonly matched: bigint }) => matched === 0n;
+    const entries = (await openEntries(tx)).filter(isWhole);
+    const oldest = entries[0] ? Date.parse(`${entries[0].bookedOn}T00:00:00Z`) : service.clock().getTime();
     const since = new Date(oldest - LOOK_BACK_DAYS * DAY_MS);
-    const movements = (await tx.query<MovementRow>(listOpenMovements(since))).filter(
-      (each) => each.matched_minor === 0n,
-    );
+    const movements = (await openMovements(tx, since)).filter(isWhole);
     const exact = pair(entries, movements, names);
     const used = new Set<unknown>(exact.flatMap(({ entry, movement }) => [entry, movement]));
     const left = <Each>(some: readonly Each[]) => some.filter((each) => !used.has(each));
-    const payouts = payoutsIn(left(entries), await tx.query<PayableRow>(listPayable));
+    const payouts = payoutsIn(left(entries), await payableSettlements(tx));
     for (const { entry } of payouts) used.add(entry);
     const suggested = pair(left(entries), left(movements), isNear);
-    const now = service.clock();
-    const store = async (some: readonly Pair[], how: 'exact' | 'suggested') => {
-      for (const { entry, movement } of some) {
-        const match = { entry, movement, amountMinor: entry.amount_minor, how };
-        await tx.query(insertMatch({ ...match, by: actor.name, now }));
-      }
+    const store = async (some: readonly Pair[], how: How) => {
+      for (const each of some) await storeMatch(tx, operator, each, each.entry.amount, how);
     };
     await store(exact, 'exact');
     if (accept) await store(suggested, 'suggested');
@@ -77,17 +74,17 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
 
 /** Returns the pairs of equal amount and currency that fit, if neither side fits another one. */
 function pair(
-  entries: readonly EntryRow[],
-  movements: readonly MovementRow[],
-  fits: (entry: EntryRow, movement: MovementRow) => boolean,
+  entries: readonly Entry[],
+  movements: readonly Movement[],
+  fits: (entry: Entry, movement: Movement) => boolean,
 ): Pair[] {
-  const byAmount = new Map<string, MovementRow[]>();
+  const byAmount = new Map<string, Movement[]>();
   for (const movement of movements) {
-    const key = `${movement.currency} ${movement.amount_minor}`;
+    const key = `${movement.currency} ${movement.amount}`;
     byAmount.set(key, [...(byAmount.get(key) ?? []), movement]);
   }
   const found = entries.flatMap((entry) => {
-    const same = byAmount.get(`${entry.currency} ${entry.amount_minor}`) ?? [];
+    const same = byAmount.get(`${entry.currency} ${entry.amount}`) ?? [];
     return same.filter((movement) => fits(entry, movement)).map((movement) => ({ entry, movement }));
   });
   const count = (of: (each: Pair) => unknown) => {
@@ -100,10 +97,10 @@ function pair(
 }
 
 /** Returns the entries that pay a settlement: they name its number, and have its amount. */
-function payoutsIn(entries: readonly EntryRow[], payable: readonly PayableRow[]): PayoutSeen[] {
-  const unpaid = Map.groupBy(payable, ({ currency, payable_minor }) => `${currency} ${-payable_minor}`);
+function payoutsIn(entries: readonly Entry[], payable: readonly Payable[]): PayoutSeen[] {
+  const unpaid = Map.groupBy(payable, ({ currency, payable }) => `${currency} ${-payable}`);
   return entries.flatMap((entry) => {
-    const [settlement, ...others] = (unpaid.get(`${entry.currency} ${entry.amount_minor}`) ?? []).filter(
+    const [settlement, ...others] = (unpaid.get(`${entry.currency} ${entry.amount}`) ?? []).filter(
       ({ number }) => holds(entry.description, number),
     );
     return settlement && others.length === 0 ? [{ entry, settlement }] : [];
@@ -118,39 +115,39 @@ function holds(text: string, reference: string): boolean {
 
 /** Returns whether an entry names a movement, as a separate word of its text. */
 function names(
-  { description, entry_reference }: EntryRow,
-  { reference, bank_reference, number }: MovementRow,
+  { description, reference: entryReference }: Entry,
+  { reference, bankReference, settlement }: Movement,
 ): boolean {
-  if (bank_reference !== null && bank_reference === entry_reference) return true;
-  return [reference, bank_reference, number].some((each) => {
+  if (bankReference !== null && bankReference === entryReference) return true;
+  return [reference, bankReference, settlement].some((each) => {
     return each !== null && each.length >= REFERENCE_MIN && holds(description, each);
   });
 }
 
-function isNear({ booked_on }: EntryRow, { occurred_on }: MovementRow): boolean {
-  return Math.abs(Date.parse(booked_on) - Date.parse(occurred_on)) <= DAYS_APART * DAY_MS;
+function isNear({ bookedOn }: Entry, { day }: Movement): boolean {
+  return Math.abs(Date.parse(bookedOn) - Date.parse(day)) <= DAYS_APART * DAY_MS;
 }
 
 /**
  * Matches by hand: one entry with one or several movements, or several entries with one movement. The
  * unmatched amounts of both sides must be equal.
- * @throws Refusal `60` if an entry or a movement does not exist; `13` if the sums differ or one of them is
+ * @throws Problem if an entry or a movement does not exist; Refusal `13` if the sums differ or one of them is
  *   matched already; `30` for several on both sides
  */
 export async function matchByHand(
   operator: Operator,
-  { entryIds, movementIds }: { entryIds: readonly number[]; movementIds: readonly string[] },
+  wanted: { readonly entries: readonly string[]; readonly movements: readonly string[] },
 ): Promise<void> {
-  const { service, actor } = operator;
-  if (entryIds.length > 1 && movementIds.length > 1)
+  if (wanted.entries.length > 1 && wanted.movements.length > 1)
     throw new Refusal('30', {
       message: 'Invalid request: several entries and several movements; match one with several',
     });
-  await service.db.transaction(async (tx) => {
-    await tx.query(lockMatching);
-    const { entries, movements } = await getBoth(tx, entryIds, movementIds);
-    const leftOf = (each: EntryRow | MovementRow) => each.amount_minor - each.matched_minor;
-    const sum = (some: readonly (EntryRow | MovementRow)[]) =>
+  await operator.service.db.transaction(async (tx) => {
+    await lockMatching(tx);
+    const ids = wanted.entries.map((each) => toId(each, 'entries'));
+    const { entries, movements } = await getBoth(tx, ids, wanted.movements);
+    const leftOf = (each: Entry | Movement) => each.amount - each.matched;
+    const sum = (some: readonly (Entry | Movement)[]) =>
       some.reduce((total, each) => total + leftOf(each), 0n);
     const all = [...entries, ...movements];
     const currencies = new Set(all.map(({ currency }) => currency));
@@ -158,39 +155,197 @@ export async function matchByHand(
       throw new Refusal('13', {
         message: 'Invalid amount: what is left of the entries and of the movements is not equal',
       });
-    const now = service.clock();
     for (const entry of entries)
       for (const movement of movements) {
-        const amountMinor = entries.length > 1 ? leftOf(entry) : leftOf(movement);
-        const match = { entry, movement, amountMinor, how: 'manual' } as const;
-        await tx.query(insertMatch({ ...match, by: actor.name, now }));
+        const left = entries.length > 1 ? leftOf(entry) : leftOf(movement);
+        await storeMatch(tx, operator, { entry, movement }, left, 'manual');
       }
-    const after = { entries: entryIds, movements: movementIds };
-    const touches = entryIds.map((id) => `bank entry ${id}`);
+    const after = { entries: ids, movements: wanted.movements };
+    const touches = ids.map((id) => `bank entry ${id}`);
     await audit(tx, operator, { action: 'bank.match', subject: 'bank', after, touches });
   });
 }
 
 async function getBoth(tx: Queries, entryIds: readonly number[], movementIds: readonly string[]) {
-  const entries = await tx.query<EntryRow>(listEntries(entryIds));
-  const movements = await tx.query<MovementRow>(listMovements(movementIds));
-  if (entries.length !== new Set(entryIds).size)
-    throw new Refusal('60', { message: 'Not found: there is no such entry' });
+  const entries = await entriesOf(tx, entryIds);
+  const movements = await movementsOf(tx, movementIds);
+  if (entries.length !== new Set(entryIds).size) throw notFound('such entry');
   if (movements.length !== new Set(movementIds).size)
-    throw new Refusal('60', {
-      message: 'Not found: no movement of the funding account has this transaction id',
-    });
+    throw notFound('movement of the funding account with this transaction id');
   return { entries, movements };
 }
 
-/** Removes the match of an entry. @throws Refusal `60` if the entry is not matched */
-export async function unmatch(operator: Operator, entryId: number): Promise<void> {
+/** Allows one matching at a time. */
+async function lockMatching(tx: Queries): Promise<void> {
+  await tx.query(sql`select pg_advisory_xact_lock(7311990017)`);
+}
+
+type How = 'exact' | 'suggested' | 'manual';
+
+async function storeMatch(
+  tx: Queries,
+  { service, actor }: Operator,
+  { entry, movement }: Pair,
+  amount: bigint,
+  how: How,
+): Promise<void> {
+  const { transactionId, kind, reference, occurredAt } = movement;
+  await tx.query(sql`
+with matched as (
+  update bank_entries set matched_minor = matched_minor + ${amount} where id = ${entry.id}
+)
+insert into bank_matches (entry_id, movement_id, kind, reference, occurred_at, amount_minor, how, matched_by,
+  matched_at)
+values (${entry.id}, ${transactionId}, ${kind}, ${reference}, ${occurredAt}, ${amount}, ${how},
+  ${actor.name}, ${service.clock()})`);
+}
+
+type Payable = {
+  readonly id: string;
+  readonly number: string;
+  readonly merchant: string;
+  readonly currency: string;
+  readonly payable: bigint;
+};
+
+/** Returns the settlements whose payout is not booked. */
+function payableSettlements(tx: Queries): Promise<Payable[]> {
+  return tx.query(sql`
+select s.id::text, settlement_number(s.merchant_id, s.year, s.number) as number, m.name as merchant,
+  s.currency, s.payable_minor as payable
+from settlements s join merchants m on m.id = s.merchant_id
+where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 order by s.id limit 100000`);
+}
+
+/** Removes the match of an entry. @throws Problem if the entry is not matched */
+export async function unmatch(operator: Operator, id: string): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
-    await tx.query(lockMatching);
-    const undone = await tx.query<{ movement_id: string }>(deleteMatches(entryId));
-    if (undone.length === 0)
-      throw new Refusal('60', { message: 'Not found: there is no such entry, or it is not matched' });
-    const before = { movements: undone.map(({ movement_id }) => movement_id) };
+    await lockMatching(tx);
+    const entryId = toId(id);
+    const undone = await tx.query<{ movement: string }>(sql`
+with undone as (
+  update bank_entries set matched_minor = 0 where id = ${entryId}
+)
+delete from bank_matches where entry_id = ${entryId} returning movement_id as movement`);
+    if (undone.length === 0) throw notFound('such entry, or it is not matched');
+    const before = { movements: undone.map(({ movement }) => movement) };
     await audit(tx, operator, { action: 'bank.unmatch', subject: `bank entry ${entryId}`, before });
   });
 }
+
+const PairSchema = Type.Object({
+  entry: EntryId,
+  bookedOn: Day,
+  description: Text,
+  amount: Money(),
+  currency: Text,
+  movement: TransactionId,
+  kind: Text,
+  reference: NullableText,
+  occurredOn: Day,
+});
+
+const pairOf = ({ entry, movement }: Pair): Static<typeof PairSchema> => ({
+  entry: entry.id,
+  bookedOn: entry.bookedOn,
+  description: entry.description,
+  amount: entry.amount,
+  currency: entry.currency,
+  movement: movement.transactionId,
+  kind: movement.kind,
+  reference: movement.reference,
+  occurredOn: movement.day,
+});
+
+const PayoutSchema = Type.Object({
+  entry: EntryId,
+  bookedOn: Day,
+  amount: Money(),
+  currency: Text,
+  bankReference: Text,
+  settlement: Id('settlement'),
+  number: Text,
+  merchant: Text,
+});
+
+const payoutOf = ({ entry, settlement }: PayoutSeen): Static<typeof PayoutSchema> => ({
+  entry: entry.id,
+  bookedOn: entry.bookedOn,
+  amount: entry.amount,
+  currency: entry.currency,
+  bankReference: entry.reference,
+  settlement: settlement.id,
+  number: settlement.number,
+  merchant: settlement.merchant,
+});
+
+const match = changing({
+  name: 'bank.match',
+  summary: 'Match the entries that are certain, and suggest the rest',
+  description:
+    'An entry is certain if it names the reference of one movement of its amount. Suggested is the one movement of ' +
+    'its amount within three days. `payouts` are entries that pay a settlement whose payout is not booked: book it ' +
+    'with `settlement pay`, and match again.',
+  method: 'POST',
+  path: '/bank/match',
+  command: 'bank match',
+  input: Input({
+    accept: Type.Optional(Type.Boolean({ description: 'Match the suggestions too.' })),
+    reason: Reason,
+  }),
+  output: Type.Object({
+    exact: Type.Array(PairSchema),
+    suggested: Type.Array(PairSchema),
+    payouts: Type.Array(PayoutSchema),
+  }),
+  roles: MONEY,
+  approval: alone('It moves no money, and a match can be taken back.'),
+  async run(caller, { accept = false }) {
+    const { exact, suggested, payouts } = await matchBank(caller, accept);
+    return {
+      exact: exact.map(pairOf),
+      suggested: suggested.map(pairOf),
+      payouts: payouts.map(payoutOf),
+    };
+  },
+});
+
+const SIDE_MAX = 1_000;
+const Entries = Type.Array(EntryId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
+const Movements = Type.Array(TransactionId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
+
+const matchOne = changing({
+  name: 'bank.match-by-hand',
+  summary: 'Match one entry with one or several movements, or several entries with one movement',
+  method: 'POST',
+  path: '/bank/matches',
+  command: 'bank match',
+  input: Input({ entries: Entries, movements: Movements, reason: Reason }),
+  output: Type.Object({ entries: Entries, movements: Movements }),
+  roles: MONEY,
+  approval: alone('It moves no money, and a match can be taken back.'),
+  audit: 'bank.match',
+  async run(caller, { entries, movements }) {
+    await matchByHand(caller, { entries, movements });
+    return { entries, movements };
+  },
+});
+
+const unmatchOne = changing({
+  name: 'bank.unmatch',
+  summary: 'Undo the match of an entry',
+  method: 'POST',
+  path: '/bank/entries/:id/unmatch',
+  command: 'bank unmatch',
+  input: Input({ id: EntryId, reason: Reason }),
+  output: Type.Object({ entry: EntryId }),
+  roles: MONEY,
+  approval: alone('It moves no money, and the match can be made again.'),
+  risk: 'step-up',
+  async run(caller, { id }) {
+    await unmatch(caller, id);
+    return { entry: id };
+  },
+});
+
+export const BANK_MATCHING = tableOf(match, matchOne, unmatchOne);

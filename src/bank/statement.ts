@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import { Day, Money, Text, Word } from '../schema.ts';
 
 /** What a reader of bank statements returns: entries, and the errors and notes of the file. */
 
-export type BankEntry = {
-  readonly line: number;
-  readonly reference: string;
-  readonly day: string;
-  /** Positive for received money. */
-  readonly amountMinor: bigint;
-  readonly description: string;
-};
+export const ReadEntry = Type.Object({
+  line: Type.Integer(),
+  reference: Text,
+  day: Day,
+  amount: Money('Positive: received.'),
+  description: Text,
+});
+export type BankEntry = Static<typeof ReadEntry>;
 
 /** The rules that a statement can break. */
-export const BANK_RULES = [
+const BANK_RULES = [
   'empty',
   'imported',
   'repeated',
@@ -33,23 +35,28 @@ export const BANK_RULES = [
 ] as const;
 
 /** What is noted of a statement that can be imported all the same. */
-export const BANK_NOTES = ['zero', 'otherAccount', 'newNumber', 'gap', 'missing'] as const;
+const BANK_NOTES = ['zero', 'otherAccount', 'newNumber', 'gap', 'missing'] as const;
 
-type Finding<Rule extends string> = {
-  readonly line: number;
-  readonly field: string;
-  readonly rule: Rule;
-  readonly message: string;
-  /** What the message says, as values, for pages in other languages. */
-  readonly facts?: Facts;
-};
+const Finding = <const Rules extends readonly string[]>(rules: Rules) =>
+  Type.Object({
+    line: Type.Integer(),
+    field: Text,
+    rule: Word(rules),
+    message: Text,
+    /** What the message says, as values, for pages in other languages. */
+    facts: Type.Optional(Type.Unsafe<Facts>({ type: 'object' })),
+  });
 type Facts = Readonly<Record<string, unknown>>;
-type BankRule = (typeof BANK_RULES)[number];
-export type BankError = Finding<BankRule>;
-export type BankNote = Finding<(typeof BANK_NOTES)[number]>;
+
+export const BankError = Finding(BANK_RULES);
+export const BankNote = Finding(BANK_NOTES);
+export type BankError = Static<typeof BankError>;
+export type BankNote = Static<typeof BankNote>;
+type BankRule = BankError['rule'];
 
 /** A balance of the account, as the bank states it. */
-export type Balance = { readonly minor: bigint; readonly day: string };
+export const Balance = Type.Object({ day: Day, amount: Money() });
+export type Balance = Static<typeof Balance>;
 
 type Ends = {
   /** Null if the file does not state it. */
@@ -112,7 +119,7 @@ export class Collected {
    * file is refused. If the bank gives no reference, it is derived from the entry.
    */
   add(entry: BankEntry): void {
-    if (entry.amountMinor === 0n) {
+    if (entry.amount === 0n) {
       this.note(entry.line, 'amount', 'zero', 'is 0: the entry was left out');
       return;
     }
@@ -124,8 +131,8 @@ export class Collected {
   }
 
   /** Derives a reference. Equal entries of a day are distinguished by their order. */
-  #derive({ day, amountMinor, description }: BankEntry): string {
-    const key = `${day} ${amountMinor} ${description}`;
+  #derive({ day, amount, description }: BankEntry): string {
+    const key = `${day} ${amount} ${description}`;
     const count = (this.#repeated.get(key) ?? 0) + 1;
     this.#repeated.set(key, count);
     return createHash('sha256').update(`${key} ${count}`).digest('hex').slice(0, 32);

@@ -133,7 +133,7 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
     if (method === 'PATCH') command.option(`--no-${name}`, `not: ${text}`);
     return;
   }
-  const noun = option.isFromFile ? 'file' : name.split('-').at(-1);
+  const noun = option.file ? 'file' : name.split('-').at(-1);
   const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : noun;
   const hints = [
     ...(type === 'array' ? ['repeatable'] : []),
@@ -163,17 +163,18 @@ function inputOf(options: readonly Option[], args: readonly string[], given: Opt
   return Object.fromEntries(entries);
 }
 
-function readValue({ isFromStdin, isFromFile }: Option, typed: unknown): unknown {
+function readValue({ isFromStdin, file }: Option, typed: unknown): unknown {
   if (isFromStdin) return readFileSync(0, 'utf8').trim();
-  if (!isFromFile) return typed;
+  if (!file) return typed;
   try {
-    return readFileSync(String(typed), 'utf8');
+    return readFileSync(String(typed), file);
   } catch {
     return fail(`${typed} cannot be read`);
   }
 }
 
-function toValue({ name, type, words, isNullable, isArgument, isSigned }: Option, value: unknown): unknown {
+function toValue(option: Option, value: unknown): unknown {
+  const { name, type, words, names, isNullable, isArgument, isSigned } = option;
   if (isNullable && value === 'none') return null;
   const shown = isArgument ? name : `--${name}`;
   if (type === 'number') {
@@ -182,7 +183,10 @@ function toValue({ name, type, words, isNullable, isArgument, isSigned }: Option
     return isSigned && text.startsWith('-') ? -amount : amount;
   }
   if (type === 'integer') return parseCount(String(value), shown, 0, Number.MAX_SAFE_INTEGER);
-  const toWord = (text: string) => words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
+  const toWord = (text: string) => {
+    const word = words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
+    return names[word] ?? word;
+  };
   if (Array.isArray(value)) return [...new Set(value.map(toWord))];
   return typeof value === 'string' ? toWord(value) : value;
 }

@@ -73,7 +73,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   redemption: derived('redemption', 'redemptions', loadTransactions),
   decline: derived('decline', 'requests of merchants that were declined', loadTransactions),
   books: async () => (await import('./books.ts')).registerBooks,
-  bank: async () => (await import('./bank.ts')).registerBank,
+  bank: derived(
+    'bank',
+    'statements of your bank, matched with the books',
+    async () => (await import('../bank/table.ts')).BANK,
+  ),
   settlement: derived(
     'settlement',
     'settlements with the merchants that redeem',

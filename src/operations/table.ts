@@ -1,9 +1,8 @@
 import { AUDIT } from '../audit/entries.ts';
+import { BANK } from '../bank/table.ts';
 import { JOBS } from '../jobs/jobs.ts';
 import type { AnyOperation } from '../operation.ts';
 import { API_KEYS } from '../operator/api-keys.ts';
-import { BANK } from '../operator/bank.ts';
-import { BANK_MATCHING } from '../operator/bank-matching.ts';
 import { BATCHES } from '../operator/batches.ts';
 import { BOOKS } from '../operator/books.ts';
 import { BOOKS_FILES } from '../operator/books-files.ts';
@@ -53,7 +52,6 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...BOOKS_RULES,
   ...SETTLEMENT,
   ...BANK,
-  ...BANK_MATCHING,
   ...JOBS,
   ...BACKGROUND,
   ...AUDIT,

@@ -197,7 +197,7 @@ const file = changing({
       minLength: 1,
       maxLength: ACCOUNTS_MAX,
       description: 'The accounts of the merchants, as CSV.',
-      file: true,
+      file: 'utf8',
       examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
     }),
     payerName: Line(70, 'The owner of your account.', 'Operator Ltd'),

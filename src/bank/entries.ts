@@ -1,0 +1,226 @@
+import Type, { type Static } from 'typebox';
+import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
+import { reading, tableOf } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { SEE } from '../principal.ts';
+import { Day, Id, Input, Money, Nullable, NullableText, Text, TransactionId } from '../schema.ts';
+import { BankName } from './accounts.ts';
+
+/** Entries of the operator's bank, and the movements of the books that should be among them. */
+
+export const EntryId = Id('entry');
+
+const EntryFields = {
+  id: EntryId,
+  account: Text,
+  currency: Text,
+  reference: Text,
+  bookedOn: Day,
+  amount: Money('Positive: received.'),
+  matched: Money(),
+  description: Text,
+};
+const EntryRow = Type.Object(EntryFields);
+const EntrySchema = Type.Object({
+  ...EntryFields,
+  movements: Type.Array(Type.Object({ transactionId: TransactionId, kind: Text, reference: NullableText })),
+});
+
+/** An entry of the bank. The amounts are in minor units. */
+export type Entry = Static<typeof EntryRow>;
+
+/** Selects entries with the currency of their account. @param more further columns */
+const entriesWhere = (condition: Sql, more: Sql = sql``): Sql => sql`
+select e.id::text, e.account, a.currency, e.entry_reference as reference, e.booked_on::text as "bookedOn",
+  e.amount_minor as amount, e.matched_minor as matched, e.description ${more}
+from bank_entries e join bank_accounts a on a.name = e.account
+where ${condition}`;
+
+/** Returns entries that are not completely matched, oldest first. */
+export function openEntries(db: Queries): Promise<Entry[]> {
+  return db.query(
+    entriesWhere(sql`e.matched_minor <> e.amount_minor order by e.booked_on, e.id limit 20000`),
+  );
+}
+
+export function entriesOf(db: Queries, ids: readonly number[]): Promise<Entry[]> {
+  return db.query(entriesWhere(sql`e.id = any (${ids}::int[]) order by e.id`));
+}
+
+/** Returns the entries of an interval of days, with the movements that they are matched with, in words. */
+export function entriesBetween(
+  db: Queries,
+  from: string,
+  to: string,
+): Promise<(Entry & { readonly movements: string | null })[]> {
+  return db.query(
+    entriesWhere(
+      sql`e.booked_on >= ${from}::date and e.booked_on < ${to}::date
+order by a.currency, e.booked_on, e.id limit 100000`,
+      sql`, (
+    select string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', ' order by m.movement_id)
+    from bank_matches m where m.entry_id = e.id
+  ) as movements`,
+    ),
+  );
+}
+
+const entries = listing({
+  name: 'bank.entries',
+  summary: 'List entries of the bank, newest first, and what they are matched with',
+  path: '/bank/entries',
+  command: 'bank entries',
+  filters: {
+    account: Type.Optional(BankName),
+    open: Type.Optional(Type.Boolean({ description: 'Only those that are not fully matched.' })),
+  },
+  item: EntrySchema,
+  columns: ['id', 'account', 'bookedOn', 'amount', 'description', 'movements'],
+  roles: SEE,
+  rows({ service }, { account, open }, [before], count) {
+    const isOpen = open ? sql`e.matched_minor <> e.amount_minor` : sql`true`;
+    const ofAccount = account === undefined ? sql`` : sql`and e.account = ${account}`;
+    const earlier = before === undefined ? sql`` : sql`and e.id < ${before}`;
+    return service.readDb.query(
+      entriesWhere(
+        sql`${isOpen} ${ofAccount} ${earlier} order by e.id desc limit ${count}`,
+        sql`, coalesce((
+    select json_agg(
+      json_build_object('transactionId', m.movement_id, 'kind', m.kind, 'reference', m.reference)
+      order by m.movement_id)
+    from bank_matches m where m.entry_id = e.id
+  ), '[]') as movements`,
+      ),
+    );
+  },
+  position: ({ id }) => [Number(id)],
+});
+
+const MovementSchema = Type.Object({
+  transactionId: TransactionId,
+  kind: Text,
+  currency: Text,
+  day: Day,
+  amount: Money('Positive: received.'),
+  matched: Money(),
+  reference: NullableText,
+  bankReference: NullableText,
+  settlement: Nullable(Text, { description: 'The number of the settlement that it pays.' }),
+});
+
+/** A movement of the books. The amounts are in minor units, and the day is one of the books. */
+export type Movement = Static<typeof MovementSchema> & { readonly occurredAt: Date };
+
+/**
+ * The kinds of movements that should appear on the operator's bank statement. The index journal_of_funding
+ * covers them.
+ */
+const FUNDING_KINDS = sql`('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
+  'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER', 'OPENING')`;
+
+const FUNDING = sql`array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
+
+/**
+ * Selects the movements on the funding accounts that should appear on the operator's bank statement. Cash
+ * that a merchant paid out is left out, since it does not move these accounts. An import books one movement
+ * for each voucher, which are one amount at the bank. With Citus, the journal is on the shards and most other
+ * tables are on the coordinator, so it is read first and by itself.
+ * @param condition selects rows `j`, of the journal or of imports
+ * @param countMax only the newest of them
+ */
+function movementsWhere(condition: Sql, countMax?: number): Sql {
+  const newest = countMax === undefined ? sql`` : sql` order by id desc limit ${countMax}`;
+  return sql`
+with picked as materialized (
+  select j.id, j.kind, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.reference,
+    j.occurred_at
+  from journal j
+  where j.kind in ${FUNDING_KINDS} and (j.kind <> 'CASH_OUT' or j.credit_account = any (${FUNDING}))
+    and ${condition}${newest}
+), moved as materialized (
+  select * from picked
+  union all
+  (
+    select j.id, 'IMPORT'::entry_kind, j.account_id, 0, j.amount_minor, j.currency, j.reference, j.occurred_at
+    from import_movements j where ${condition}${newest}
+  )${newest}
+)
+select j.id as "transactionId", j.kind::text as kind, j.currency,
+  (j.occurred_at at time zone (select k.zone from books k))::date::text as day,
+  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount,
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint as matched,
+  j.reference, p.bank_reference as "bankReference",
+  settlement_number(s.merchant_id, s.year, s.number) as settlement, j.occurred_at as "occurredAt"
+from moved j
+join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
+left join settlement_payouts p on p.id = j.id
+left join settlements s on s.id = p.settlement_id`;
+}
+
+/** Returns movements since a time that are not completely matched. */
+export function openMovements(db: Queries, since: Date): Promise<Movement[]> {
+  return db.query(sql`
+select * from (${movementsWhere(sql`j.id >= id_floor(${since}::timestamptz)`)}) m
+where m.matched <> m.amount order by m."occurredAt", m."transactionId" limit 100000`);
+}
+
+export function movementsOf(db: Queries, ids: readonly string[]): Promise<Movement[]> {
+  return db.query(sql`${movementsWhere(sql`j.id = any (${ids}::uuid[])`)} order by j.id`);
+}
+
+/** The most rows that are read for a page of open movements. */
+const SCAN_MAX = 5_000;
+
+/** A row of a page. If no movement was found, the only row has no id. */
+type Scanned = Partial<Movement> & {
+  /** The last id that was read; null if all rows were read. */
+  readonly scannedTo: string | null;
+};
+
+export const bankMovements = reading({
+  name: 'bank.movements',
+  summary: 'List the movements that the bank should show, newest first',
+  method: 'GET',
+  path: '/bank/movements',
+  command: 'bank movements',
+  input: Input({
+    ...PAGE,
+    open: Type.Optional(
+      Type.Boolean({
+        description:
+          'Only those that are not fully matched. A page may then hold fewer than its limit, or none, and ' +
+          'still have a `nextCursor`: each page looks through a bounded number.',
+      }),
+    ),
+  }),
+  output: Page(MovementSchema),
+  columns: ['transactionId', 'day', 'kind', 'amount', 'reference', 'settlement'],
+  roles: SEE,
+  async run({ service }, { cursor, limit = 50, open = false }) {
+    const [before] = readCursor('bank.movements', { open }, cursor) ?? [];
+    const earlier = before === undefined ? sql`true` : sql`j.id < ${before}::uuid`;
+    const rows = await service.readDb.query<Scanned>(sql`
+with scanned as materialized (
+  ${movementsWhere(earlier, open ? SCAN_MAX : limit + 1)}
+)
+select f.*, s."scannedTo" from (
+  select case
+    when count(*) = ${SCAN_MAX} then (select o."transactionId"::text from scanned o order by o."transactionId" limit 1)
+  end as "scannedTo"
+  from scanned
+) s
+left join lateral (
+  select c.* from scanned c where not ${open}::boolean or c.matched <> c.amount
+  order by c."transactionId" desc limit ${limit + 1}
+) f on true
+order by f."transactionId" desc`);
+    const found = rows.filter((row) => row.transactionId !== null) as (Movement & Scanned)[];
+    const [scannedTo] = rows.flatMap((row) => row.scannedTo ?? []);
+    const last = scannedTo === undefined ? undefined : [scannedTo];
+    return pageOf('bank.movements', { open }, found, limit, (each) => [each.transactionId], last);
+  },
+});
+
+export const BANK_ENTRIES = tableOf(entries, bankMovements);

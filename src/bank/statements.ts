@@ -1,0 +1,81 @@
+import Type, { type Static } from 'typebox';
+import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
+import { tableOf } from '../operation.ts';
+import { SEE } from '../principal.ts';
+import { Count, Day, Id, Money, Nullable, Text, Time } from '../schema.ts';
+import { BankName } from './accounts.ts';
+
+/** The statements that were imported, with what they lack. */
+
+const StatementSchema = Type.Object({
+  id: Id('statement'),
+  account: Text,
+  currency: Text,
+  format: Text,
+  entries: Count,
+  opening: Nullable(Money(), {
+    description: 'The balance of the account before; null if the file does not state it.',
+  }),
+  openingOn: Nullable(Day),
+  closing: Nullable(Money(), { description: 'The balance after; null likewise.' }),
+  closingOn: Nullable(Day),
+  missing: Nullable(Money(), {
+    description: 'What the entries lack to the change of the balance: 0 if they are complete.',
+  }),
+  gap: Nullable(Money(), {
+    description:
+      'The opening balance less the closing balance that was stated before: 0 if nothing is between.',
+  }),
+  importedBy: Text,
+  importedAt: Time,
+});
+
+const statementsWhere = (condition: Sql): Sql => sql`
+select f.id::text, f.account, a.currency, f.format, f.entries, f.opening_minor as opening,
+  f.opening_on::text as "openingOn", f.closing_minor as closing, f.closing_on::text as "closingOn",
+  (f.closing_minor - f.opening_minor
+    - (select coalesce(sum(e.amount_minor), 0) from bank_entries e where e.file_id = f.id))::bigint
+    as missing,
+  f.opening_minor - (
+    select b.closing_minor from bank_files b
+    where b.account = f.account and (b.closing_on, b.id) < (f.closing_on, f.id)
+    order by b.closing_on desc, b.id desc limit 1
+  ) as gap, f.imported_by as "importedBy", f.imported_at as "importedAt"
+from bank_files f join bank_accounts a on a.name = f.account
+where ${condition}`;
+
+/** Returns the statements whose closing balance is stated for an interval of days. */
+export function statementsBetween(
+  db: Queries,
+  from: string,
+  to: string,
+): Promise<Static<typeof StatementSchema>[]> {
+  return db.query(
+    statementsWhere(sql`f.closing_on >= ${from}::date and f.closing_on < ${to}::date
+order by a.currency, f.account, f.closing_on, f.id limit 100000`),
+  );
+}
+
+const list = listing({
+  name: 'bank.statements',
+  summary: 'List the statements that were imported, newest first',
+  path: '/bank/statements',
+  command: 'bank statements',
+  filters: { account: Type.Optional(BankName) },
+  item: StatementSchema,
+  columns: [
+    ...['id', 'account', 'format', 'entries', 'closing', 'closingOn', 'gap', 'missing'],
+    ...['importedAt', 'importedBy'],
+  ],
+  roles: SEE,
+  rows: ({ service }, { account = null }, [before = null], count) =>
+    service.readDb.query(
+      statementsWhere(sql`(${account}::text is null or f.account = ${account})
+  and (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
+    ),
+  position: ({ id }) => [Number(id)],
+});
+
+export const BANK_STATEMENTS = tableOf(list);
