@@ -104,7 +104,7 @@ create function show_voucher(p_bucket integer, p_serial bigint) returns table (
   serial_number bigint, sealed bytea, value_minor bigint, balance_minor bigint, activated_at timestamptz,
   expires_at timestamptz, blocked_at timestamptz, closed voucher_closure, replaced_by bigint,
   payer_id integer, wrong_pins smallint, pin_locked_for_good boolean, pin_locked_until timestamptz,
-  merchant_id integer, transaction_id uuid, reference text, currency text, decimals smallint, product text
+  merchant_id integer, transaction_id uuid, reference text, currency text, price_minor bigint, product text
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
 begin
@@ -112,7 +112,7 @@ begin
     select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
       v.blocked_at, v.closed, v.replaced_by, v.payer_id, v.wrong_pins, v.pin_locked_until = 'infinity',
       nullif(v.pin_locked_until, 'infinity'), b.merchant_id, b.transaction_id, b.reference, b.currency,
-      b.decimals, p.code
+      b.value_minor, p.code
     from vouchers v
     join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
     join products p on p.id = b.product_id

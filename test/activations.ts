@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
-import { ACTIVATE } from '../src/vouchers/queries.ts';
+import { ACTIVATE } from '../src/vouchers/activate.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
 /** By code and PIN, or by serial number; `value` in ten-thousandths of a major unit. */

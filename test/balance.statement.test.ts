@@ -6,9 +6,14 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
-import { balance, HISTORY_MAX, type VoucherBalance } from '../src/vouchers/balance.ts';
+import {
+  balance,
+  CHECK_PINS,
+  HISTORY_MAX,
+  READ_BALANCES,
+  type VoucherBalance,
+} from '../src/vouchers/balance.ts';
 import { replaceVoucher } from '../src/vouchers/operate.ts';
-import { CHECK_PINS, READ_BALANCES } from '../src/vouchers/queries.ts';
 import { asOperator } from './harness.ts';
 import { Bench, BUCKET, type Card, UNKNOWN, wrong } from './statement.ts';
 

@@ -10,7 +10,8 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
-import { blockVoucher, showVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
+import { blockVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
+import { showVoucher } from '../src/vouchers/show.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
@@ -140,8 +141,8 @@ test('balances and floats are the sums of the accepted requests', async () => {
       for (const { serialNumber } of vouchers) {
         const { balance, value } = await showVoucher(testService.service, serialNumber);
         const expected = model.valued.get(serialNumber);
-        assert.equal(value?.minor, expected);
-        assert.equal(balance.minor, (expected ?? 0n) - (model.spent.get(serialNumber) ?? 0n));
+        assert.equal(value ?? undefined, expected);
+        assert.equal(balance, (expected ?? 0n) - (model.spent.get(serialNumber) ?? 0n));
       }
       const [float] = await listFloats(testService.service.db, context.merchant.id);
       assert.equal(float?.balance.minor, model.float);

@@ -6,13 +6,7 @@ import { listJournalRows } from '../src/ledger/queries.ts';
 import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { writeCursor } from '../src/page.ts';
-import {
-  listByCodeRanges,
-  listCurrencies,
-  listDeclineRows,
-  listVoucherRows,
-  sumDeclineCounts,
-} from '../src/vouchers/queries.ts';
+import { listByCodeRanges, listVoucherRows } from '../src/vouchers/find.ts';
 import { listDeliveries } from '../src/webhooks/deliveries.ts';
 
 /** The statement of every list of the operator API, with each of its filters. */
@@ -23,30 +17,38 @@ const NOW = new Date('2026-01-31T12:00:00Z');
 const SINCE = NOW.toISOString();
 const ids = { from: FIRST, before: LAST };
 
-/** The first statement that a list reads: of the operation with a name, at a position of its list. */
-async function statementOf(name: string, filters: object, after: readonly (string | number)[]): Promise<Sql> {
+/**
+ * A statement that a list reads: of the operation with a name, at a position of its list.
+ * @param rows what the statements before it return; none: it is the first one
+ */
+async function statementOf(
+  name: string,
+  filters: object,
+  after: readonly (string | number)[],
+  rows: readonly object[][] = [],
+): Promise<Sql> {
   const operation = OPERATIONS.find((each) => each.name === name);
   const cursor = after.length === 0 ? undefined : writeCursor(name, filters, after);
   return askedBy(async (db) => {
     const service = { readDb: db, db, clock: () => NOW };
     await operation?.run(
-      { service, principal: { roles: ['support'], userId: 3 } } as never,
+      { service, principal: { roles: ['support'], userId: 3, merchantId: null } } as never,
       { ...filters, cursor } as never,
     );
-  });
+  }, rows);
 }
 
-/** Returns the first statement of a function. */
-async function askedBy(read: (db: Queries) => Promise<unknown>): Promise<Sql> {
+/** Returns a statement of a function: the first one, or that after those that return the rows. */
+async function askedBy(
+  read: (db: Queries) => Promise<unknown>,
+  rows: readonly object[][] = [],
+): Promise<Sql> {
   const asked: Sql[] = [];
-  const query = async (statement: Sql) => {
-    asked.push(statement);
-    return [];
-  };
+  const query = async (statement: Sql) => rows[asked.push(statement) - 1] ?? [];
   await read({ query } as never);
-  const [first] = asked;
-  if (!first) throw new Error('nothing is read');
-  return first;
+  const found = asked[rows.length];
+  if (!found) throw new Error('nothing is read');
+  return found;
 }
 
 export const LISTS: Readonly<Record<string, Sql>> = {
@@ -73,25 +75,29 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   batches: listBatchRows({ merchantId: null, status: null }, null, 51),
   'batches of a merchant': listBatchRows({ merchantId: 1, status: null }, 9, 51),
   'batches by status': listBatchRows({ merchantId: null, status: 'PROCESSING' }, 9, 51),
-  vouchers: listVoucherRows(null, null, 0n, NOW, 50),
-  'vouchers by state': listVoucherRows(null, 'BLOCKED', 0n, NOW, 50),
-  'vouchers of a batch': listVoucherRows(1, null, 0n, NOW, 50),
-  'vouchers of a batch by state': listVoucherRows(1, 'BLOCKED', 0n, NOW, 50),
-  'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW, 200),
+  vouchers: listVoucherRows({ batchId: null, state: null }, '0', NOW, 50),
+  'vouchers by state': listVoucherRows({ batchId: null, state: 'BLOCKED' }, '0', NOW, 50),
+  'vouchers of a batch': listVoucherRows({ batchId: 1, state: null }, '0', NOW, 50),
+  'vouchers of a batch by state': listVoucherRows({ batchId: 1, state: 'BLOCKED' }, '0', NOW, 50),
+  'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW),
   'vouchers by masked code': listByCodeRanges(
     [{ first: '4829a0f1-0000-0000-0000-000000000000', last: '4829a0f1-ffff-ffff-ffff-ffffffffffff' }],
     NOW,
-    200,
   ),
   'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
   transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
   'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
   'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),
-  declines: listDeclineRows(null, null, [], LAST, 51),
-  'declines of a merchant': listDeclineRows(1, null, [], LAST, 51),
-  'declines of a voucher': listDeclineRows(null, 10000000064n, [], LAST, 51),
-  'currencies of declines': listCurrencies('{10000000064,10000000072}'),
-  'declines by code': sumDeclineCounts('2026-03-02', '2026-03-02'),
+  declines: await statementOf('decline.list', {}, [LAST]),
+  'declines of a merchant': await statementOf('decline.list', { merchantId: '1' }, [LAST]),
+  'declines of a voucher': await statementOf('decline.list', { serialNumber: '10000000064' }, [LAST]),
+  'currencies of declines': await statementOf(
+    'decline.list',
+    {},
+    [LAST],
+    [[{ id: FIRST, serialNumber: '10000000064' }]],
+  ),
+  'declines by code': await statementOf('decline.count', { from: '2026-03-02', to: '2026-03-02' }, []),
   changes: await statementOf('audit.list', {}, []),
   'changes of a subject': await statementOf('audit.list', { subject: 'merchant 5' }, [9]),
   'changes by an actor': await statementOf('audit.list', { actor: 'anna' }, [9]),

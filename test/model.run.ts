@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
-import { showVoucher } from '../src/vouchers/operate.ts';
+import { showVoucher } from '../src/vouchers/show.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import type { ListeningService } from './harness.ts';
 import type { Answer, Call } from './model.calls.ts';
@@ -235,7 +235,7 @@ class Run {
     }
     const found: Record<string, number> = {};
     for (const serial of Object.keys((this.states[0] as Model).vouchers)) {
-      found[serial] = Number((await showVoucher(service, BigInt(serial))).balance.minor);
+      found[serial] = Number((await showVoucher(service, BigInt(serial))).balance);
     }
     const fits = this.states.some(
       (state) =>

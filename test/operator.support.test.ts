@@ -5,8 +5,7 @@ import type { Context } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { flushDeclines, recordDecline } from '../src/vouchers/declines.ts';
-import { insertDeclines } from '../src/vouchers/queries.ts';
+import { flushDeclines, insertDeclines, recordDecline } from '../src/vouchers/declines.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
 

@@ -6,8 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { exportReplacement, findBatch } from '../src/batches/export.ts';
 import type { Context } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
-import { replaceVoucher } from '../src/vouchers/operate.ts';
-import { lockVoucher } from '../src/vouchers/queries.ts';
+import { lockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { enrolled } from './browser.ts';
 import { testService } from './harness.ts';
 import { makeVouchers, Operator, vouchersOf } from './operator.ts';
@@ -136,7 +135,7 @@ describe('the export of one replacement', () => {
     const { db, buckets } = operator.testService.service;
     let ended = 0;
     const both = await db.transaction(async (tx) => {
-      await tx.query(lockVoucher(buckets.ofSerial(wanted.serialNumber), wanted.serialNumber));
+      await lockVoucher(tx, buckets.ofSerial(wanted.serialNumber), wanted.serialNumber);
       const exports = [exportNow(), exportNow()].map((each) => each.finally(() => ended++));
       const settled = Promise.allSettled(exports);
       const locking = sql`

@@ -7,7 +7,7 @@ import { zoneOfBooks } from '../ledger/zone.ts';
 import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { lockVoucher } from '../vouchers/queries.ts';
+import { lockVoucher } from '../vouchers/operate.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import {
   countVoucherExports,
@@ -165,8 +165,8 @@ export async function exportReplacement(
   const begun = await service.db.transaction(async (tx) => {
     // Of two exports at once, the second one waits here, and then finds the first.
     const bucket = service.buckets.ofSerial(serialNumber);
-    const [voucher] = await tx.query<{ closed: string | null }>(lockVoucher(bucket, serialNumber));
-    if (!voucher || voucher.closed) throw isClosed();
+    const { closed } = await lockVoucher(tx, bucket, serialNumber);
+    if (closed) throw isClosed();
     const exports = await countReplacementExports(tx, batch, serialNumber);
     if (exports !== (exportsBefore ?? exports)) return undefined;
     const row = await begin(tx, operator, batch, format, serialNumber);

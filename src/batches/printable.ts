@@ -1,7 +1,8 @@
 import type { Service } from '../context.ts';
 import type { Caller } from '../operation.ts';
 import { notFound, Problem } from '../problem.ts';
-import { showVoucher } from '../vouchers/operate.ts';
+import { requireDecimals } from '../schema.ts';
+import { showVoucher } from '../vouchers/show.ts';
 import { findBatchForOperator, findProgress } from './batch.ts';
 
 /** What can be printed: batches, and the single card that replaced another. */
@@ -39,7 +40,12 @@ export async function findReplacement(service: Service, replaced: bigint) {
   const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
   if (replacedBy === null)
     throw new Problem('conflict', `voucher ${replaced} was not replaced: name the one that was replaced`);
-  const { replacedBy: later, balance, state } = await showVoucher(service, replacedBy);
+  const {
+    replacedBy: later,
+    currency,
+    balance: minor,
+    state,
+  } = await showVoucher(service, BigInt(replacedBy));
   if (later !== null)
     throw new Problem(
       'conflict',
@@ -47,5 +53,6 @@ export async function findReplacement(service: Service, replaced: bigint) {
     );
   const found = await findProgress(service.db, transactionId);
   if (!found) throw notFound(`batch ${transactionId}`);
-  return { serialNumber: replacedBy, batch: found.batch, product, balance, state };
+  const balance = { minor, decimals: requireDecimals(currency) };
+  return { serialNumber: BigInt(replacedBy), batch: found.batch, product, balance, state };
 }

@@ -8,25 +8,18 @@ import { findEntry } from '../ledger/queries.ts';
 import { type Money, toSum, unitOf } from '../money.ts';
 import { correctOne } from '../redemptions/queries.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { lockVoucher } from '../vouchers/queries.ts';
+import { lockVoucher } from '../vouchers/operate.ts';
 import type { Entry } from './floats.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** The operator's movements to and from single vouchers. */
 
-type Locked = { readonly balance_minor: bigint; readonly currency: string; readonly decimals: number };
+type Held = { readonly balance: bigint; readonly currency: string; readonly decimals: number };
 
-/** Locks a voucher for a movement. @throws Refusal `14` */
-async function lock(tx: Queries, bucket: number, serialNumber: bigint): Promise<Locked> {
-  const [voucher] = await tx.query<Locked>(lockVoucher(bucket, serialNumber));
-  if (voucher) return voucher;
-  throw new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
-}
-
-const balances = ({ balance_minor, currency, decimals }: Locked, deltaMinor: bigint) => {
+const balances = ({ balance, currency, decimals }: Held, deltaMinor: bigint) => {
   const at = (minor: bigint) => ({ balance: toSum(currency, { minor, decimals }) });
   const moved = [{ currency, minor: deltaMinor < 0n ? -deltaMinor : deltaMinor }];
-  return { before: at(balance_minor), after: at(balance_minor + deltaMinor), moved };
+  return { before: at(balance), after: at(balance + deltaMinor), moved };
 };
 
 /**
@@ -45,7 +38,7 @@ export async function adjustVoucher(
   const claim = { merchantId: 0, operation: 'adjust', reference } as const;
   const fingerprint = `${serialNumber} ${deltaMinor}`;
   return bookOnce(operator, { ...claim, fingerprint }, async ({ tx, id, now }) => {
-    const voucher = await lock(tx, bucket, serialNumber);
+    const voucher = await lockVoucher(tx, bucket, serialNumber);
     const account = await getAccount(tx, 0, voucher.currency, 'GOODWILL');
     const toVoucher = deltaMinor > 0n;
     const amountMinor = toVoucher ? deltaMinor : -deltaMinor;
@@ -75,10 +68,10 @@ export async function cashOut(operator: Operator, wanted: CashOut): Promise<Book
   const fingerprint = `${serialNumber} ${wanted.amountMinor ?? 'all'} ${merchantId ?? 'operator'}`;
   const claim = { merchantId: merchantId ?? 0, operation: 'cash-out', reference, fingerprint } as const;
   return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const voucher = await lock(tx, bucket, serialNumber);
+    const voucher = await lockVoucher(tx, bucket, serialNumber);
     const kind = merchantId === null ? 'FUNDING' : 'SETTLEMENT';
     const account = await getAccount(tx, merchantId ?? 0, voucher.currency, kind);
-    const amountMinor = wanted.amountMinor ?? voucher.balance_minor;
+    const amountMinor = wanted.amountMinor ?? voucher.balance;
     const movement = { kind: 'CASH_OUT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
     await postVoucher(tx, { ...movement, reference, now });
     const { after, ...change } = balances(voucher, -amountMinor);
@@ -98,8 +91,8 @@ export async function escheatVoucher(
   const bucket = operator.service.buckets.ofSerial(serialNumber);
   const claim = { merchantId: 0, operation: 'escheat', reference, fingerprint: `${serialNumber}` } as const;
   return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const voucher = await lock(tx, bucket, serialNumber);
-    const amountMinor = voucher.balance_minor;
+    const voucher = await lockVoucher(tx, bucket, serialNumber);
+    const amountMinor = voucher.balance;
     const account = await getAccount(tx, 0, voucher.currency, 'FUNDING');
     const movement = { kind: 'ESCHEAT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
     await postVoucher(tx, { ...movement, reference, now });
@@ -114,8 +107,8 @@ export async function voucherBalance(
   serialNumber: bigint,
 ): Promise<Money & { currency: string }> {
   const { db, buckets } = operator.service;
-  const found = await db.transaction((tx) => lock(tx, buckets.ofSerial(serialNumber), serialNumber));
-  return { minor: found.balance_minor, decimals: found.decimals, currency: found.currency };
+  const found = await db.transaction((tx) => lockVoucher(tx, buckets.ofSerial(serialNumber), serialNumber));
+  return { minor: found.balance, decimals: found.decimals, currency: found.currency };
 }
 
 /** Returns a redemption by its transaction id. @throws Refusal `60` */

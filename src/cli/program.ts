@@ -63,15 +63,19 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'voucher',
     'single vouchers, by serial number',
     async () => [
-      ...(await import('../operator/vouchers.ts')).VOUCHERS,
-      ...(await import('../operator/find-vouchers.ts')).FOUND_VOUCHERS,
+      ...(await import('../vouchers/operate.ts')).VOUCHERS,
+      ...(await import('../vouchers/find.ts')).FOUND_VOUCHERS,
       ...(await import('../operator/money.ts')).MONEY_OPERATIONS,
     ],
     async () => (await import('./voucher-bulk.ts')).addFiles,
   ),
   transaction: derived('transaction', 'transactions of all merchants', loadTransactions),
   redemption: derived('redemption', 'redemptions', loadTransactions),
-  decline: derived('decline', 'requests of merchants that were declined', loadTransactions),
+  decline: derived(
+    'decline',
+    'requests of merchants that were declined',
+    async () => (await import('../vouchers/declines.ts')).DECLINES,
+  ),
   books: async () => (await import('./books.ts')).registerBooks,
   bank: derived(
     'bank',

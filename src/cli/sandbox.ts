@@ -8,7 +8,6 @@ import type { Context, Operator, Service } from '../context.ts';
 import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
-import { newId } from '../ledger/id.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
 import { draftName, writePrivate } from '../private-file.ts';
@@ -18,8 +17,7 @@ import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { HOUR_MS } from '../time.ts';
 import { balance } from '../vouchers/balance.ts';
-import { blockVoucher, replaceVoucher } from '../vouchers/operate.ts';
-import { setExpiry } from '../vouchers/queries.ts';
+import { blockVoucher, replaceVoucher, setExpiry } from '../vouchers/operate.ts';
 import { actor } from './usage.ts';
 
 /** A service for the tests of integrators: known vouchers in every state, in a separate data folder. */
@@ -193,7 +191,7 @@ async function order(
 async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {
   const now = new Date();
   const expiresAt = new Date(now.getTime() - HOUR_MS);
-  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, newId(now), now));
+  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, now));
 }
 
 async function lockPin(context: Context, { code, pin }: Made): Promise<void> {

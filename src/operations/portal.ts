@@ -20,7 +20,8 @@ import { findUser, users } from '../people/users.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { balance } from '../vouchers/balance.ts';
-import { showVoucher } from '../vouchers/operate.ts';
+import { declines } from '../vouchers/declines.ts';
+import { showVoucher } from '../vouchers/show.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
@@ -189,7 +190,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   bound(transactions.list, { path: '/transactions', roles: MONEY, merchant: 'merchantId' }),
   bound(transactions.find, { path: '/transactions/find', roles: MONEY, merchant: 'merchantId' }),
   bound(transactions.show, { path: '/transactions/:transactionId', roles: MONEY, owner: ofTransaction }),
-  bound(transactions.declines, { path: '/declines', roles: MONEY, merchant: 'merchantId' }),
+  bound(declines.list, { path: '/declines', roles: MONEY, merchant: 'merchantId' }),
   bound(batches.generate, { path: '/batches', roles: ORDER, merchant: 'merchantId' }),
   bound(batches.list, { path: '/batches', roles: MONEY, merchant: 'merchantId' }),
   bound(batches.show, { path: '/batches/:transactionId', roles: MONEY, owner: ofBatch }),

@@ -7,14 +7,12 @@ import { BATCHES } from '../operator/batches.ts';
 import { BOOKS } from '../operator/books.ts';
 import { BOOKS_FILES } from '../operator/books-files.ts';
 import { BOOKS_RULES } from '../operator/books-rules.ts';
-import { FOUND_VOUCHERS } from '../operator/find-vouchers.ts';
 import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
 import { MERCHANTS } from '../operator/merchants.ts';
 import { MONEY_OPERATIONS } from '../operator/money.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
-import { VOUCHERS } from '../operator/vouchers.ts';
 import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
 import { TOKENS } from '../people/tokens.ts';
@@ -23,6 +21,9 @@ import { PRODUCTS } from '../products/products.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { SETTLEMENT } from '../settlement/table.ts';
+import { DECLINES } from '../vouchers/declines.ts';
+import { FOUND_VOUCHERS } from '../vouchers/find.ts';
+import { VOUCHERS } from '../vouchers/operate.ts';
 import { DELIVERIES } from '../webhooks/deliveries.ts';
 import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
@@ -39,6 +40,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...VOUCHERS,
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
+  ...DECLINES,
   ...WEBHOOKS,
   ...DELIVERIES,
   ...TOKENS,

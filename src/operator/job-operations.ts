@@ -6,7 +6,7 @@ import { reconcile } from '../ledger/reconcile.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { SEE_VOUCHERS, VERIFY } from '../principal.ts';
 import { FileSchema, Id, Input } from '../schema.ts';
-import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
+import { BULK_RUNS, bulk, bulkCancel, preview } from '../vouchers/bulk.ts';
 
 /** A job's rows as a file: the same list as `job.rows`. */
 const rowsCsv = reading({

@@ -24,7 +24,7 @@ import {
   Text,
   TransactionId,
 } from '../schema.ts';
-import { ofVoucher } from '../vouchers/operate.ts';
+import { ofVoucher } from '../vouchers/show.ts';
 import { currencyOf, FloatCurrency } from './floats.ts';
 
 /**

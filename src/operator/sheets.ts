@@ -29,7 +29,7 @@ import {
   Word,
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
-import { ofVoucher, showVoucher } from '../vouchers/operate.ts';
+import { ofVoucher, showVoucher } from '../vouchers/show.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file

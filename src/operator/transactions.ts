@@ -10,11 +10,8 @@ import { toNumber } from '../money.ts';
 import { ABOVE_LIMIT, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound } from '../problem.ts';
+import { notFound } from '../problem.ts';
 import {
-  Count,
-  checkDay,
-  Day,
   End,
   Input,
   Line,
@@ -29,12 +26,7 @@ import {
   Time,
   TransactionId,
   toId,
-  Word,
 } from '../schema.ts';
-import { addDays, isoDay } from '../time.ts';
-import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
-
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const TransactionSchema = Type.Object({
   transactionId: TransactionId,
@@ -195,94 +187,6 @@ const correct = changing({
   },
 });
 
-const DeclineSchema = Type.Object({
-  id: Text,
-  at: Time,
-  merchantId: MerchantId,
-  keyId: Type.String({ description: 'The API key of the request.' }),
-  serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
-  operation: Word(['activate', 'balance', 'redeem'] as const),
-  code: Type.String({ description: 'The status code of the refusal.' }),
-  amount: Nullable(Major()),
-  currency: Nullable(Text, {
-    description: 'That of the voucher, since a request names none. Null where the code is unknown.',
-  }),
-  reference: NullableText,
-});
-
-export type Decline = Static<typeof DeclineSchema>;
-
-const declines = reading({
-  name: 'decline.list',
-  summary: 'List requests that named a voucher and were declined, newest first; kept 90 days',
-  method: 'GET',
-  path: '/declines',
-  command: 'decline list',
-  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) }),
-  output: Page(DeclineSchema),
-  columns: ['at', 'merchantId', 'serialNumber', 'operation', 'code', 'amount', 'reference'],
-  roles: SEE_VOUCHERS,
-  async run(caller, { cursor, limit = 50, merchantId, serialNumber }) {
-    const filters = { merchantId, serialNumber };
-    const [before = LAST_ID] = readCursor('declines', filters, cursor) ?? [];
-    const { merchantId: own } = caller.principal;
-    const isOpaque = own !== null && (await requireMerchant(caller, String(own))).opaque;
-    const filter = {
-      merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
-      serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
-      // Even the end of a page would show which voucher a guess was about.
-      without: isOpaque && serialNumber !== undefined ? OF_A_GUESS : [],
-    };
-    const rows = await pageOfDeclines(caller.service.readDb, filter, String(before), limit + 1);
-    const items = rows.map((row) => ({
-      ...row,
-      merchantId: String(row.merchantId),
-      serialNumber: idOf(row.serialNumber),
-    }));
-    const shown = isOpaque ? items.map(withoutCode) : items;
-    return pageOf('declines', filters, shown, limit, ({ id }) => [id]);
-  },
-});
-
-/** The answers that show whether a code exists. An opaque merchant gets 14 instead of each. */
-const OF_A_GUESS: readonly string[] = ['14', '55', '75'];
-
-/** Returns a decline as an opaque merchant knows it. */
-function withoutCode(decline: Decline): Decline {
-  if (!OF_A_GUESS.includes(decline.code)) return decline;
-  return { ...decline, code: '14', serialNumber: null, currency: null };
-}
-
-/** The number of days that are counted by default. */
-const COUNTED_DAYS = 30;
-
-const declineCount = reading({
-  name: 'decline.count',
-  summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
-  description: 'Of the last 30 days unless `from` is given. Both days are included, and are those of UTC.',
-  method: 'GET',
-  path: '/declines/count',
-  command: 'decline count',
-  input: Input({
-    from: Type.Optional(Day),
-    to: Type.Optional(Day),
-  }),
-  output: Page(
-    Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
-  ),
-  roles: SEE_VOUCHERS,
-  async run({ service }, input) {
-    checkDay(input.from, 'from');
-    checkDay(input.to, 'to');
-    const { to = isoDay(service.clock().getTime()) } = input;
-    const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
-    if (to < from) throw invalid('to', 'order', 'comes before from');
-    const counts = await countDeclines(service.readDb, from, to);
-    const items = counts.map(({ code, declines: count }) => ({ code, declines: Number(count) }));
-    return { items, nextCursor: null };
-  },
-});
-
-export const transactions = { list, show: showOne, find, correct, declines, declineCount };
+export const transactions = { list, show: showOne, find, correct };
 
 export const TRANSACTIONS = tableOf(...Object.values(transactions));

@@ -1,6 +1,6 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
 import { checkReference, claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
 import { endHold, holdFloat, releaseHold, releaseVoided } from '../ledger/holds.ts';
 import { newId } from '../ledger/id.ts';
@@ -11,7 +11,6 @@ import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { recordDecline } from './declines.ts';
 import { lookUp } from './look-up.ts';
-import { ACTIVATE } from './queries.ts';
 
 export type Activate = {
   /**
@@ -26,6 +25,12 @@ export type Activate = {
 
 /** The value in major units if neither the batch nor the request has one. */
 const DEFAULT_VALUE = 5_000n;
+
+/** Decides and books a list of activations: sql/007-activate.sql. */
+export const ACTIVATE: HotStatement = {
+  name: 'activate',
+  text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+};
 
 type Request = {
   readonly context: Context;

@@ -1,14 +1,13 @@
 import type { Context } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, sql } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { isoFromJson } from '../time.ts';
 import { lookUp } from './look-up.ts';
-import { CHECK_PINS, READ_BALANCES, readLongBalance } from './queries.ts';
 
 export type VoucherBalance = {
   readonly serialNumber: bigint;
@@ -27,6 +26,17 @@ export type VoucherBalance = {
     /** The caller's reference; null if it gave none, and "" for a transaction of another merchant. */
     readonly reference: string | null;
   }[];
+};
+
+/** The functions of sql/010-balance.sql. */
+export const READ_BALANCES: HotStatement = {
+  name: 'read-balances',
+  text: 'select * from read_balances($1, $2, $3, $4, $5, $6)',
+};
+
+export const CHECK_PINS: HotStatement = {
+  name: 'check-pins',
+  text: 'select * from check_pins($1, $2, $3, $4)',
 };
 
 /** The most entries of a history in an answer. They are the newest. */
@@ -135,9 +145,9 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
         if (typeof row === 'string') return row;
         if ((row.history ?? []).length < HISTORY_ROWS) return toBalance(row);
         // Only the database knows which entries of a longer history are in force.
-        const [long] = await service.db.query<Omit<BalanceRow, 'ord'>>(
-          readLongBalance(bucket, context.merchant.id, keys, HISTORY_MAX, context.now),
-        );
+        const [long] = await service.db.query<Omit<BalanceRow, 'ord'>>(sql`
+select * from read_long_balance(${bucket}, ${context.merchant.id}, ${keys.codeKey}, ${keys.pinKey},
+  ${HISTORY_MAX}, ${context.now})`);
         // Otherwise another process has counted a wrong PIN in between, and the PIN is checked again.
         if (long) return toBalance(long);
       }

@@ -1,19 +1,31 @@
+import Type, { type Static } from 'typebox';
 import type { Context, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { plainArray, sql, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
+import { listing } from '../listing.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
+import { reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { SEE_VOUCHERS } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import type { RefusalCode } from '../refusal.ts';
-import { DAY_MS, isoDay } from '../time.ts';
 import {
-  addDeclineCounts,
-  commitWithoutWaiting,
-  dropOldDeclines,
-  insertDeclines,
-  listCurrencies,
-  listDeclineRows,
-  listVoucherDeclines,
-  sumDeclineCounts,
-} from './queries.ts';
+  Count,
+  checkDay,
+  Day,
+  Input,
+  Major,
+  MerchantId,
+  Nullable,
+  NullableText,
+  SerialNumber,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
+import { addDays, DAY_MS, isoDay } from '../time.ts';
 
 /**
  * Stores declines: requests that named a voucher and were refused. They are kept for 90 days for support, and
@@ -29,7 +41,7 @@ export type Asked = {
   readonly reference: string | null;
 };
 
-type Decline = Asked & {
+type Kept = Asked & {
   readonly id: string;
   readonly merchantId: number;
   readonly keyId: string;
@@ -45,7 +57,7 @@ const WAITING_MAX = 5_000;
 const KEEP_DAYS = 90;
 
 type Collected = {
-  waiting: Decline[];
+  waiting: Kept[];
   /** By day and code: the declines that wait, and those that were dropped. */
   counts: Map<string, number>;
   dropped: number;
@@ -103,22 +115,44 @@ export async function flushDeclines(service: Service): Promise<void> {
   try {
     const days = [...counts.keys()].map((each) => each.split(' '));
     await service.db.transaction(async (tx) => {
-      await tx.query(commitWithoutWaiting);
+      // The transaction may end before it is on disk, so that commits of tills do not wait for its flush.
+      await tx.query(sql`set local synchronous_commit = off`);
       await tx.query(insertDeclines(columnsOf(service, waiting)));
-      await tx.query(
-        addDeclineCounts(
-          textArray(days.map(([day = '']) => day)),
-          textArray(days.map(([, code = '']) => code)),
-          plainArray([...counts.values()]),
-        ),
-      );
+      await tx.query(sql`
+insert into decline_counts as c (day, code, declines)
+select u.day, u.code, u.declines
+from unnest(${textArray(days.map(([day = '']) => day))}::date[],
+  ${textArray(days.map(([, code = '']) => code))}::text[], ${plainArray([...counts.values()])}::bigint[])
+  as u (day, code, declines)
+order by u.day, u.code
+on conflict (day, code) do update set declines = c.declines + excluded.declines`);
     });
   } catch (error) {
     service.log.warn({ declines: waiting.length, error: (error as Error).message }, 'declines were not kept');
   }
 }
 
-function columnsOf({ keys }: Service, declines: readonly Decline[]) {
+/**
+ * Inserts declines, in columns of equal length. A voucher is found by one of two keys of its code, or is
+ * given.
+ */
+export const insertDeclines = (columns: ReturnType<typeof columnsOf>) => sql`
+with found as materialized (
+  select r.code_key, r.serial_number from vouchers r
+  where r.code_key = any (${columns.codeKeys}::uuid[] || ${columns.olderKeys}::uuid[])
+)
+insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
+select u.id, coalesce(u.serial_number, v.serial_number, o.serial_number), u.merchant_id, u.key_id,
+  u.operation, u.code, u.amount_units, u.reference
+from unnest(${columns.ids}::uuid[], ${columns.serials}::bigint[], ${columns.codeKeys}::uuid[],
+  ${columns.olderKeys}::uuid[], ${columns.merchants}::int[], ${columns.keyIds}::text[],
+  ${columns.operations}::text[], ${columns.codes}::text[], ${columns.amounts}::bigint[],
+  ${columns.references}::text[])
+  as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
+left join found v on v.code_key = u.code_key
+left join found o on o.code_key = u.older_key`;
+
+function columnsOf({ keys }: Service, declines: readonly Kept[]) {
   const older = (code: string | null) => (code === null ? null : (keys.olderCodeKeys(code).at(-1) ?? null));
   return {
     ids: plainArray(declines.map(({ id }) => id)),
@@ -136,86 +170,122 @@ function columnsOf({ keys }: Service, declines: readonly Decline[]) {
   };
 }
 
-export type DeclineInfo = {
-  readonly id: string;
-  readonly at: Date;
-  readonly serialNumber: bigint | null;
-  readonly merchantId: number;
-  /** The API key of the request. */
-  readonly keyId: string;
-  readonly operation: Asked['operation'];
-  readonly code: RefusalCode;
-  /** In major units. */
-  readonly amount: number | null;
-  readonly reference: string | null;
-};
-
-type Row = {
-  id: string;
-  serial_number?: bigint | null;
-  merchant_id: number;
-  key_id: string;
-  operation: Asked['operation'];
-  code: RefusalCode;
-  amount_units: bigint | null;
-  reference: string | null;
-};
-
-function toInfo(row: Row): DeclineInfo {
-  return {
-    id: row.id,
-    at: new Date(Number.parseInt(row.id.replace('-', '').slice(0, 12), 16)),
-    serialNumber: row.serial_number ?? null,
-    merchantId: row.merchant_id,
-    keyId: row.key_id,
-    operation: row.operation,
-    code: row.code,
-    amount: row.amount_units === null ? null : Number(row.amount_units) / 10_000,
-    reference: row.reference,
-  };
-}
-
-/** Lists the newest declines of a voucher, newest first. */
-export async function declinesOf(db: Queries, serialNumber: bigint, limit: number): Promise<DeclineInfo[]> {
-  return (await db.query<Row>(listVoucherDeclines(serialNumber, limit))).map(toInfo);
-}
-
-/**
- * Returns a page of declines, newest first, before an id, with the currencies of the vouchers. A request
- * names no currency: its amount is in that of the voucher, which is null if the code is unknown.
- */
-export async function pageOfDeclines(
-  db: Queries,
-  filter: {
-    readonly merchantId: number | null;
-    readonly serialNumber: bigint | null;
-    readonly without: readonly string[];
-  },
-  before: string,
-  limit: number,
-): Promise<(DeclineInfo & { readonly currency: string | null })[]> {
-  const { merchantId, serialNumber, without } = filter;
-  const rows = await db.query<Row>(listDeclineRows(merchantId, serialNumber, without, before, limit));
-  const declines = rows.map(toInfo);
-  const serials = [...new Set(declines.flatMap(({ serialNumber }) => serialNumber ?? []))];
-  const vouchers = await db.query<{ serial_number: bigint; currency: string }>(
-    listCurrencies(plainArray(serials)),
-  );
-  const currencies = new Map(vouchers.map((each) => [each.serial_number, each.currency]));
-  return declines.map((each) => ({ ...each, currency: currencies.get(each.serialNumber ?? 0n) ?? null }));
-}
-
-/** Counts declines from one UTC day to another, by code, the most frequent first. */
-export function countDeclines(
-  db: Queries,
-  from: string,
-  to: string,
-): Promise<{ code: RefusalCode; declines: bigint }[]> {
-  return db.query(sumDeclineCounts(from, to));
-}
-
 /** Drops declines that are older than 90 days, month by month. */
 export async function dropDeclines({ db, clock }: Service): Promise<void> {
   const keptFrom = new Date(clock().getTime() - KEEP_DAYS * DAY_MS);
-  while ((await db.query<{ month: string | null }>(dropOldDeclines(keptFrom)))[0]?.month);
+  const drop = sql`select drop_old_declines(${keptFrom}) as month`;
+  while ((await db.query<{ month: string | null }>(drop))[0]?.month);
 }
+
+const DeclineSchema = Type.Object({
+  id: Text,
+  at: Time,
+  merchantId: MerchantId,
+  keyId: Type.String({ description: 'The API key of the request.' }),
+  serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
+  operation: Word(['activate', 'balance', 'redeem'] as const),
+  code: Type.String({ description: 'The status code of the refusal.' }),
+  amount: Nullable(Major()),
+  currency: Nullable(Text, {
+    description: 'That of the voucher, since a request names none. Null where the code is unknown.',
+  }),
+  reference: NullableText,
+});
+
+export type Decline = Static<typeof DeclineSchema>;
+
+/** The time of a decline is in its id. The amount is in major units: a request names no currency. */
+const COLUMNS = sql`
+id, to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) as at,
+serial_number::text as "serialNumber", merchant_id::text as "merchantId", key_id as "keyId", operation, code,
+(amount_units / 10000.0)::double precision as amount, reference`;
+
+type Row = Omit<Decline, 'currency'>;
+
+/** Lists the newest declines of a voucher, newest first. */
+export function declinesOf(db: Queries, serialNumber: bigint, limit: number): Promise<Row[]> {
+  return db.query<Row>(sql`
+select ${COLUMNS} from declines where serial_number = ${serialNumber} order by id desc limit ${limit}`);
+}
+
+/** Adds the currencies of the vouchers. */
+async function withCurrency(db: Queries, declines: readonly Row[]): Promise<Decline[]> {
+  const serials = [...new Set(declines.flatMap(({ serialNumber }) => serialNumber ?? []))];
+  const vouchers = await db.query<{ serial: string; currency: string }>(sql`
+select v.serial_number::text as serial, b.currency from vouchers v join batches b on b.id = v.batch_id
+where v.serial_number = any (${plainArray(serials)}::bigint[])`);
+  const currencies = new Map(vouchers.map(({ serial, currency }) => [serial, currency]));
+  return declines.map((each) => ({ ...each, currency: currencies.get(each.serialNumber ?? '') ?? null }));
+}
+
+/** The answers that show whether a code exists. An opaque merchant gets 14 instead of each. */
+const OF_A_GUESS: readonly string[] = ['14', '55', '75'];
+
+/** Returns a decline as an opaque merchant knows it. */
+function withoutCode(decline: Decline): Decline {
+  if (!OF_A_GUESS.includes(decline.code)) return decline;
+  return { ...decline, code: '14', serialNumber: null, currency: null };
+}
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+const list = listing({
+  name: 'decline.list',
+  summary: 'List requests that named a voucher and were declined, newest first; kept 90 days',
+  path: '/declines',
+  command: 'decline list',
+  roles: SEE_VOUCHERS,
+  item: DeclineSchema,
+  columns: ['at', 'merchantId', 'serialNumber', 'operation', 'code', 'amount', 'reference'],
+  filters: { merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) },
+  async rows(caller, { merchantId, serialNumber }, [before = LAST_ID], count) {
+    const { readDb } = caller.service;
+    const { merchantId: own } = caller.principal;
+    const isOpaque = own !== null && (await requireMerchant(caller, String(own))).opaque;
+    // Even the end of a page would show which voucher a guess was about.
+    const without = isOpaque && serialNumber !== undefined ? OF_A_GUESS : [];
+    const found = await readDb.query<Row>(sql`
+select ${COLUMNS} from declines
+where id < ${before}::uuid
+  ${merchantId === undefined ? sql`` : sql`and merchant_id = ${toId(merchantId, 'merchantId')}`}
+  ${serialNumber === undefined ? sql`` : sql`and serial_number = ${serialNumber}::bigint`}
+  ${without.length === 0 ? sql`` : sql`and code <> all (${textArray(without)}::text[])`}
+order by id desc limit ${count}`);
+    const declines = await withCurrency(readDb, found);
+    return isOpaque ? declines.map(withoutCode) : declines;
+  },
+  position: ({ id }) => [id],
+});
+
+/** The number of days that are counted by default. */
+const COUNTED_DAYS = 30;
+
+const count = reading({
+  name: 'decline.count',
+  summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
+  description: 'Of the last 30 days unless `from` is given. Both days are included, and are those of UTC.',
+  method: 'GET',
+  path: '/declines/count',
+  command: 'decline count',
+  input: Input({ from: Type.Optional(Day), to: Type.Optional(Day) }),
+  output: Page(
+    Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
+  ),
+  roles: SEE_VOUCHERS,
+  async run({ service }, input) {
+    checkDay(input.from, 'from');
+    checkDay(input.to, 'to');
+    const { to = isoDay(service.clock().getTime()) } = input;
+    const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
+    if (to < from) throw invalid('to', 'order', 'comes before from');
+    const items = await service.readDb.query<{ code: string; declines: number }>(sql`
+select code, sum(declines)::double precision as declines from decline_counts
+where day >= ${from}::date and day <= ${to}::date
+group by code order by sum(declines) desc, code`);
+    return { items, nextCursor: null };
+  },
+});
+
+export const declines = { list, count };
+
+export const DECLINES = tableOf(list, count);

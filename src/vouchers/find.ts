@@ -1,88 +1,95 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { maskCode } from '../ledger/transactions.ts';
-import type { Money } from '../money.ts';
-import type { VoucherState } from './operate.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
+import { SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, requireRow } from '../problem.ts';
 import {
-  findClaimed,
-  findOfTransaction,
-  listByCodeRanges,
-  listBySerials,
-  listVoucherRows,
-  SCAN_MAX,
-  sumBySerials,
-  sumExpired,
-} from './queries.ts';
+  Input,
+  Line,
+  MerchantId,
+  Money,
+  Nullable,
+  NullableTime,
+  Reason,
+  SerialNumber,
+  Text,
+  Time,
+  TransactionId,
+  toId,
+  Word,
+} from '../schema.ts';
+import { VOUCHER_STATES, type VoucherState } from './show.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
 
-export type FoundVoucher = {
-  readonly serialNumber: bigint;
-  /** The full code: every door masks it. */
-  readonly code: string;
-  readonly state: VoucherState;
-  readonly merchantId: number;
-  /** The transaction id of its batch. */
-  readonly batch: string;
-  readonly product: string;
-  readonly currency: string;
-  readonly balance: Money;
-  readonly value: Money | null;
-  readonly activatedAt: Date | null;
-  readonly expiresAt: Date;
-  readonly blockedAt: Date | null;
-  readonly replacedBy: bigint | null;
-};
+const FoundSchema = Type.Object({
+  serialNumber: SerialNumber,
+  voucherCode: Type.String({ description: 'The code, masked.' }),
+  state: Word(VOUCHER_STATES),
+  merchantId: MerchantId,
+  batch: Type.String({ description: 'The transaction id of its batch.' }),
+  product: Text,
+  currency: Text,
+  balance: Money(),
+  value: Nullable(Money()),
+  activatedAt: NullableTime,
+  expiresAt: Time,
+  blockedAt: NullableTime,
+  replacedBy: Nullable(SerialNumber),
+});
 
-type Row = {
-  serial_number: bigint;
-  sealed: Buffer;
-  value_minor: bigint | null;
-  balance_minor: bigint;
-  activated_at: Date | null;
-  expires_at: Date;
-  blocked_at: Date | null;
-  replaced_by: bigint | null;
-  state: VoucherState;
-  merchant_id: number;
-  transaction_id: string;
-  currency: string;
-  decimals: number;
-  product: string;
-};
+export type FoundVoucher = Static<typeof FoundSchema>;
 
-function toFound(keys: KeyRing, row: Row): FoundVoucher {
-  const { decimals } = row;
-  return {
-    serialNumber: row.serial_number,
-    code: keys.open(row.serial_number, row.sealed).code,
-    state: row.state,
-    merchantId: row.merchant_id,
-    batch: row.transaction_id,
-    product: row.product,
-    currency: row.currency,
-    balance: { minor: row.balance_minor, decimals },
-    value: row.value_minor === null ? null : { minor: row.value_minor, decimals },
-    activatedAt: row.activated_at,
-    expiresAt: row.expires_at,
-    blockedAt: row.blocked_at,
-    replacedBy: row.replaced_by,
-  };
-}
+type Row = Omit<FoundVoucher, 'voucherCode'> & { readonly voucherCode: Buffer };
+
+/** The state of a voucher (sql/005-rules.sql). */
+const stateAt = (now: Date) => sql`
+voucher_state(v.closed, v.blocked_at, v.expires_at, v.activated_at, v.balance_minor, ${now}::timestamptz)`;
+
+const columnsAt = (now: Date) => sql`
+v.serial_number::text as "serialNumber", ${stateAt(now)} as state, b.merchant_id::text as "merchantId",
+b.transaction_id as batch, p.code as product, b.currency, v.balance_minor as balance, v.value_minor as value,
+v.activated_at as "activatedAt", v.expires_at as "expiresAt", v.blocked_at as "blockedAt",
+v.replaced_by::text as "replacedBy", v.sealed as "voucherCode"`;
+
+const OWNERS = sql`
+join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
+join products p on p.id = b.product_id`;
+
+const toFound = (keys: KeyRing, row: Row): FoundVoucher => ({
+  ...row,
+  voucherCode: maskCode(keys.open(BigInt(row.serialNumber), row.voucherCode).code),
+});
 
 const FOUND_MAX = 200;
 
 type Ranges = ReturnType<KeyRing['rangesOfMask']>;
 
+/**
+ * Lists vouchers by ranges of the keys of their codes. Materialized: otherwise the planner might read all
+ * vouchers in the order of the list.
+ */
+export function listByCodeRanges(ranges: Ranges, now: Date): Sql {
+  const within = ranges
+    .map(({ first, last }) => sql`r.code_key between ${first}::uuid and ${last}::uuid`)
+    .reduce((one, other) => sql`${one} or ${other}`);
+  return sql`
+with found as materialized (select r.* from vouchers r where ${within})
+select ${columnsAt(now)} from found v ${OWNERS} order by v.serial_number limit ${FOUND_MAX}`;
+}
+
 async function findByRanges({ readDb, keys, clock }: Service, ranges: Ranges): Promise<FoundVoucher[]> {
-  const rows = await readDb.query<Row>(listByCodeRanges(ranges, clock(), FOUND_MAX));
-  return rows.map((row) => toFound(keys, row));
+  return (await readDb.query<Row>(listByCodeRanges(ranges, clock()))).map((row) => toFound(keys, row));
 }
 
 /** Finds a voucher by its code. @param code 12 digits */
-export function findByCode(service: Service, code: string): Promise<FoundVoucher[]> {
+function findByCode(service: Service, code: string): Promise<FoundVoucher[]> {
   const codeKeys = [...service.keys.olderCodeKeys(code), service.keys.codeKey(code)];
   return findByRanges(
     service,
@@ -95,116 +102,219 @@ export function findByCode(service: Service, code: string): Promise<FoundVoucher
  * code has to be stored.
  * @param masked such as `4829****7641`
  */
-export async function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
+async function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
   const found = await findByRanges(service, service.keys.rangesOfMask(masked.replaceAll('*', '')));
-  return found.filter(({ code }) => maskCode(code) === masked);
+  return found.filter(({ voucherCode }) => voucherCode === masked);
 }
 
 export async function findBySerials(
   { readDb, keys, clock }: Service,
-  serials: readonly bigint[],
+  serials: readonly string[],
 ): Promise<FoundVoucher[]> {
   if (serials.length === 0) return [];
-  const rows = await readDb.query<Row>(listBySerials(plainArray(serials), clock()));
+  const rows = await readDb.query<Row>(sql`
+select ${columnsAt(clock())} from vouchers v ${OWNERS}
+where v.serial_number = any (${plainArray(serials)}::bigint[]) order by v.serial_number`);
   return rows.map((row) => toFound(keys, row));
 }
 
-/** The vouchers of a batch in a selection, and their worth. */
-export type PartOfBatch = {
-  readonly merchantId: number;
-  readonly merchant: string;
-  /** The transaction id of the batch. */
-  readonly batch: string;
-  readonly reference: string;
-  readonly currency: string;
-  readonly decimals: number;
-  readonly vouchers: number;
-  readonly balanceMinor: bigint;
-  /** The prices of vouchers that are not active: those held for them, and those that floats got back. */
-  readonly reservedMinor: bigint;
-  readonly releasedMinor: bigint;
-};
+/** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
+const SCAN_MAX = 5_000;
 
-type PartRow = {
-  merchant_id: number;
-  merchant: string;
-  transaction_id: string;
-  reference: string;
-  currency: string;
-  decimals: number;
-  vouchers: number;
-  balance_minor: bigint;
-  reserved_minor: bigint;
-  released_minor: bigint;
-};
+type Scanned = { scanned_to: string | null; scanned: bigint } & (Row | { serialNumber: null });
+type Filter = { readonly batchId: number | null; readonly state: VoucherState | null };
 
-/** Sums up the vouchers of a selection that are not closed, batch by batch. */
-export async function sumUp(db: Queries, serials: readonly bigint[]): Promise<PartOfBatch[]> {
-  const rows = await db.query<PartRow>(sumBySerials(plainArray(serials)));
-  return rows.map((row) => ({
-    merchantId: row.merchant_id,
-    merchant: row.merchant,
-    batch: row.transaction_id,
-    reference: row.reference,
-    currency: row.currency,
-    decimals: row.decimals,
-    vouchers: row.vouchers,
-    balanceMinor: row.balance_minor,
-    reservedMinor: row.reserved_minor,
-    releasedMinor: row.released_minor,
-  }));
+/**
+ * Lists the next vouchers of a batch, or of all batches, after a serial number. It reads at most SCAN_MAX,
+ * and returns those in the state, or in any. Each row contains the serial number of the last one that was
+ * read.
+ */
+export function listVoucherRows({ batchId, state }: Filter, after: string, now: Date, limit: number): Sql {
+  return sql`
+with scanned as materialized (
+  select r.* from vouchers r where r.serial_number > ${after}::bigint
+    ${batchId === null ? sql`` : sql`and r.batch_id = ${batchId}`}
+  order by r.serial_number limit ${state === null ? limit : SCAN_MAX}
+), seen as (
+  select max(serial_number)::text as last, count(*) as count from scanned
+)
+select f.*, s.last as scanned_to, s.count as scanned
+from seen s
+left join lateral (
+  select ${columnsAt(now)} from scanned v ${OWNERS}
+  where ${state}::text is null or ${stateAt(now)} = ${state}
+  order by v.serial_number limit ${limit}
+) f on true`;
 }
 
-/** Returns the expired amounts of a selection that were not given back, by currency. */
-export async function expiredOf(
-  db: Queries,
-  serials: readonly bigint[],
-): Promise<{ readonly currency: string; readonly minor: bigint }[]> {
-  const rows = await db.query<{ currency: string; expired_minor: bigint }>(sumExpired(plainArray(serials)));
-  return rows.map(({ currency, expired_minor: minor }) => ({ currency, minor }));
-}
-
-/** Returns what a merchant's reference names: single vouchers, or the transaction id of a batch. */
-export async function serialsOfReference(
-  db: Queries,
-  merchantId: number,
-  reference: string,
-): Promise<{ serials: bigint[]; batch: string | undefined }> {
-  const rows = await db.query<{ operation: string; serial_number: bigint | null; id: string }>(
-    findClaimed(merchantId, reference),
+/**
+ * Returns the next vouchers of a batch, or of all batches, in the order of their serial numbers.
+ * @param filter.batchId null: all batches
+ * @param after a serial number, or 0
+ * @returns at most `limit` vouchers, and the start of the next page; null if this is the last one
+ */
+export async function pageOfVouchers(
+  { readDb, keys, clock }: Service,
+  filter: Filter,
+  after: string,
+  limit: number,
+): Promise<{ vouchers: FoundVoucher[]; next: string | null }> {
+  const rows = await readDb.query<Scanned>(listVoucherRows(filter, after, clock(), limit));
+  const vouchers = rows.flatMap(({ scanned_to: _to, scanned: _scanned, ...row }) =>
+    row.serialNumber === null ? [] : toFound(keys, row),
   );
+  const [first] = rows;
+  const scannedAll = Number(first?.scanned ?? 0) < (filter.state === null ? limit : SCAN_MAX);
+  if (vouchers.length === limit) return { vouchers, next: vouchers.at(-1)?.serialNumber ?? null };
+  return { vouchers, next: scannedAll ? null : (first?.scanned_to ?? null) };
+}
+
+/** Returns the id of a batch. @throws Problem if no batch has this transaction id */
+export async function requireBatchId(db: Queries, transactionId: string): Promise<number> {
+  const find = sql`select id from batches where transaction_id = ${transactionId}`;
+  return (await requireRow<{ id: number }>(db, find, `batch ${transactionId}`)).id;
+}
+
+const COLUMNS = ['serialNumber', 'voucherCode', 'state', 'balance', 'expiresAt', 'merchantId', 'batch'];
+
+/**
+ * The limit of searches by code per minute. A search reveals whether a code exists, and support needs no
+ * more.
+ */
+const LOOK_UPS_MAX = 30;
+
+const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers in this state.' }));
+
+type PageInput = {
+  batch?: string | undefined;
+  state?: FoundVoucher['state'] | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+};
+
+/** Returns a page of the vouchers of a batch, or of all batches. */
+async function page({ service }: Caller, { batch, state, cursor, limit = 50 }: PageInput) {
+  const filters = { batch, state };
+  const [after = '0'] = readCursor('vouchers', filters, cursor) ?? [];
+  const batchId = batch === undefined ? null : await requireBatchId(service.readDb, batch);
+  const filter = { batchId, state: state ?? null };
+  const { vouchers, next } = await pageOfVouchers(service, filter, String(after), limit);
+  return { items: vouchers, nextCursor: next === null ? null : writeCursor('vouchers', filters, [next]) };
+}
+
+const list = reading({
+  name: 'voucher.list',
+  summary: 'List vouchers in the order of their serial numbers',
+  description:
+    'With a state, a page may contain fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
+    'number of vouchers.',
+  method: 'GET',
+  path: '/vouchers',
+  command: 'voucher list',
+  input: Input({ ...PAGE, batch: Type.Optional(TransactionId), state: State }),
+  output: Page(FoundSchema),
+  columns: COLUMNS,
+  roles: SEE_VOUCHERS,
+  run: page,
+});
+
+const find = changing({
+  name: 'voucher.find',
+  summary: 'Find vouchers by code, masked code, reference, transaction or batch',
+  description: 'Each look-up of a code is recorded in the audit. Each token or user has 30 a minute.',
+  method: 'POST',
+  path: '/vouchers/find',
+  command: 'voucher find',
+  input: Input({
+    ...PAGE,
+    code: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{12}$',
+        description: 'The full code, 12 digits, without the PIN.',
+        stdin: true,
+      }),
+    ),
+    masked: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
+        description: 'A masked code.',
+        examples: ['4829****7641'],
+      }),
+    ),
+    reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
+    merchantId: Type.Optional(MerchantId),
+    transactionId: Type.Optional(TransactionId),
+    batch: Type.Optional(TransactionId),
+    state: State,
+    reason: Reason,
+  }),
+  output: Page(FoundSchema),
+  columns: COLUMNS,
+  roles: SEE_VOUCHERS,
+  approval: alone('It shows no code, and each search by a code is recorded.'),
+  async run(caller, input) {
+    const { code, masked, reference, transactionId, batch, state, merchantId } = input;
+    const given = [code, masked, reference, transactionId, batch].filter((each) => each !== undefined);
+    if (given.length !== 1)
+      throw invalid(
+        'code',
+        'required',
+        'or one of `masked`, `reference`, `transactionId` and `batch` is required, and only one',
+      );
+    if (merchantId !== undefined && reference === undefined)
+      throw invalid('merchantId', 'dependent', 'needs `reference`');
+    if (state !== undefined && batch === undefined && transactionId === undefined && reference === undefined)
+      throw invalid('state', 'dependent', 'needs `batch`');
+    if (code !== undefined || masked !== undefined) return byCode(caller, code, masked);
+    if (batch !== undefined) return page(caller, input);
+    const named = await byDeed(caller, input);
+    if (named.batch !== undefined) return page(caller, { ...input, batch: named.batch });
+    const items = await findBySerials(caller.service, named.serials);
+    return { items: state ? items.filter((each) => each.state === state) : items, nextCursor: null };
+  },
+});
+
+/** Finds the vouchers of a code, with an entry in the audit. @throws Problem `too-many-requests` */
+async function byCode(caller: Caller, code: string | undefined, masked: string | undefined) {
+  const { service } = caller;
+  const items = await (code === undefined ? findByMask(service, masked ?? '') : findByCode(service, code));
+  const after = {
+    by: code === undefined ? 'masked code' : 'code',
+    found: items.map(({ serialNumber }) => serialNumber),
+  };
+  const subject = items.length === 1 ? `voucher ${items[0]?.serialNumber}` : 'vouchers';
+  const change = { action: 'voucher.find', subject, after, perMinute: LOOK_UPS_MAX };
+  await service.db.transaction((tx) => audit(tx, caller, change));
+  return { items, nextCursor: null };
+}
+
+type Deed = {
+  reference?: string | undefined;
+  merchantId?: string | undefined;
+  transactionId?: string | undefined;
+};
+
+/** Finds what a reference or a transaction names: single vouchers, or a batch. */
+async function byDeed({ service: { readDb } }: Caller, { reference, merchantId, transactionId }: Deed) {
+  if (reference === undefined) return byTransaction(readDb, transactionId as string);
+  if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');
+  const rows = await readDb.query<{ operation: string; serial: string | null; id: string }>(sql`
+select operation, serial_number::text as serial, id from claims
+where merchant_id = ${toId(merchantId, 'merchantId')} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'generate')`);
   return {
-    serials: [...new Set(rows.flatMap((row) => (row.serial_number === null ? [] : [row.serial_number])))],
+    serials: [...new Set(rows.flatMap(({ serial }) => serial ?? []))],
     batch: rows.find(({ operation }) => operation === 'generate')?.id,
   };
 }
 
-/** Returns the voucher of a transaction; undefined if there is none. */
-export async function serialOfTransaction(db: Queries, id: string): Promise<bigint | undefined> {
-  const [row] = await db.query<{ serial_number: bigint | null }>(findOfTransaction(id));
-  return row?.serial_number ?? undefined;
+async function byTransaction(db: Queries, id: string) {
+  const [row] = await db.query<{ serial: string | null }>(sql`
+select serial_number::text as serial from journal where id = ${id}::uuid`);
+  if (row?.serial) return { serials: [row.serial], batch: undefined };
+  const [batch] = await db.query(sql`select from batches where transaction_id = ${id}`);
+  if (!batch) throw notFound(`transaction ${id}`);
+  return { serials: [], batch: id };
 }
 
-type Scanned = { scanned_to: bigint | null; scanned: bigint } & (Row | { serial_number: null });
-
-/**
- * Returns the next vouchers of a batch, or of all batches, in the order of their serial numbers.
- * @param batchId null: all batches
- * @param after a serial number, or 0
- * @returns at most `limit` vouchers, and the start of the next page; undefined if this is the last one
- */
-export async function pageOfVouchers(
-  { readDb, keys, clock }: Service,
-  filter: { readonly batchId: number | null; readonly state: VoucherState | null },
-  after: bigint,
-  limit: number,
-): Promise<{ vouchers: FoundVoucher[]; next: bigint | undefined }> {
-  const { batchId, state } = filter;
-  const rows = await readDb.query<Scanned>(listVoucherRows(batchId, state, after, clock(), limit));
-  const found = rows.filter((row): row is Scanned & Row => row.serial_number !== null);
-  const vouchers = found.map((row) => toFound(keys, row));
-  const [first] = rows;
-  const scannedAll = Number(first?.scanned ?? 0) < (state === null ? limit : SCAN_MAX);
-  if (vouchers.length === limit) return { vouchers, next: vouchers.at(-1)?.serialNumber };
-  return { vouchers, next: scannedAll ? undefined : (first?.scanned_to ?? undefined) };
-}
+export const FOUND_VOUCHERS = tableOf(list, find);

@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { inPace } from '../api-keys/guess-rate.ts';
 import { recordGuesses } from '../api-keys/guesses.ts';
-import type { Context, Service } from '../context.ts';
-import { randomCode, randomPin } from '../credentials.ts';
-import { serialOf, slotOfSerial } from '../db/buckets.ts';
-import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
-import type { CodeAndPin, KeyRing, LookUp } from '../keyring/ring.ts';
+import type { Context } from '../context.ts';
+import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { REFRESH_KEY_RING } from '../keyring/store.ts';
-import { newId } from '../ledger/id.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { type Asked, recordDecline } from './declines.ts';
-import { drawNumber, findCodeKeys, replaceBy } from './queries.ts';
 
 /**
  * Finds a voucher by its code.
@@ -131,43 +125,5 @@ class Steps {
       if (this.#wake) this.#wake();
       else this.#take();
     }, STEP_MS);
-  }
-}
-
-/** Inserts a replacement. If the code exists, another one is drawn. */
-export async function insertReplacement(
-  { keys, clock }: Service,
-  tx: Queries,
-  bucket: number,
-  replaced: bigint,
-): Promise<bigint> {
-  const now = clock();
-  for (;;) {
-    const [drawn] = await tx.query<{ number: bigint }>(drawNumber());
-    const code = randomCodeOf(keys, slotOfSerial(replaced));
-    const serialNumber = serialOf(drawn?.number as bigint, slotOfSerial(replaced));
-    const older = keys.olderCodeKeys(code);
-    if (older.length > 0 && (await tx.query(findCodeKeys(plainArray(older)))).length > 0) continue;
-    const pin = randomPin();
-    const by = {
-      serialNumber,
-      codeKey: keys.codeKey(code),
-      pinKey: keys.pinKey(code, pin),
-      sealed: keys.seal(serialNumber, code, pin),
-      entryId: newId(now),
-    };
-    const [made] = await tx.query<{ done: boolean }>(replaceBy(bucket, replaced, by, now));
-    if (made?.done) return serialNumber;
-  }
-}
-
-/**
- * Returns a code with a given slot, so that a voucher and its replacement are in one bucket. On average, one
- * of 64 drawn codes has the slot.
- */
-function randomCodeOf(keys: KeyRing, slot: number): string {
-  for (;;) {
-    const code = randomCode();
-    if (keys.slotOf(code) === slot) return code;
   }
 }

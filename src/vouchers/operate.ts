@@ -1,157 +1,74 @@
+import { changeIn } from '../agreement.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { randomCode, randomPin } from '../credentials.ts';
+import { serialOf, slotOfSerial } from '../db/buckets.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { plainArray, sql } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
+import { toEnd } from '../ledger/zone.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
-import { type Money, toSum } from '../money.ts';
-import type { Agreed, Asked } from '../operation.ts';
+import { toSum } from '../money.ts';
+import { ABOVE_LIMIT, alone, changing, MOVES_MONEY, tableOf, twoPeople } from '../operation.ts';
+import { CARE, MANAGE, MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { insertReplacement } from './look-up.ts';
-import {
-  cancelInactive,
-  findVoucher,
-  listVoucherEntries,
-  lockVoucher,
-  reservePrice,
-  resetPin,
-  setBlock,
-  setExpiry,
-} from './queries.ts';
+import { End, Input, Reason, SerialNumber } from '../schema.ts';
+import { ofVoucher, show, showWhole, unknownVoucher, VoucherSchema } from './show.ts';
 
 /**
  * The changes that an operator can make to a single voucher. Each one happens completely, or is declined and
  * changes nothing.
  */
 
-export const VOUCHER_STATES = [
-  'INACTIVE',
-  'ACTIVE',
-  'REDEEMED',
-  'BLOCKED',
-  'EXPIRED',
-  'CANCELED',
-  'REPLACED',
-] as const;
-
-export type VoucherState = (typeof VOUCHER_STATES)[number];
-
-export type VoucherInfo = {
-  readonly serialNumber: bigint;
-  /** The full code: every door masks it. The PIN is not read. */
-  readonly code: string;
-  readonly state: VoucherState;
-  /** The merchant that generated it. */
-  readonly merchantId: number;
-  readonly batch: string;
-  readonly batchReference: string;
-  readonly product: string;
-  readonly currency: string;
-  readonly balance: Money;
-  /** The value at activation; null before it. */
-  readonly value: Money | null;
-  readonly activatedAt: Date | null;
+type Locked = {
+  readonly balance: bigint;
   readonly expiresAt: Date;
+  readonly closed: 'CANCELED' | 'REPLACED' | null;
   readonly blockedAt: Date | null;
-  /** The number of consecutive wrong PINs. */
-  readonly wrongPins: number;
-  readonly pinLocked: 'no' | 'until unlocked' | Date;
-  readonly replacedBy: bigint | null;
-  /** The merchant whose float paid for its value; null if nobody has. */
+  readonly activatedAt: Date | null;
   readonly payerId: number | null;
-  /** Newest first. */
-  readonly entries: readonly {
-    readonly transactionId: string;
-    readonly kind: string;
-    /** The change of the balance; null if it moved the price of a voucher that is not active. */
-    readonly change: Money | null;
-    readonly timestamp: Date;
-    readonly merchantId: number | null;
-    /** The merchant's reference; null if it gave none. */
-    readonly reference: string | null;
-  }[];
+  readonly wrongPins: number;
+  readonly currency: string;
+  readonly decimals: number;
 };
 
-type VoucherRow = {
-  serial_number: bigint;
-  sealed: Buffer;
-  value_minor: bigint | null;
-  balance_minor: bigint;
-  activated_at: Date | null;
-  expires_at: Date;
-  blocked_at: Date | null;
-  closed: 'CANCELED' | 'REPLACED' | null;
-  replaced_by: bigint | null;
-  payer_id: number | null;
-  wrong_pins: number;
-  pin_locked_for_good: boolean | null;
-  pin_locked_until: Date | null;
-  merchant_id: number;
-  transaction_id: string;
-  reference: string;
-  currency: string;
-  decimals: number;
-  product: string;
-};
-
-type Entry = {
-  id: string;
-  kind: string;
-  change_minor: bigint | null;
-  occurred_at: Date;
-  merchant_id: number | null;
-  reference: string | null;
-};
-
-/**
- * Returns a voucher by its serial number.
- * @throws Refusal `14` if it is unknown, or its batch is not complete
- */
-export async function showVoucher(
-  { db, buckets, keys, clock }: Service,
-  serialNumber: bigint,
-): Promise<VoucherInfo> {
-  const bucket = buckets.ofSerial(serialNumber);
-  const now = clock();
-  const [row] = await db.query<VoucherRow & { state: VoucherState }>(findVoucher(bucket, serialNumber, now));
-  if (!row) throw unknownVoucher();
-  const entries = await db.query<Entry>(listVoucherEntries(bucket, serialNumber));
-  const { decimals } = row;
-  return {
-    serialNumber,
-    code: keys.open(serialNumber, row.sealed).code,
-    state: row.state,
-    merchantId: row.merchant_id,
-    batch: row.transaction_id,
-    batchReference: row.reference,
-    product: row.product,
-    currency: row.currency,
-    balance: { minor: row.balance_minor, decimals },
-    value: row.value_minor === null ? null : { minor: row.value_minor, decimals },
-    activatedAt: row.activated_at,
-    expiresAt: row.expires_at,
-    blockedAt: row.blocked_at,
-    wrongPins: row.wrong_pins,
-    pinLocked: pinLock(row, now),
-    replacedBy: row.replaced_by,
-    payerId: row.payer_id,
-    entries: entries.map((entry) => ({
-      transactionId: entry.id,
-      kind: entry.kind,
-      change: entry.change_minor === null ? null : { minor: entry.change_minor, decimals },
-      timestamp: entry.occurred_at,
-      merchantId: entry.merchant_id,
-      reference: entry.reference,
-    })),
-  };
+/** Locks a voucher until the transaction ends. @throws Refusal `14` */
+export async function lockVoucher(tx: Queries, bucket: number, serialNumber: bigint): Promise<Locked> {
+  const [voucher] = await tx.query<Locked>(sql`
+select balance_minor as balance, expires_at as "expiresAt", closed, blocked_at as "blockedAt",
+  activated_at as "activatedAt", payer_id as "payerId", wrong_pins as "wrongPins", currency, decimals
+from lock_voucher(${bucket}, ${serialNumber})`);
+  if (!voucher) throw unknownVoucher();
+  return voucher;
 }
 
-function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
-  if (row.pin_locked_for_good) return 'until unlocked';
-  return row.pin_locked_until && row.pin_locked_until > now ? row.pin_locked_until : 'no';
+/**
+ * Runs a change under the voucher's lock, with its entry in the audit. A closed voucher cannot be changed.
+ */
+async function change(
+  operator: Operator,
+  serialNumber: bigint,
+  action: string,
+  run: (
+    tx: Queries,
+    voucher: Locked & { readonly bucket: number },
+  ) => Promise<Omit<Change, 'action' | 'subject'>>,
+): Promise<void> {
+  const { db, buckets } = operator.service;
+  const bucket = buckets.ofSerial(serialNumber);
+  await retrying(() =>
+    db.transaction(async (tx) => {
+      const voucher = await lockVoucher(tx, bucket, serialNumber);
+      if (voucher.closed) throw new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
+      const details = await run(tx, { bucket, ...voucher });
+      await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...details });
+    }),
+  );
 }
 
 /**
@@ -160,25 +77,50 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
  */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
-  await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blocked_at }) => {
-    await tx.query(setBlock(bucket, serialNumber, now));
-    return { before: { blockedAt: blocked_at }, after: { blockedAt: blocked_at ?? now } };
+  await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blockedAt }) => {
+    await tx.query(sql`select set_voucher_block(${bucket}, ${serialNumber}, ${now})`);
+    return { before: { blockedAt }, after: { blockedAt: blockedAt ?? now } };
   });
 }
 
 /** Unblocks a voucher. @throws Refusal `14`, `44` */
 export async function unblockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
-  await change(operator, serialNumber, 'voucher.unblock', async (tx, { bucket, blocked_at }) => {
-    await tx.query(setBlock(bucket, serialNumber, null));
-    return { before: { blockedAt: blocked_at }, after: { blockedAt: null } };
+  await change(operator, serialNumber, 'voucher.unblock', async (tx, { bucket, blockedAt }) => {
+    await tx.query(sql`select set_voucher_block(${bucket}, ${serialNumber}, null)`);
+    return { before: { blockedAt }, after: { blockedAt: null } };
   });
 }
 
 /** Resets the count of wrong PINs and ends the lock. @throws Refusal `14`, `44` */
 export async function unlockPin(operator: Operator, serialNumber: bigint): Promise<void> {
-  await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { bucket, wrong_pins }) => {
-    await tx.query(resetPin(bucket, serialNumber));
-    return { before: { wrongPins: wrong_pins }, after: { wrongPins: 0 } };
+  await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { bucket, wrongPins }) => {
+    await tx.query(sql`select reset_voucher_pin(${bucket}, ${serialNumber})`);
+    return { before: { wrongPins }, after: { wrongPins: 0 } };
+  });
+}
+
+const CHANGES = {
+  block: ['Refuse to redeem or activate a voucher (43)', blockVoucher],
+  unblock: ['End the block of a voucher', unblockVoucher],
+  'unlock-pin': ['Forget the wrong PINs of a voucher, and end the lock that they caused', unlockPin],
+} as const;
+
+function changeOne(verb: keyof typeof CHANGES) {
+  const [summary, run] = CHANGES[verb];
+  return changing({
+    name: `voucher.${verb}`,
+    summary,
+    method: 'POST',
+    path: `/vouchers/:serialNumber/${verb}`,
+    command: `voucher ${verb}`,
+    input: Input({ serialNumber: SerialNumber, reason: Reason }),
+    output: VoucherSchema,
+    roles: CARE,
+    approval: alone('It can be undone, and moves no money.'),
+    async run(caller, { serialNumber }) {
+      await run(caller, BigInt(serialNumber));
+      return showWhole(caller, BigInt(serialNumber));
+    },
   });
 }
 
@@ -195,10 +137,10 @@ export async function extendVoucher(
   expiresAt: Date,
 ): Promise<void> {
   await change(operator, serialNumber, 'voucher.extend', async (tx, voucher) => {
-    const { bucket, expires_at, currency, decimals } = voucher;
-    if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
+    const { bucket, currency, decimals } = voucher;
+    if (expiresAt <= operator.service.clock() || expiresAt <= voucher.expiresAt) {
       throw new Refusal('17', {
-        message: `Invalid expiry date: the voucher is valid until ${expires_at.toISOString()}; name a later date`,
+        message: `Invalid expiry date: the voucher is valid until ${voucher.expiresAt.toISOString()}; name a later date`,
       });
     }
     const reinstated = await reinstate(operator, tx, bucket, serialNumber);
@@ -206,14 +148,18 @@ export async function extendVoucher(
     const minor = reinstated.minor + reserved;
     const back = minor > 0n && { reinstated: reinstated.ids, amount: toSum(currency, { minor, decimals }) };
     const now = operator.service.clock();
-    await tx.query(setExpiry(bucket, serialNumber, expiresAt, newId(now), now));
+    await tx.query(setExpiry(bucket, serialNumber, expiresAt, now));
     return {
-      before: { expiresAt: expires_at },
+      before: { expiresAt: voucher.expiresAt },
       after: { expiresAt, ...back },
       moved: back ? [{ currency, minor }] : [],
     };
   });
 }
+
+/** Sets the expiry of a voucher (sql/012-vouchers.sql). The id of the change begins with its time. */
+export const setExpiry = (bucket: number, serialNumber: bigint, expiresAt: Date, now: Date) =>
+  sql`select set_voucher_expiry(${bucket}, ${serialNumber}, ${expiresAt}, ${newId(now)}, ${now})`;
 
 /** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. @returns their sum */
 async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
@@ -238,12 +184,40 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
  */
 async function reserveAgain({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
   const now = service.clock();
-  const ids = { id: newId(now), eventId: newId(now) };
   const [taken] = await checkBooked(
-    tx.query<{ outcome: string; taken_minor: bigint }>(reservePrice({ bucket, serialNumber, ...ids, now })),
+    tx.query<{ outcome: string; taken_minor: bigint }>(sql`
+select outcome, taken_minor
+from reserve_again(${bucket}, ${serialNumber}, ${newId(now)}, ${newId(now)}, ${now})`),
   );
   return taken?.taken_minor ?? 0n;
 }
+
+const extend = changing({
+  name: 'voucher.extend',
+  summary: 'Extend the validity of a voucher, even if it has expired',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/extend',
+  command: 'voucher extend',
+  input: Input({ serialNumber: SerialNumber, expiry: End('When it expires from now on.'), reason: Reason }),
+  output: VoucherSchema,
+  roles: CARE,
+  approval: twoPeople({
+    why: 'What has expired is income, the property of others, or money of a merchant.',
+    when: [MOVES_MONEY],
+    approvers: MONEY,
+  }),
+  agreement: {
+    sentence: 'Extend voucher {voucher} of {merchant} to {expiry}, and give {amount} back to it',
+    async of(asked) {
+      const { serialNumber, expiry } = asked.input;
+      return { ...(await ofVoucher(asked, serialNumber)), expiry, amount: changeIn(asked).after['amount'] };
+    },
+  },
+  async run(caller, { serialNumber, expiry }) {
+    await extendVoucher(caller, BigInt(serialNumber), await toEnd(caller, expiry, 'expiry'));
+    return showWhole(caller, BigInt(serialNumber));
+  },
+});
 
 /**
  * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes over
@@ -256,8 +230,8 @@ async function reserveAgain({ service }: Operator, tx: Queries, bucket: number, 
 export async function replaceVoucher(operator: Operator, serialNumber: bigint): Promise<bigint> {
   const { service } = operator;
   let replacedBy = 0n;
-  await change(operator, serialNumber, 'voucher.replace', async (tx, { bucket, expires_at }) => {
-    if (expires_at <= service.clock())
+  await change(operator, serialNumber, 'voucher.replace', async (tx, { bucket, expiresAt }) => {
+    if (expiresAt <= service.clock())
       throw new Refusal('54', { message: 'Voucher expired: extend it first' });
     await holdKeyRing(tx, service.keys);
     replacedBy = await insertReplacement(service, tx, bucket, serialNumber);
@@ -270,45 +244,55 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
   return replacedBy;
 }
 
-/** Returns the refusal of an unknown voucher. Even operators do not see vouchers of an incomplete batch. */
-function unknownVoucher(): Refusal {
-  return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
+/** Inserts a replacement. If the code exists, another one is drawn. */
+async function insertReplacement(
+  { keys, clock }: Service,
+  tx: Queries,
+  bucket: number,
+  replaced: bigint,
+): Promise<bigint> {
+  const now = clock();
+  for (;;) {
+    const [drawn] = await tx.query<{ number: bigint }>(sql`select nextval('voucher_numbers') as number`);
+    const code = randomCodeOf(keys, slotOfSerial(replaced));
+    const serialNumber = serialOf(drawn?.number as bigint, slotOfSerial(replaced));
+    const older = keys.olderCodeKeys(code);
+    const find = sql`select from find_code_keys(${plainArray(older)}::uuid[])`;
+    if (older.length > 0 && (await tx.query(find)).length > 0) continue;
+    const pin = randomPin();
+    const [made] = await tx.query<{ done: boolean }>(sql`
+select replace_voucher(${bucket}, ${replaced}, ${serialNumber}, ${keys.codeKey(code)}::uuid,
+  ${keys.pinKey(code, pin)}::uuid, ${keys.seal(serialNumber, code, pin)}::bytea, ${newId(now)}::uuid,
+  ${now}) as done`);
+    if (made?.done) return serialNumber;
+  }
 }
-
-type Locked = {
-  readonly bucket: number;
-  readonly balance_minor: bigint;
-  readonly expires_at: Date;
-  readonly closed: string | null;
-  readonly blocked_at: Date | null;
-  readonly activated_at: Date | null;
-  readonly payer_id: number | null;
-  readonly wrong_pins: number;
-  readonly currency: string;
-  readonly decimals: number;
-};
 
 /**
- * Runs a change under the voucher's lock, with its entry in the audit. A closed voucher cannot be changed.
+ * Returns a code with a given slot, so that a voucher and its replacement are in one bucket. On average, one
+ * of 64 drawn codes has the slot.
  */
-async function change(
-  operator: Operator,
-  serialNumber: bigint,
-  action: string,
-  run: (tx: Queries, voucher: Locked) => Promise<Omit<Change, 'action' | 'subject'>>,
-): Promise<void> {
-  const { db, buckets } = operator.service;
-  const bucket = buckets.ofSerial(serialNumber);
-  await retrying(() =>
-    db.transaction(async (tx) => {
-      const [voucher] = await tx.query<Omit<Locked, 'bucket'>>(lockVoucher(bucket, serialNumber));
-      if (!voucher) throw unknownVoucher();
-      if (voucher.closed) throw new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
-      const details = await run(tx, { bucket, ...voucher });
-      await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...details });
-    }),
-  );
+function randomCodeOf(keys: KeyRing, slot: number): string {
+  for (;;) {
+    const code = randomCode();
+    if (keys.slotOf(code) === slot) return code;
+  }
 }
+
+const replace = changing({
+  name: 'voucher.replace',
+  summary: 'Close a voucher for good and replace it by a new one, whose card `sheets.order-card` orders',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/replace',
+  command: 'voucher replace',
+  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  output: VoucherSchema,
+  roles: CARE,
+  approval: alone('The balance stays, and two people let the card out.'),
+  risk: 'step-up',
+  run: async (caller, { serialNumber }) =>
+    showWhole(caller, await replaceVoucher(caller, BigInt(serialNumber))),
+});
 
 /**
  * Cancels a voucher permanently: its balance goes back to the float that paid for it (CANCELLATION). Its
@@ -319,7 +303,7 @@ async function change(
 export async function cancelVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const { service } = operator;
   await change(operator, serialNumber, 'voucher.cancel', async (tx, voucher) => {
-    const { bucket, balance_minor: minor, payer_id: merchantId, currency, decimals } = voucher;
+    const { bucket, balance: minor, payerId: merchantId, currency, decimals } = voucher;
     const now = service.clock();
     const id = newId(now);
     const backTo = (amount: bigint) => ({
@@ -328,9 +312,10 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
       transactionId: id,
     });
     const movedTo = (amount: bigint) => [{ currency, minor: amount, subjects: [`merchant ${merchantId}`] }];
-    if (voucher.activated_at === null) {
+    if (voucher.activatedAt === null) {
       const [canceled] = await checkBooked(
-        tx.query<Canceled>(cancelInactive({ bucket, serialNumber, id, now })),
+        tx.query<{ outcome: string; released_minor: bigint }>(sql`
+select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, ${id}, ${now})`),
       );
       const released = canceled?.released_minor ?? 0n;
       return {
@@ -352,11 +337,43 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
   });
 }
 
-type Canceled = { readonly outcome: string; readonly released_minor: bigint };
+const cancel = changing({
+  name: 'voucher.cancel',
+  summary: 'Cancel a voucher for good; its money goes back to the float that paid for it',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/cancel',
+  command: 'voucher cancel',
+  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  output: VoucherSchema,
+  roles: MANAGE,
+  approval: twoPeople({
+    why: 'It cannot be undone, and moves money.',
+    when: [ABOVE_LIMIT],
+  }),
+  agreement: {
+    sentence:
+      'Cancel voucher {voucher} of {merchant} for good, and give {amount} back to the float of {payer}',
+    async of(asked) {
+      const { refunded: amount, merchantId } = changeIn(asked).after;
+      const payer = await merchantNamed(asked, merchantId as string | null);
+      return { ...(await ofVoucher(asked, asked.input.serialNumber)), amount, payer };
+    },
+  },
+  risk: 'step-up',
+  async run(caller, { serialNumber }) {
+    await cancelVoucher(caller, BigInt(serialNumber));
+    return showWhole(caller, BigInt(serialNumber));
+  },
+});
 
-/** Returns a voucher, the merchant that had it generated, and its page. */
-export async function ofVoucher(asking: Pick<Asked, 'caller'>, serialNumber: string): Promise<Agreed> {
-  const { merchantId } = await showVoucher(asking.caller.service, BigInt(serialNumber));
-  const merchant = await merchantNamed(asking, merchantId);
-  return { voucher: serialNumber, merchant, link: `/vouchers/${serialNumber}` };
-}
+export const vouchers = {
+  show,
+  block: changeOne('block'),
+  unblock: changeOne('unblock'),
+  unlockPin: changeOne('unlock-pin'),
+  extend,
+  replace,
+  cancel,
+};
+
+export const VOUCHERS = tableOf(...Object.values(vouchers));

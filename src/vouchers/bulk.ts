@@ -1,9 +1,9 @@
 import Type, { type TSchema } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
-import { findProgress } from '../batches/batch.ts';
 import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { plainArray, sql } from '../db/sql.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
@@ -18,11 +18,11 @@ import {
   twoPeople,
 } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
-import { invalid, notFound } from '../problem.ts';
+import { invalid } from '../problem.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
-import { expiredOf, type FoundVoucher, findBySerials, pageOfVouchers, sumUp } from '../vouchers/find.ts';
-import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
+import { type FoundVoucher, findBySerials, pageOfVouchers, requireBatchId } from './find.ts';
+import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a
@@ -83,13 +83,12 @@ async function checkExpiry(
 
 /** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */
 async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInput): Promise<FoundVoucher[]> {
-  if (serialNumbers) return findBySerials(service, serialNumbers.map(BigInt));
-  const found = await findProgress(service.db, batch as string);
-  if (!found) throw notFound(`batch ${batch}`);
+  if (serialNumbers) return findBySerials(service, serialNumbers);
+  const batchId = await requireBatchId(service.db, batch as string);
   const vouchers: FoundVoucher[] = [];
-  let next: bigint | undefined = 0n;
-  while (next !== undefined) {
-    const page = await pageOfVouchers(service, { batchId: found.batch.id, state: null }, next, PAGE);
+  let next: string | null = '0';
+  while (next !== null) {
+    const page = await pageOfVouchers(service, { batchId, state: null }, next, PAGE);
     vouchers.push(...page.vouchers);
     next = page.next;
     if (vouchers.length > SERIALS_MAX)
@@ -104,7 +103,7 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
 
 async function serialsOf(caller: Caller, input: BulkInput): Promise<readonly string[]> {
   if (input.serialNumbers) return input.serialNumbers;
-  return (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
+  return (await vouchersOf(caller, input)).map(({ serialNumber }) => serialNumber);
 }
 
 const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = { EXPIRED: '54', REDEEMED: '42' };
@@ -117,7 +116,7 @@ function obstacle(
 ): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
   if (action === 'cancel') {
-    const isSpent = activatedAt !== null && balance.minor === 0n;
+    const isSpent = activatedAt !== null && balance === 0n;
     return CANCEL_OBSTACLES[state] ?? (isSpent ? '42' : null);
   }
   return expiry !== null && expiry <= expiresAt ? '17' : null;
@@ -145,7 +144,7 @@ export const preview = reading({
   async run(caller, input) {
     const expiry = await checkExpiry(caller, input);
     const found = await vouchersOf(caller, input);
-    const known = new Map(found.map((voucher) => [String(voucher.serialNumber), voucher]));
+    const known = new Map(found.map((voucher) => [voucher.serialNumber, voucher]));
     const serials = input.serialNumbers ?? [...known.keys()];
     const rows = serials.map((serialNumber) => {
       const voucher = known.get(serialNumber);
@@ -215,28 +214,62 @@ export const bulkCancel = changing({
     start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
 });
 
+type Worth = {
+  readonly merchantId: string;
+  readonly merchant: string;
+  readonly currency: string;
+  readonly decimals: number;
+  /** What canceling them gives back: balances, and the prices held for those that are not active. */
+  readonly held: bigint;
+  /** The prices of those that are not active which floats got back. */
+  readonly released: bigint;
+};
+
+/** Sums up the vouchers of a selection that are not closed, batch by batch. */
+function sumUp(db: Queries, serials: readonly string[]): Promise<Worth[]> {
+  return db.query<Worth>(sql`
+select b.merchant_id::text as "merchantId", m.name as merchant, b.currency, b.decimals,
+  (sum(v.balance_minor)
+    + coalesce(sum(b.value_minor) filter (where v.activated_at is null and v.payer_id is not null), 0)
+  )::bigint as held,
+  coalesce(sum(b.value_minor) filter (where v.activated_at is null and v.payer_id is null), 0)::bigint
+    as released
+from vouchers v join batches b on b.id = v.batch_id join merchants m on m.id = b.merchant_id
+where v.serial_number = any (${plainArray(serials)}::bigint[]) and v.closed is null
+group by b.id, m.id order by b.id`);
+}
+
 /**
  * Returns the money that a change of these vouchers moves. It counts when the job is ordered, so that one
  * person does not order several jobs at once.
  */
-async function movedBy(tx: Queries, action: Action, serials: readonly bigint[]): Promise<Moved[]> {
+async function movedBy(tx: Queries, action: Action, serials: readonly string[]): Promise<Moved[]> {
   if (action === 'block' || action === 'unblock') return [];
-  const parts = await sumUp(tx, serials);
-  const moved = parts.map(({ merchantId, currency, ...part }) => {
-    const minor = action === 'cancel' ? part.balanceMinor + part.reservedMinor : part.releasedMinor;
+  const moved = (await sumUp(tx, serials)).map(({ merchantId, currency, held, released }) => {
+    const minor = action === 'cancel' ? held : released;
     return { currency, minor, subjects: [`merchant ${merchantId}`] };
   });
-  const expired = action === 'extend' ? await expiredOf(tx, serials) : [];
+  if (action === 'cancel') return moved.filter(({ minor }) => minor > 0n);
+  // Expired amounts that were not given back.
+  const expired = await tx.query<{ currency: string; minor: bigint }>(sql`
+select b.currency, sum(j.amount_minor)::bigint as minor
+from vouchers v join batches b on b.id = v.batch_id
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'EXPIRY'
+where v.serial_number = any (${plainArray(serials)}::bigint[]) and v.closed is null
+  and not exists (
+    select from journal r where r.bucket = j.bucket and r.serial_number = j.serial_number
+      and r.kind = 'REINSTATEMENT' and r.original_id = j.id
+  )
+group by b.currency`);
   return [...moved, ...expired.map((each) => ({ ...each, subjects: [] }))].filter(({ minor }) => minor > 0n);
 }
 
 /** Returns whose vouchers a change concerns, how many, and what they hold. */
 async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promise<Agreed> {
   const serials = await serialsOf(caller, input);
-  const parts = await sumUp(caller.service.db, serials.map(BigInt));
+  const parts = await sumUp(caller.service.db, serials);
   const worth = [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => {
-    const held = own.map((part) => part.balanceMinor + part.reservedMinor);
-    const minor = held.reduce((sum, each) => sum + each, 0n);
+    const minor = own.reduce((sum, { held }) => sum + held, 0n);
     return toSum(currency, { minor, decimals: own[0]?.decimals ?? 0 });
   });
   const names = [...new Set(parts.map(({ merchant }) => merchant))];
@@ -258,7 +291,7 @@ async function start(caller: Caller, operation: string, input: BulkInput) {
   const serials = await serialsOf(caller, input);
   const { action, batch = null } = input;
   return caller.service.db.transaction(async (tx) => {
-    const moved = await movedBy(tx, action, serials.map(BigInt));
+    const moved = await movedBy(tx, action, serials);
     const job = await createJob(
       tx,
       caller,

@@ -1,0 +1,234 @@
+import Type, { type Static } from 'typebox';
+import { type AuditEntry, listAudit } from '../audit/entries.ts';
+import type { Service } from '../context.ts';
+import { sql } from '../db/sql.ts';
+import { maskCode } from '../ledger/transactions.ts';
+import { merchantNamed } from '../merchants/merchants.ts';
+import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
+import { SEE_VOUCHERS } from '../principal.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  Input,
+  MerchantId,
+  Money,
+  Nullable,
+  NullableText,
+  NullableTime,
+  SerialNumber,
+  Text,
+  Time,
+  Word,
+} from '../schema.ts';
+import { declinesOf } from './declines.ts';
+
+/** A voucher as the operator sees it, with its history. Its code is masked, and its PIN is not read. */
+
+export const VOUCHER_STATES = [
+  'INACTIVE',
+  'ACTIVE',
+  'REDEEMED',
+  'BLOCKED',
+  'EXPIRED',
+  'CANCELED',
+  'REPLACED',
+] as const;
+
+export type VoucherState = (typeof VOUCHER_STATES)[number];
+
+const TimelineEntry = Type.Object({
+  at: Time,
+  kind: Word(['money', 'change', 'decline'] as const, {
+    description: '`money`: a movement. `change`: by an operator. `decline`: a request that was refused.',
+  }),
+  what: Type.String({
+    description: 'The kind of movement, the action of the operator, or the operation that was declined.',
+  }),
+  amount: Nullable(Type.Unsafe<bigint | number>(Money()), {
+    description:
+      'For a movement, the change of the balance: negative if money leaves the voucher; null for the price of a voucher that is not active.',
+  }),
+  code: Nullable(Type.String(), {
+    description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
+  }),
+  merchantId: Nullable(MerchantId),
+  actor: Nullable(Type.String(), { description: 'The operator of a change, or of a movement.' }),
+  approvedBy: Nullable(Type.String(), { description: 'Who approved what the operator proposed.' }),
+  reason: NullableText,
+  reference: NullableText,
+  transactionId: NullableText,
+});
+
+export const VoucherSchema = Type.Object({
+  serialNumber: SerialNumber,
+  voucherCode: Type.String({ description: 'The code, masked.', examples: ['4829****7641'] }),
+  state: Word(VOUCHER_STATES),
+  merchantId: MerchantId,
+  payerId: Nullable(MerchantId, {
+    description:
+      'The merchant whose float paid for its value, and gets the rest if it is canceled; null: none.',
+  }),
+  batch: Type.String({ description: 'The transaction id of its batch.' }),
+  batchReference: Text,
+  product: Text,
+  currency: Text,
+  balance: Money(),
+  value: Nullable(Money(), { description: 'The value at activation; null before it.' }),
+  reserved: Nullable(Money(), {
+    description: 'The value that it gets at its activation; null afterwards, and once it has expired.',
+  }),
+  activatedAt: NullableTime,
+  expiresAt: Time,
+  blockedAt: NullableTime,
+  wrongPins: Type.Integer({ description: 'Wrong PINs in a row.' }),
+  pinLocked: Type.Boolean(),
+  pinLockedUntil: Nullable(Time, {
+    description: 'Null if there is no lock, or no time ends it.',
+  }),
+  replacedBy: Nullable(SerialNumber),
+  timeline: Type.Array(TimelineEntry, {
+    description: 'Movements, changes by operators and declines, newest first: at most 100 of each.',
+  }),
+});
+
+export type Voucher = Static<typeof VoucherSchema>;
+
+/** Returns the refusal of an unknown voucher. Even operators do not see vouchers of an incomplete batch. */
+export function unknownVoucher(): Refusal {
+  return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
+}
+
+/**
+ * Returns a voucher by its serial number.
+ * @throws Refusal `14` if it is unknown, or its batch is not complete
+ */
+export async function showVoucher(
+  { db, buckets, keys, clock }: Service,
+  serialNumber: bigint,
+): Promise<Omit<Voucher, 'timeline'>> {
+  const now = clock();
+  const [row] = await db.query<Omit<Voucher, 'timeline' | 'voucherCode'> & { voucherCode: Buffer }>(sql`
+select serial_number::text as "serialNumber",
+  voucher_state(closed, blocked_at, expires_at, activated_at, balance_minor, ${now}) as state,
+  merchant_id::text as "merchantId", transaction_id as batch, reference as "batchReference", product, currency,
+  activated_at as "activatedAt", expires_at as "expiresAt", blocked_at as "blockedAt",
+  wrong_pins as "wrongPins", replaced_by::text as "replacedBy", payer_id::text as "payerId",
+  sealed as "voucherCode", balance_minor as balance, value_minor as value,
+  case when activated_at is null and payer_id is not null and closed is distinct from 'REPLACED'
+    then price_minor end as reserved,
+  coalesce(pin_locked_for_good or pin_locked_until > ${now}, false) as "pinLocked",
+  case when pin_locked_until > ${now} then pin_locked_until end as "pinLockedUntil"
+from show_voucher(${buckets.ofSerial(serialNumber)}, ${serialNumber})`);
+  if (!row) throw unknownVoucher();
+  return { ...row, voucherCode: maskCode(keys.open(serialNumber, row.voucherCode).code) };
+}
+
+/** Returns a voucher with its history. @throws Refusal `14` */
+export async function showWhole({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
+  const voucher = await showVoucher(service, serialNumber);
+  return { ...voucher, timeline: await timelineOf(service, serialNumber) };
+}
+
+type Timeline = Voucher['timeline'];
+type Event = Timeline[number];
+type Movement = Pick<Event, 'at' | 'kind' | 'what' | 'amount' | 'merchantId' | 'reference' | 'transactionId'>;
+
+const TIMELINE_MAX = 100;
+const EMPTY = {
+  amount: null,
+  code: null,
+  merchantId: null,
+  actor: null,
+  approvedBy: null,
+  reason: null,
+  reference: null,
+  transactionId: null,
+};
+
+/** Lists the movements of a voucher, newest first. */
+export function movementsOf({ db, buckets }: Service, serialNumber: bigint): Promise<Movement[]> {
+  return db.query<Movement>(sql`
+select occurred_at as at, 'money' as kind, kind as what, change_minor as amount, merchant_id::text as "merchantId",
+  nullif(reference, '') as reference, id as "transactionId"
+from list_voucher_entries(${buckets.ofSerial(serialNumber)}, ${serialNumber}, ${TIMELINE_MAX})`);
+}
+
+/** Lists the payments of a voucher's expired money to a state, with that of others, newest first. */
+function escheatsOf({ readDb }: Service, serialNumber: bigint) {
+  return readDb.query<Pick<Event, 'at' | 'kind' | 'what' | 'transactionId'>>(sql`
+select max(escheated_at) as at, 'change' as kind, 'books.escheat' as what, escheat_id as "transactionId"
+from escheated_expiries where serial_number = ${serialNumber}
+group by escheat_id order by at desc limit ${TIMELINE_MAX}`);
+}
+
+/** Lists the events of a voucher, newest first. The lock of a PIN is derived from the declines. */
+async function timelineOf(service: Service, serialNumber: bigint): Promise<Timeline> {
+  const movements = await movementsOf(service, serialNumber);
+  const [changes, declines] = await Promise.all([
+    listAudit(service.readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
+    declinesOf(service.readDb, serialNumber, TIMELINE_MAX),
+  ]);
+  const escheats = await escheatsOf(service, serialNumber);
+  // A movement that an operator made is one event, with its author.
+  const author = new Map(changes.map((each) => [transactionOf(each), each]));
+  const isMoved = new Set<unknown>(movements.map(({ transactionId }) => transactionId));
+  const entries: Timeline = [
+    ...movements.map((each) => ({
+      ...EMPTY,
+      ...each,
+      ...peopleOf(author.get(each.transactionId ?? undefined)),
+    })),
+    ...changes
+      .filter((each) => !isMoved.has(transactionOf(each)))
+      .map((each) => ({
+        ...EMPTY,
+        at: each.occurredAt,
+        kind: 'change' as const,
+        what: each.action,
+        ...peopleOf(each),
+      })),
+    ...escheats.map((each) => ({ ...EMPTY, ...each })),
+    ...declines.map(({ at, operation, code, amount, merchantId, reference }) => ({
+      ...EMPTY,
+      at,
+      kind: 'decline' as const,
+      what: operation,
+      code,
+      amount,
+      merchantId,
+      reference,
+    })),
+  ];
+  return entries.sort((one, other) => other.at.getTime() - one.at.getTime());
+}
+
+/** Returns the movement that a change in the audit made. */
+const transactionOf = ({ after }: Pick<AuditEntry, 'after'>) => after?.['transactionId'];
+
+/** Returns who made a change and why, and who approved it. */
+function peopleOf(change: AuditEntry | undefined) {
+  const approvedBy = change?.after?.['approvedBy'];
+  return {
+    actor: change?.actor ?? null,
+    approvedBy: typeof approvedBy === 'string' ? approvedBy : null,
+    reason: change?.reason ?? null,
+  };
+}
+
+/** Returns a voucher, the merchant that had it generated, and its page. */
+export async function ofVoucher(asking: Pick<Asked, 'caller'>, serialNumber: string): Promise<Agreed> {
+  const { merchantId } = await showVoucher(asking.caller.service, BigInt(serialNumber));
+  const merchant = await merchantNamed(asking, merchantId);
+  return { voucher: serialNumber, merchant, link: `/vouchers/${serialNumber}` };
+}
+
+export const show = reading({
+  name: 'voucher.show',
+  summary: 'Get a voucher and its history',
+  method: 'GET',
+  path: '/vouchers/:serialNumber',
+  command: 'voucher show',
+  input: Input({ serialNumber: SerialNumber }),
+  output: VoucherSchema,
+  roles: SEE_VOUCHERS,
+  run: (caller, { serialNumber }) => showWhole(caller, BigInt(serialNumber)),
+});
