@@ -1,3 +1,4 @@
+import type { Listed } from './answers.ts';
 import { get, type Page, type Query } from './api.ts';
 
 /** The reports of the books, in their order. */
@@ -35,12 +36,7 @@ export type Report = {
   readonly madeAt: string;
   readonly tables: readonly Table[];
 };
-export type Day = {
-  readonly day: string;
-  readonly state: 'open' | 'closing' | 'closed';
-  readonly rows: number | null;
-  readonly hash: string | null;
-};
+export type Day = Listed<'books.days'>;
 export type Row = Readonly<Record<string, Cell>>;
 
 /** If parts of a page ask for the same data at the same time, they share one request. */

@@ -1,3 +1,4 @@
+import type { Listed } from '../answers.ts';
 import { get, type Page } from '../api.ts';
 import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, shared } from '../reports.ts';
 
@@ -101,12 +102,7 @@ function curveOf(rows: readonly Row[]): Point[] {
   });
 }
 
-type Float = {
-  readonly merchant: string;
-  readonly currency: string;
-  readonly balance: number;
-  readonly daysLeft: number | null;
-};
+type Float = Listed<'float.low'>;
 
 /** Floats are read page by page, up to a limit, in the order of their merchants' numbers. */
 const FLOATS_PER_PAGE = 200;
@@ -128,7 +124,7 @@ export async function readFloats(): Promise<readonly Point[]> {
     .sort((one, other) => one.daysLeft - other.daysLeft);
 }
 
-type Declined = { readonly code: string; readonly declines: number };
+type Declined = Listed<'decline.count'>;
 
 /** The reasons for declines in the last 30 days, the most frequent first. */
 export async function readDeclines(): Promise<readonly Point[]> {

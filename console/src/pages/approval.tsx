@@ -1,25 +1,19 @@
 import { Stack, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Change, Changes, Difference, fieldsOf } from '../ui/changes.tsx';
-import type { Item } from '../ui/list.tsx';
+import { Changes, Difference, fieldsOf } from '../ui/changes.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
-import { Stated, type Statement } from '../ui/statement.tsx';
+import { Stated } from '../ui/statement.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 import { nameOf } from './approvals.tsx';
 
-type Approval = Item & {
-  readonly operation: string;
-  readonly state: string;
-  readonly statement: Statement;
-  readonly effect: readonly Change[] | null;
-  readonly input: Item;
-};
+type Approval = Answer<'approval.show'>;
 
 /** A proposal: the change in words, and the decision. */
 export function Screen() {

@@ -1,6 +1,7 @@
 import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
+import type { Answer } from '../answers.ts';
 import { type Fault, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -12,13 +13,7 @@ import { Empty, FaultText, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Named = { readonly name: string };
-type Imported = {
-  readonly ok: boolean;
-  readonly currency: string;
-  readonly entries: readonly Item[];
-  readonly errors: readonly (Item & Fault)[];
-  readonly notes: readonly (Item & Fault)[];
-};
+type Imported = Answer<'bank.import'>;
 /** A longer table is not read, and takes long to draw. */
 const SHOWN_MAX = 200;
 type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };

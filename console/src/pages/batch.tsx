@@ -1,28 +1,18 @@
 import { Button, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Item, List } from '../ui/list.tsx';
+import { List } from '../ui/list.tsx';
 import { Empty, Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Sheets } from '../ui/sheets.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
 
-type Batch = Item & {
-  readonly reference: string;
-  readonly status: string;
-  readonly quantity: number;
-  readonly produced: number;
-  readonly open: number;
-  readonly activated: number;
-  /** Null if the value is given at activation. */
-  readonly value: number | null;
-  readonly balance: number;
-  readonly currency: string;
-};
+type Batch = Answer<'batch.show'>;
 
 export function Screen() {
   const texts = useTexts();

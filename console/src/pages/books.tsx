@@ -2,12 +2,13 @@ import { Alert, Anchor, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { REPORTS, readDays } from '../reports.ts';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Filters, Item } from '../ui/list.tsx';
+import type { Filters } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Days } from './days.tsx';
@@ -21,13 +22,19 @@ export function Screen() {
   const navigate = useNavigate();
   const { offers } = useApp();
   const { tab = 'days' } = useSearch({ strict: false }) as Filters;
-  const [closed, setClosed] = useState<Item>();
+  const [closed, setClosed] = useState<Answer<'books.close'>>();
   const choose = (next: string | null) =>
     void navigate({ to: '.', search: (next === 'days' ? {} : { tab: next }) as never });
   return (
     <>
       <Head title={texts.title}>
-        <Actions primary acts={[{ name: 'books.close', onDone: setClosed }, { name: 'books.transfer' }]} />
+        <Actions
+          primary
+          acts={[
+            { name: 'books.close', onDone: (answer) => setClosed(answer as Answer<'books.close'>) },
+            { name: 'books.transfer' },
+          ]}
+        />
         <Same name={tab === 'rules' ? 'books.rules' : 'books.days'} />
       </Head>
       {closed && <Closed of={closed} />}
@@ -68,19 +75,11 @@ function Calendar() {
   return data ? <Days days={data} /> : <Busy />;
 }
 
-type Waiting = {
-  readonly day: string;
-  readonly cause: string;
-  readonly dueAt: string;
-  readonly prepared: readonly { readonly name: string; readonly since: string }[];
-};
-
 /** The result of a close: the closed days, and why the next one waits. */
-function Closed({ of }: { of: Item }) {
+function Closed({ of }: { of: Answer<'books.close'> }) {
   const texts = useTexts().books;
   const format = useFormat();
-  const days = (of['closed'] ?? []) as { day: string }[];
-  const waiting = of['waiting'] as Waiting | null;
+  const { closed: days, waiting } = of;
   const held = waiting?.prepared.map(({ name, since }) => `${name} (${format.time(since)})`) ?? [];
   return (
     <Alert color={days.length > 0 ? 'teal' : 'accent'} variant="light" mb="md">

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import type { Answer } from '../answers.ts';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
@@ -12,12 +13,7 @@ import { Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
-type Preview = {
-  readonly total: number;
-  readonly changes: number;
-  readonly declined: number;
-  readonly rows: readonly Item[];
-};
+type Preview = Answer<'voucher.bulk-preview'>;
 type Wanted = { readonly preview: Preview; readonly given: Item };
 
 /** A text with more digits could be a code with its PIN. */

@@ -1,5 +1,6 @@
 import { Anchor, Progress, Stack, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { labelOf, useFormat } from '../ui/format.ts';
@@ -10,14 +11,7 @@ import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-type Job = Item & {
-  readonly state: string;
-  readonly operation: string;
-  readonly total: number;
-  readonly done: number;
-  readonly failed: number;
-  readonly result: Item | null;
-};
+type Job = Answer<'job.show'>;
 
 const checkName = (names: Readonly<Record<string, string>>, name: string) => names[name] ?? labelOf(name);
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
@@ -33,7 +27,8 @@ export function Screen() {
   });
   if (!thing) return instead;
   const name = action(thing.operation).label;
-  const { done, total, failed, result } = thing;
+  const { done, total, failed } = thing;
+  const result = thing.result as Item | null;
   const checkCell = (column: string, { name: check }: Item) =>
     column === 'name' ? checkName(texts.checks, String(check)) : undefined;
   const checks = ((result?.['checks'] ?? []) as Item[]).map((check) => ({

@@ -1,10 +1,11 @@
 import { Stack, Tabs } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Filters, type Item, List } from '../ui/list.tsx';
+import { type Filters, List } from '../ui/list.tsx';
 import { Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
@@ -114,7 +115,7 @@ function tabIntoView(tab: HTMLElement | null): void {
   if (list) list.scrollLeft = tab.offsetLeft + tab.offsetWidth - list.clientWidth;
 }
 
-type Floats = Item & { readonly items: readonly Item[] };
+type Floats = Answer<'float.show'>;
 
 function Floats({ merchantId }: { merchantId: string }) {
   const texts = useTexts();

@@ -1,8 +1,8 @@
 import { useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
@@ -10,7 +10,7 @@ import { Copyable, Fields, State } from '../ui/value.tsx';
 
 const EDITED = ['name', 'expiryPolicy', 'minValue', 'maxValue', 'maxQuantity', 'validityDays'];
 
-type Product = Item & { readonly minValue: number; readonly maxValue: number; readonly currency: string };
+type Product = Answer<'product.show'>;
 
 export function Screen() {
   const texts = useTexts();
@@ -19,9 +19,8 @@ export function Screen() {
   const path = `/products/${encodeURIComponent(code)}`;
   const { thing, instead } = useThing<Product>(path);
   if (!thing) return instead;
-  const name = String(thing['name']);
-  const current = Object.fromEntries(EDITED.map((field) => [field, thing[field]]));
-  const { minValue, maxValue, currency } = thing;
+  const current = Object.fromEntries(Object.entries(thing).filter(([field]) => EDITED.includes(field)));
+  const { name, minValue, maxValue, currency } = thing;
   const effect = `${name}: ${format.money(minValue, currency)} – ${format.money(maxValue, currency)}`;
   return (
     <>

@@ -1,5 +1,6 @@
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -9,7 +10,7 @@ import { useThing } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Items = readonly Item[];
-type Books = Item & { readonly dormancy: Items; readonly vat: Items; readonly breakage: Items };
+type Books = Answer<'books.rules'>;
 
 /** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {

@@ -1,17 +1,15 @@
 import { Stack, Text } from '@mantine/core';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 
-type Settings = Item & {
-  readonly limits: readonly { currency: string; amount: number; isDefault: boolean }[];
-};
+type Settings = Answer<'settings.show'>;
 
 /** The operations that need an approval, and the end of a day. */
 export function Screen() {

@@ -1,33 +1,17 @@
 import { Button, Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Item, Rows } from '../ui/list.tsx';
+import { Rows } from '../ui/list.tsx';
 import { Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 
-type Settlement = Item & {
-  readonly number: string | null;
-  readonly merchant: string;
-  readonly state: string;
-  readonly currency: string;
-  readonly carried: number;
-  readonly closing: number;
-  readonly outstanding: number;
-  readonly payable: number;
-  readonly fileId: string | null;
-  readonly firstDay: string;
-  readonly lastDay: string;
-  readonly steps: readonly Item[];
-  readonly rates: readonly Item[];
-  readonly lines: readonly Item[];
-  readonly payouts: readonly Item[];
-  readonly disputes: readonly Item[];
-};
+type Settlement = Answer<'settlement.show'>;
 
 /** The amount that a merchant is paid for a period, and the reasons. */
 export function Screen() {

@@ -1,5 +1,6 @@
 import { Anchor, Group, Stack } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
@@ -11,14 +12,7 @@ import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-type Transaction = Item & {
-  readonly kind: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly serialNumber: string | null;
-  readonly originalTransactionId: string | null;
-  readonly refundStatus: string | null;
-};
+type Transaction = Answer<'transaction.show'>;
 
 export function Screen() {
   const texts = useTexts();

@@ -1,11 +1,12 @@
 import { Alert, Button, Group } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
+import type { Answer } from '../answers.ts';
 import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Item, Rows } from '../ui/list.tsx';
+import { Rows } from '../ui/list.tsx';
 import { Panel, Problem } from '../ui/parts.tsx';
 
-type Verified = { readonly ok: boolean; readonly days: number; readonly breaks: readonly Item[] };
+type Verified = Answer<'books.verify'>;
 
 /** Computes every closed day again, and names changed rows and closings. */
 export function Verify() {

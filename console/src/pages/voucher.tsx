@@ -1,10 +1,10 @@
 import { Group, Stack, Text, Timeline } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
 import { Empty, Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Sheets } from '../ui/sheets.tsx';
@@ -12,30 +12,8 @@ import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State, Time, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-type Entry = {
-  readonly at: string;
-  readonly kind: 'money' | 'change' | 'decline';
-  readonly what: string;
-  readonly amount: number | null;
-  readonly code: string | null;
-  readonly merchantId: string | null;
-  readonly actor: string | null;
-  readonly approvedBy: string | null;
-  readonly reason: string | null;
-  readonly reference: string | null;
-  readonly transactionId: string | null;
-};
-type Voucher = Item & {
-  readonly serialNumber: string;
-  readonly voucherCode: string;
-  readonly state: string;
-  readonly currency: string;
-  readonly balance: number;
-  readonly value: number | null;
-  readonly reserved: number | null;
-  readonly replacedBy: string | null;
-  readonly timeline: readonly Entry[];
-};
+type Entry = Voucher['timeline'][number];
+type Voucher = Answer<'voucher.show'>;
 
 /** One voucher: its state, its history, and the actions that support can take. */
 export function Screen() {

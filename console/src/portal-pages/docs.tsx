@@ -1,12 +1,11 @@
 import { Anchor, Group, Select, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get, type Page } from '../api.ts';
+import type { PortalAnswer } from '../answers.ts';
+import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
-
-type Key = { readonly keyId: string; readonly revokedAt: string | null };
 
 /**
  * First calls to the API, with the merchant's own key. curl asks for the secret, so the page never has it.
@@ -15,7 +14,11 @@ export function Screen() {
   const texts = useTexts();
   const { noun } = useWords();
   const [chosen, setChosen] = useState<string | null>(null);
-  const { data } = useQuery({ queryKey: ['keys'], queryFn: () => get<Page<Key>>('/api-keys'), retry: false });
+  const { data } = useQuery({
+    queryKey: ['keys'],
+    queryFn: () => get<PortalAnswer<'api-key.list'>>('/api-keys'),
+    retry: false,
+  });
   const keys = (data?.items ?? []).filter(({ revokedAt }) => revokedAt === null).map(({ keyId }) => keyId);
   const keyId = chosen ?? keys[0] ?? 'KEY-ID';
   const calls = [

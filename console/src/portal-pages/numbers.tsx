@@ -1,17 +1,14 @@
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
 import { Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { State } from '../ui/value.tsx';
 
-type Float = { readonly currency: string; readonly balance: number; readonly daysLeft: number | null };
-type Floats = Item & { readonly items: readonly Float[] };
-
 export function Floats() {
   const texts = useTexts();
   const format = useFormat();
-  const { thing } = useThing<Floats>('/floats', { refetchMs: () => 30_000 });
+  const { thing } = useThing<PortalAnswer<'float.show'>>('/floats', { refetchMs: () => 30_000 });
   if (!thing || thing.items.length === 0)
     return (
       <Stat label={texts.nav.floats} to="/float" note={thing ? texts.float.none : '…'}>
@@ -25,20 +22,12 @@ export function Floats() {
   ));
 }
 
-type Settlement = {
-  readonly id: string;
-  readonly state: string;
-  readonly currency: string;
-  readonly payable: number;
-};
-type Settlements = Item & { readonly items: readonly Settlement[] };
-
 /** The newest statement in each currency. */
 export function ToBeSettled() {
   const texts = useTexts();
   const format = useFormat();
-  const { thing } = useThing<Settlements>('/settlements');
-  const newest = new Map<string, Settlement>();
+  const { thing } = useThing<PortalAnswer<'settlement.list'>>('/settlements');
+  const newest = new Map<string, PortalAnswer<'settlement.list'>['items'][number]>();
   for (const each of thing?.items ?? []) if (!newest.has(each.currency)) newest.set(each.currency, each);
   return [...newest.values()].map(({ id, currency, payable, state }) => (
     <Stat key={id} label={texts.overview.settlement} to={`/settlements/${id}`} note={<State name={state} />}>

@@ -1,24 +1,24 @@
 import { Group, SegmentedControl, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
-import { type Item, Rows } from '../ui/list.tsx';
+import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 
 const MONTHS = 3;
 /** A merchant's books begin on the day when it was created. */
-type Merchant = Item & { readonly createdAt: string };
 
 /** R6: every movement of the float in a month. */
 export function Statement() {
   const texts = useTexts();
   const format = useFormat();
   const today = todayIn(useApp().session?.zone ?? 'UTC');
-  const { thing: merchant } = useThing<Merchant>('/merchant');
+  const { thing: merchant } = useThing<PortalAnswer<'merchant.show'>>('/merchant');
   // The clock of the browser may be behind that of the service.
   const created = merchant?.createdAt.slice(0, 10) ?? today;
   const since = created < today ? created : today;

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import type { Listed } from '../answers.ts';
 import { get, type Page } from '../api.ts';
 import { useApp } from './app.tsx';
 
-type Merchant = { readonly id: string; readonly name: string };
+type Merchant = Listed<'merchant.list'>;
 
 /** The first merchants by name, for choices, and to show a name instead of an id. */
 export function useMerchants() {

@@ -1,15 +1,11 @@
 import { Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useShown } from './changes.tsx';
 
-/** What two people agree on, as the service states it. */
-export type Statement = {
-  /** In English, with the names of values in braces. */
-  readonly sentence: string;
-  readonly values: Readonly<Record<string, unknown>>;
-  readonly link: string;
-};
+/** What two people agree on, as the service states it: in English, with the names of values in braces. */
+export type Statement = Answer<'approval.show'>['statement'];
 
 /** Returns a statement of an operation in the language of the page. */
 export function useSentence(): (operation: string, of: Statement) => string {

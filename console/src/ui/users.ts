@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import type { Listed } from '../answers.ts';
 import { get, type Page } from '../api.ts';
 import { useApp } from './app.tsx';
 
-type User = { readonly id: string; readonly email: string };
+type User = Listed<'user.list'>;
 
 /** The first users, to show an email address instead of an id. */
 export function useUsers() {
