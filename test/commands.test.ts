@@ -3,12 +3,11 @@ import { describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { type Operation, readDocument } from '../console/src/described.ts';
 import { commandOf } from '../console/src/ui/command.ts';
-import { createProgram } from '../src/cli/program.ts';
 import { describeApi } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { optionsOfAll } from '../src/options.ts';
-import { readCommands } from './program.ts';
+import { parseLine, readCommands } from './program.ts';
 
 /** The commands follow from the declarations of operations, and so does what the console shows of them. */
 
@@ -64,12 +63,12 @@ describe('the command of an operation', () => {
       const isListed = EXCEPTIONS.includes(operation.name);
       const line = isListed ? null : commandOf(operation, samplesOf(operation));
       if (line === null) continue;
-      await parse(line).catch((error: Error) => failed.push(`${line}: ${error.message}`));
+      await parseLine(line).catch((error: Error) => failed.push(`${line}: ${error.message}`));
       shown++;
     }
     assert.deepEqual(failed, []);
     assert.ok(shown > 60, String(shown));
-    await assert.rejects(parse('scrip product show DEFAULT --code X --json'), /unknown option/);
+    await assert.rejects(parseLine('scrip product show DEFAULT --code X --json'), /unknown option/);
   });
 });
 
@@ -82,18 +81,3 @@ const samplesOf = ({ fields }: Operation) =>
         type === 'boolean' ? 'true' : (options[0] ?? (example || "it's 1")),
       ]),
   );
-
-/** Parses a command line as a shell splits it, without running the command. */
-async function parse(line: string): Promise<void> {
-  const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
-    ([, quoted, plain]) => plain ?? (quoted ?? '').replaceAll("'\\''", "'"),
-  );
-  const program = await createProgram(words[1]);
-  const silence = (command: Command): void => {
-    command.configureOutput({ writeErr: () => {} }).exitOverride();
-    if (command.commands.length === 0) command.action(() => {});
-    command.commands.forEach(silence);
-  };
-  silence(program);
-  await program.parseAsync(words.slice(1), { from: 'user' });
-}

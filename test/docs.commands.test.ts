@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { readPages } from '../docs/site/pages.ts';
-import { readProgram } from './program.ts';
+import { parseLine, readProgram } from './program.ts';
+
+const ROOT = new URL('../', import.meta.url);
 
 /** Commands that print no result of their own. */
 const WITHOUT_JSON = ['serve', 'work', 'db url', 'completion'];
@@ -36,42 +38,56 @@ test('every command that prints a result takes --json', async () => {
   assert.deepEqual(without.map(([name]) => name).sort(), [...WITHOUT_JSON].sort());
 });
 
-/** Every line of a guide that runs the program. */
-async function readGuides(): Promise<{ guide: string; line: string }[]> {
-  const folder = new URL('../docs/', import.meta.url);
-  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.md'));
-  const lines = await Promise.all(
-    names.map(async (guide) => {
-      const text = await readFile(new URL(guide, folder), 'utf8');
-      return [...text.matchAll(/^ *```(?:sh|cron)\n([\s\S]*?)^ *```/gm)].flatMap(([, block = '']) =>
-        block
-          .replaceAll('\\\n', ' ')
-          .split('\n')
-          .map((line) => line.replace(/ #.*| [|>] .*/g, ''))
-          .filter((line) => /(^|\()\s*([A-Z_]+=\S+ )*(.*&& )?scrip [a-z]/.test(line))
-          .map((line) => ({ guide, line })),
-      );
-    }),
+/** What may precede the program in a line: the time of a cron job, variables, other programs that run it. */
+const BEFORE = /^[\s"]*(?:(?:[\d*]+ +){5})?(?:[A-Z_]+=\S+ |sudo |nice )*(?=scrip [a-z])/;
+
+/** The pages with commands, without what is made from the program. */
+async function readTexts(): Promise<{ path: string; text: string }[]> {
+  const paths = ['README.md', ...(await readPages()).keys()];
+  return Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(new URL(path, ROOT), 'utf8') })),
   );
-  return lines.flat();
 }
 
-test('every command and option in the guides exists', async () => {
-  const program = await readProgram();
-  const all = ['--by', '--reason', '--break-glass', '--help', '--version'];
-  const lines = await readGuides();
-  assert.ok(lines.length > 120, String(lines.length));
-  for (const { guide, line } of lines)
-    for (const [, command = ''] of line.matchAll(
-      /(?:^\s*|\(|&& |\* {2})(?:[A-Z_]+=\S+ )*scrip ([a-z].*?)(?=&&|$|\))/g,
-    )) {
-      const words = command.split(' ');
-      const name = [3, 2, 1]
-        .map((count) => words.slice(0, count).join(' '))
-        .find((each) => program.has(each));
-      // `scrip backup DIR` is `scrip backup create DIR`.
-      const found = name ?? (words[0] === 'backup' ? 'backup create' : assert.fail(`${guide}: ${line}`));
-      for (const [option] of command.matchAll(/(?<= )--[a-z-]+/g))
-        assert.ok([...(program.get(found) ?? []), ...all].includes(option), `${guide}: ${line}: ${option}`);
+/** Every command line of the program in a block of a page, without what the shell does around it. */
+const linesOf = (text: string) =>
+  [...text.matchAll(/^ *```(?:sh|cron)\n([\s\S]*?)^ *```/gm)]
+    .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+    .flatMap((line) => line.replace(/(^| )# .*/, '').split(/&&|\$\(|\)|;|(?<= )[|<>]/))
+    .filter((line) => BEFORE.test(line))
+    .map((line) => line.replace(BEFORE, '').replaceAll('…', '1').trim());
+
+test('every command line in a block of the guides is understood', async () => {
+  const failed: string[] = [];
+  let count = 0;
+  for (const { path, text } of await readTexts())
+    for (const line of linesOf(text)) {
+      await parseLine(line).catch((error: Error) => failed.push(`${path}: ${line}: ${error.message}`));
+      count++;
     }
+  assert.deepEqual(failed, []);
+  assert.ok(count > 150, String(count));
+});
+
+test('every command that a sentence names exists, with its options', async () => {
+  const program = await readProgram();
+  const ofAll = ['--by', '--reason', '--break-glass', '--help', '--version', '--json'];
+  const failed: string[] = [];
+  let count = 0;
+  for (const { path, text } of await readTexts())
+    for (const [, command = ''] of text
+      .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
+      .matchAll(/`scrip ([a-z-][^`]*)`/g)) {
+      const words = command.split(/\s+/);
+      const named = words.slice(0, words.findIndex((word) => !/^[a-z][a-z0-9-]*$/.test(word)) >>> 0);
+      const names = [...program.keys()].filter((name) => `${named.join(' ')} `.startsWith(`${name} `));
+      const isNoun = [...program.keys()].some((name) => name.startsWith(named.join(' ')));
+      const options = new Set([...ofAll, ...names.flatMap((name) => program.get(name) ?? [])]);
+      const isFine = names.length > 0 || isNoun;
+      if (!isFine || words.some((word) => /^--[a-z]/.test(word) && !options.has(word)))
+        failed.push(`${path}: scrip ${command}`);
+      count++;
+    }
+  assert.deepEqual(failed, []);
+  assert.ok(count > 100, String(count));
 });

@@ -18,3 +18,18 @@ export async function readProgram(): Promise<Map<string, string[]>> {
   const commands = [...(await readCommands())];
   return new Map(commands.map(([name, { options }]) => [name, options.map(({ long }) => long ?? '')]));
 }
+
+/** Parses a command line as a shell splits it, without running the command. */
+export async function parseLine(line: string): Promise<void> {
+  const words = [...line.matchAll(/(?:'(?:[^']|'\\'')*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
+    word.replaceAll("'\\''", '\0').replaceAll(/['"]/g, '').replaceAll('\0', "'"),
+  );
+  const program = await createProgram(words[1]);
+  const silence = (command: Command): void => {
+    command.configureOutput({ writeErr: () => {} }).exitOverride();
+    if (command.commands.length === 0) command.action(() => {});
+    command.commands.forEach(silence);
+  };
+  silence(program);
+  await program.parseAsync(words.slice(1), { from: 'user' });
+}
