@@ -218,10 +218,11 @@ type Cause = {
 function listCauses(owner: Queries): Promise<Cause[]> {
   return owner.query<Cause>(sql`
     with causes as (
-      select merchant_id, case operation when 'redeem' then 'voucher.redeemed'
+      select merchant_id, case kind when 'REDEMPTION' then 'voucher.redeemed'
         else 'voucher.activated' end as type,
         id::text as subject, 1 as least, 1 as most, amount_minor::text as fact
-      from scrip.journal where operation is not null
+      from scrip.journal
+      where kind in ('REDEMPTION', 'ACTIVATION') and batch_id is null and original_id is null
       union all
       select merchant_id, 'redemption.updated', id::text, 1, 1, amount_minor::text
       from scrip.journal where kind = 'REDEMPTION_REVERSAL'

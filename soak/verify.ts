@@ -27,8 +27,12 @@ const MOST_AT_ONCE = 10;
 /** The number of effects in the books of each request, by merchant, operation and reference. */
 async function countEffects(owner: Queries): Promise<Map<string, number>> {
   const rows = await owner.query<{ key: string; effects: number }>(sql`
-    select merchant_id || ' ' || operation || ' ' || reference as key, count(*)::int as effects
-    from scrip.journal where operation is not null and reference is not null group by 1
+    select merchant_id || case kind when 'REDEMPTION' then ' redeem ' else ' activate ' end || reference as key,
+      count(*)::int as effects
+    from scrip.journal
+    where kind in ('REDEMPTION', 'ACTIVATION') and batch_id is null and original_id is null
+      and reference is not null
+    group by 1
     union all
     select merchant_id || ' generate ' || reference, count(*)::int from scrip.batches group by 1
     union all
