@@ -168,7 +168,7 @@ describe('the completion', () => {
   test('for bash completes commands and options', async () => {
     const { out } = await operator.run('completion', 'bash');
     assert.deepEqual(await completed(out, 'scrip', 'merch'), ['merchant']);
-    assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['set', 'list']);
+    assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['list', 'set']);
     assert.deepEqual(await completed(out, 'scrip', 'voucher', 'block', '1', '--j'), ['--json']);
     const { out: zsh } = await operator.run('completion', 'zsh');
     assert.ok(zsh.endsWith(out));

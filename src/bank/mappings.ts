@@ -12,33 +12,32 @@ import { Input, Line, Nullable, Positional, Reason, Text, Word } from '../schema
 /** Mappings: how the columns of a bank's CSV are read. */
 
 export const MappingName = Line(100, 'The name of a mapping.', 'house');
-const Column = Line(200, 'The name of a column.', 'Date');
+const Column = (description: string, example: string) => Line(200, description, example);
 
 const MappingSchema = Type.Object({
-  date: Column,
+  date: Column('The column of the day on which the bank booked.', 'Date'),
   dateFormat: Word(['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'], {
     description: 'How days are written; left out: YYYY-MM-DD.',
   }),
-  amount: Column,
+  amount: Column('The column of the amount, which is negative for payments.', 'Amount'),
   decimal: Word(['.', ','], {
     description: 'The decimal sign, a point if it is left out. The other one may separate thousands.',
     names: { point: '.', comma: ',' },
   }),
-  texts: Type.Array(Column, {
+  texts: Type.Array(Column('The name of a column.', 'Text'), {
     minItems: 1,
     maxItems: 20,
     description: 'Columns that contain references.',
     examples: [['Text']],
   }),
-  entryReference: Nullable(Column, {
-    description: "The bank's own reference of an entry; null: it is derived from the row.",
-  }),
+  entryReference: Nullable(
+    Column("The column of the bank's own reference; null: it is derived from the row.", 'Reference'),
+  ),
   currency: Type.Optional(
-    Nullable(Column, { description: 'The currency of an entry, which must be that of the account.' }),
+    Nullable(Column('The column of the currency, which must be that of the account.', 'Currency')),
   ),
   accountNumber: Type.Optional(
-    Nullable(Column, {
-      description: 'The IBAN of the account, which must be that of the account.',
+    Nullable(Column('The column of the IBAN, which must be that of the account.', 'IBAN'), {
       option: 'account-number',
     }),
   ),

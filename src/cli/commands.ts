@@ -112,6 +112,8 @@ function chooseFrom(operations: readonly AnyOperation[], input: object): AnyOper
   const [nearest] = complete.sort((one, other) => required(other).length - required(one).length);
   const words = (options: readonly Option[]) => options.map(shownOption).join(' and ');
   if (!nearest) return wrongUsage(`give ${operations.map((each) => words(required(each))).join(', or ')}`);
+  const fitting = operations.find((operation) => foreign(operation).length === 0);
+  if (fitting) return wrongUsage(`give ${words(required(fitting))}`);
   const all = optionsOfAll(operations);
   const others = all.filter(({ field }) => foreign(nearest).includes(field));
   return wrongUsage(`with ${words(required(nearest))}, leave out ${words(others)}`);
@@ -185,6 +187,8 @@ function toValue(option: Option, value: unknown): unknown {
   if (type === 'integer') return parseCount(String(value), shown, 0, Number.MAX_SAFE_INTEGER);
   const toWord = (text: string) => {
     const word = words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
+    if (Object.keys(names).length > 0 && !names[word] && !Object.values(names).includes(word))
+      wrongUsage(`${shown} takes ${words.join(', ')}`);
     return names[word] ?? word;
   };
   if (Array.isArray(value)) return [...new Set(value.map(toWord))];
@@ -249,11 +253,13 @@ type Row = Readonly<Record<string, unknown>>;
 function printOne(schema: Shown, made: Row): void {
   const isTable = (name: string) => schema.properties?.[name]?.items?.properties !== undefined;
   const plain = Object.entries(made).filter(([name]) => !isTable(name));
-  printFields(shownFields(schema, Object.fromEntries(plain)));
+  if (plain.length > 0) printFields(shownFields(schema, Object.fromEntries(plain)));
+  let isFirst = plain.length === 0;
   for (const [name, rows] of Object.entries(made)) {
     const item = schema.properties?.[name]?.items;
     if (!item?.properties || !Array.isArray(rows) || rows.length === 0) continue;
-    say('');
+    if (!isFirst) say('');
+    isFirst = false;
     say(`${headOf(name)}:`);
     printItems(Object.keys(item.properties), item, rows, currencyOf(made));
   }

@@ -222,7 +222,16 @@ const draft = changing({
   method: 'POST',
   path: '/settlements',
   command: 'settlement draft',
-  input: Input({ merchantId: Type.Optional(MerchantId), lastDay: Type.Optional(Day), reason: Reason }),
+  input: Input({
+    merchantId: Type.Optional(MerchantId),
+    lastDay: Type.Optional(
+      Type.String({
+        ...Day,
+        description: 'The last day; left out: the end of the last closed period of the terms.',
+      }),
+    ),
+    reason: Reason,
+  }),
   output: Page(SettlementSchema),
   roles: MONEY,
   approval: alone('A draft pays nothing: two people approve it.'),

@@ -136,7 +136,9 @@ function booking(
       id: SettlementId,
       reference: Reference,
       bankReference: Line(100, 'The reference of the bank.', 'E2E-0042'),
-      valueDate: Type.Optional(Day),
+      valueDate: Type.Optional(
+        Type.String({ ...Day, description: 'The day on which the bank booked it; left out: today.' }),
+      ),
       reason: Reason,
     }),
     output: Type.Object({

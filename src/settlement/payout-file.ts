@@ -202,7 +202,7 @@ const file = changing({
     }),
     payerName: Line(70, 'The owner of your account.', 'Operator Ltd'),
     payerIban: Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000'),
-    payerBic: Type.Optional(Type.String({ pattern: BIC.source })),
+    payerBic: Type.Optional(Type.String({ pattern: BIC.source, description: 'Its bank.' })),
     settlements: Type.Optional(
       Type.Array(SettlementId, {
         minItems: 1,
@@ -211,7 +211,9 @@ const file = changing({
         description: 'The settlements to pay; left out: all that are due and in no file.',
       }),
     ),
-    due: Type.Optional(Day),
+    due: Type.Optional(
+      Type.String({ ...Day, description: 'All that are due by this day; left out: today.' }),
+    ),
     again: Type.Optional(
       Type.Boolean({ description: 'Pay settlements of an earlier file, which the bank did not execute.' }),
     ),

@@ -97,8 +97,10 @@ const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'iban'] as c
 
 const NewTerms = Input({
   merchantId: MerchantId,
-  product: Type.Optional(Nullable(ProductCode)),
-  from: Day,
+  product: Type.Optional(
+    Nullable(ProductCode, { description: 'Left out: all products without terms of their own.' }),
+  ),
+  from: Type.String({ ...Day, description: 'The first day, which is not closed yet.' }),
   commission: Percent('In percent of what is redeemed.'),
   vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
   period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
