@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { freePort } from '../soak/process.ts';
 import { authenticate } from '../src/api-keys/authenticate.ts';
+import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import type { Batch } from '../src/batches/batch.ts';
 import { findBatch, readVouchers } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
@@ -13,7 +14,6 @@ import { readConfig } from '../src/config.ts';
 import type { Context, Operator, Service } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
-import { createMerchant } from '../src/merchants/merchants.ts';
 import { end, opened, started, temporaryFolder } from '../test/leave-nothing.ts';
 import type { Stock, Voucher } from './requests.ts';
 

@@ -1,5 +1,5 @@
+import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import { createKey, revokeKey } from '../src/api-keys/keys.ts';
-import { createMerchant } from '../src/merchants/merchants.ts';
 import type { Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import { readVouchersOf } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { type Context, createService, type Operator, type Service } from '../src/context.ts';
@@ -8,7 +9,6 @@ import { openDatabase } from '../src/db/pool.ts';
 import { withWorkers } from '../src/db/workers.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
-import { createMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct } from '../src/products/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';

@@ -86,7 +86,7 @@ export class Hooks {
   async warn(operator: Operator, merchants: readonly Merchant[]): Promise<void> {
     for (const { id } of merchants) {
       const [float] = await listFloats(operator.service.db, id);
-      await setLow(operator, id, 'USD', (float?.balance.minor ?? 0n) - LOW_MINOR);
+      await setLow(operator, id, 'USD', (float?.balance ?? 0n) - LOW_MINOR);
     }
   }
 

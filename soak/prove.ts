@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
+import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import type { Operator, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { createMerchant } from '../src/merchants/merchants.ts';
 import { atEnd } from '../test/leave-nothing.ts';
 import type { EventReport, Hooks } from './hooks.ts';
 import type { Load, Merchant } from './load.ts';

@@ -66,7 +66,7 @@ describe('the key cache of a process', () => {
     const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
-    assert.equal(await revokeKey(asOperator(testService.service), keyId, null), true);
+    await revokeKey(asOperator(testService.service), keyId, null);
     state.aheadMs += 900;
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
   });

@@ -27,7 +27,7 @@ async function openShop(ledger: Ledger, quantity: number): Promise<{ shop: Conte
 }
 
 const floatOf = async ({ service, merchant }: Context) =>
-  Number((await listFloats(service.db, merchant.id))[0]?.balance.minor);
+  Number((await listFloats(service.db, merchant.id))[0]?.balance);
 
 const open = (context: Context, { code, pin }: Sold) =>
   activate({ ...context, now: context.service.clock() }, { voucher: { code, pin } });

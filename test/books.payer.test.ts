@@ -17,7 +17,7 @@ const FAR = new Date('2026-06-30T23:59:59.999Z');
 
 /** The balance of a merchant's float, in cents. */
 const floatOf = async ({ service, merchant }: Context) =>
-  Number((await listFloats(service.db, merchant.id))[0]?.balance.minor);
+  Number((await listFloats(service.db, merchant.id))[0]?.balance);
 
 /** Activates a voucher by its code, for the default value of 5000.00 if the batch has none. */
 const open = (context: Context, { code, pin }: Sold) =>

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
+import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import { findBatch, readVouchers } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { closeDays } from '../src/books/close.ts';
@@ -7,7 +8,7 @@ import type { Context, Operator } from '../src/context.ts';
 import { type MovedClock, moveClock } from '../src/db/clock.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { actFor, createMerchant } from '../src/merchants/merchants.ts';
+import { actFor } from '../src/merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../src/products/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';

@@ -43,7 +43,7 @@ for (const dialect of DIALECTS) {
       for (let guess = 1; guess <= 51; guess++)
         await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'x'));
       await till.refused(dialect, '97', dialect.balance(voucher));
-      assert.equal(await pardon(asOperator(service), till.merchant.keyId), true);
+      await pardon(asOperator(service), till.merchant.keyId);
       clock.advance(SECOND_MS);
       await till.done(dialect.balance(voucher));
     });

@@ -119,7 +119,7 @@ async function settled(
   for (const merchantId of merchants) {
     const statement = rowsOf(await make(service, 'R6', { from, to, merchantId }));
     const [float] = await listFloats(service.db, merchantId);
-    floats &&= cents(statement.at(-1)?.['balance'] ?? '0.00') === (float?.balance.minor ?? 0n);
+    floats &&= cents(statement.at(-1)?.['balance'] ?? '0.00') === (float?.balance ?? 0n);
     let redeemed = 0n;
     for await (const line of streamTransactions(service, { from, to, merchantId }))
       if (line.kind === 'REDEMPTION') redeemed += cents(line.amount ?? '');

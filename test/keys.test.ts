@@ -187,7 +187,7 @@ describe('the rotation of an API key', () => {
       rotateKey(operator, key.keyId, HOUR_MS, null),
       new RegExp(`${made?.keyId} takes its place`),
     );
-    assert.equal(await rotateKey(operator, 'key_unknown', HOUR_MS, null), undefined);
+    await assert.rejects(rotateKey(operator, 'key_unknown', HOUR_MS, null), /there is no key/);
   });
 });
 

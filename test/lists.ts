@@ -3,7 +3,7 @@ import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import type { Queries } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/queries.ts';
-import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
+import { listMerchants } from '../src/merchants/merchants.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { writeCursor } from '../src/page.ts';
 import { listByCodeRanges, listVoucherRows } from '../src/vouchers/find.ts';
@@ -52,8 +52,8 @@ async function askedBy(
 }
 
 export const LISTS: Readonly<Record<string, Sql>> = {
-  merchants: listMerchantRowsAfter(0, 51, null),
-  'merchants by name': listMerchantRowsAfter(0, 51, 'corner'),
+  merchants: await askedBy((db) => listMerchants(db, 0, 51)),
+  'merchants by name': await askedBy((db) => listMerchants(db, 0, 51, 'corner')),
   floats: listFloatPage({ merchantId: null, isLow: false }, 0, '', 51),
   'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
   'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),

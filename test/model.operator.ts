@@ -50,7 +50,7 @@ export async function operate(
         currency: 'USD',
         amountMinor: BigInt(call.minor),
       });
-      return done({ minor: Number(float.balance.minor) });
+      return done({ minor: Number(float.balance) });
     }
     if (call.do === 'cancel' || call.do === 'produce') {
       // An empty id finds no batch.

@@ -231,7 +231,7 @@ class Run {
     clock.advance(-this.#leaptMs);
     const floats: number[] = [];
     for (const { id } of this.#merchants) {
-      floats.push(Number((await listFloats(service.db, id))[0]?.balance.minor ?? 0n));
+      floats.push(Number((await listFloats(service.db, id))[0]?.balance ?? 0n));
     }
     const found: Record<string, number> = {};
     for (const serial of Object.keys((this.states[0] as Model).vouchers)) {

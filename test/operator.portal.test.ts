@@ -182,7 +182,7 @@ describe('the portal', () => {
   test('lets the people of a suspended merchant read, and change nothing', async () => {
     const { service } = api.testService;
     const side = await makeSide();
-    assert.equal(await suspendMerchant(asOperator(service), side.merchantId, true), true);
+    await suspendMerchant(asOperator(service), side.merchantId, true);
     const changes = PORTAL_OPERATIONS.filter(({ effect, isForPeople }) => effect !== 'read' && !isForPeople);
     assert.ok(changes.length >= 12);
     for (const operation of changes) {
@@ -201,7 +201,7 @@ describe('the portal', () => {
     const [{ code, pin }] = side.vouchers as [Made];
     const { body: checked } = await ask(side, 'POST', '/vouchers/check', { code, pin });
     assert.equal(checked.code, '04', 'as at the till');
-    assert.equal(await suspendMerchant(asOperator(service), side.merchantId, false), true);
+    await suspendMerchant(asOperator(service), side.merchantId, false);
     assert.equal((await ask(side, 'POST', '/vouchers/check', { code, pin })).body.balance, 25);
   });
 

@@ -1,7 +1,6 @@
 import type { Merchant, Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
-import { textArray } from '../db/sql.ts';
-import { CHANGED_KEYS, FIND_KEYS } from '../merchants/queries.ts';
+import { type HotStatement, textArray } from '../db/sql.ts';
 import { containing } from '../network.ts';
 import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
@@ -74,6 +73,51 @@ type Row = {
   expires_at: Date | null;
   calls_per_second: number | null;
   calls_burst: number | null;
+};
+
+const KEY = `
+  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name,
+  m.permissions, m.opaque, m.suspended_at is not null as suspended, m.default_product_id,
+  d.blocked_at is not null as blocked, k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
+
+/**
+ * Looks up keys. In: $1 a column of key ids; $2 the day. Out: a row for each key that exists and is not
+ * revoked.
+ */
+const FIND_KEYS: HotStatement = {
+  name: 'find-keys',
+  text: `
+select ${KEY}
+from unnest($1::text[]) as a (key_id)
+cross join lateral (select * from api_keys where id = a.key_id and revoked_at is null limit 1) k
+cross join lateral (select * from merchants where id = k.merchant_id limit 1) m
+left join lateral (select blocked_at from api_key_days where key_id = k.id and day = $2::date limit 1) d
+  on true`,
+};
+
+/**
+ * Lists the changes since a read. In: $1 the horizon of the last call, or null; $2 the day; $3 the highest
+ * number of rows. Out: at least one row, with the new horizon: the oldest transaction that is still running.
+ * Changes by it or a later one are reported again next time, so none is missed, whatever the order of
+ * commits.
+ */
+export const CHANGED_KEYS: HotStatement = {
+  name: 'changed-keys',
+  text: `
+select h.horizon::text as horizon, c.*
+from (select pg_snapshot_xmin(pg_current_snapshot()) as horizon) h
+left join lateral (
+  select ${KEY}
+  from (
+    select id from api_keys where changed_by >= $1::xid8
+    union
+    select k.id from merchants m join api_keys k on k.merchant_id = m.id where m.changed_by >= $1::xid8
+  ) i
+  join api_keys k on k.id = i.id
+  join merchants m on m.id = k.merchant_id
+  left join api_key_days d on d.key_id = k.id and d.day = $2::date
+  limit $3
+) c on true`,
 };
 
 const findUnknown: Operation<Lookup, Row | undefined, Key | undefined> = {

@@ -1,8 +1,7 @@
 import type { Context, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
-import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/queries.ts';
+import { plainArray, type Sql, sql, textArray } from '../db/sql.ts';
 import { dayOf, markBlocked } from './cache.ts';
 
 /**
@@ -64,11 +63,15 @@ export function flushCalls(service: Service): Promise<void> {
     await earlier;
     for (const [day, keys] of due) {
       try {
-        await retrying(() =>
-          service.db.query(
-            addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day, service.clock()),
-          ),
-        );
+        const statement = sql`
+insert into api_key_days as d (key_id, day, calls, last_call_at)
+select n.key_id, ${day}::date, n.calls, ${service.clock()}::timestamptz
+from unnest(${textArray([...keys.keys()])}::text[], ${plainArray([...keys.values()])}::bigint[])
+  as n (key_id, calls)
+order by n.key_id
+on conflict (key_id, day) do update set
+  calls = d.calls + excluded.calls, last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
+        await retrying(() => service.db.query(statement));
       } catch (error) {
         for (const [keyId, count] of keys) add(calls.days, day, keyId, count);
         service.log.debug({ error: (error as Error).message }, 'calls could not be counted yet');
@@ -105,7 +108,13 @@ const guesses: Operation<Guess, void, void> = {
   async run(db, requests) {
     const { service, now } = requests[0] as Guess;
     const day = dayOf(now);
-    const rows = await db.query<GuessRow>(addGuesses(textArray(requests.map(({ keyId }) => keyId)), day));
+    const rows = await db.query<GuessRow>(sql`
+insert into api_key_days as d (key_id, day, guesses)
+select n.key_id, ${day}::date, count(*)
+from unnest(${textArray(requests.map(({ keyId }) => keyId))}::text[]) as n (key_id)
+group by n.key_id order by n.key_id
+on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
+returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`);
     for (const { key_id, guesses: count, blocked } of rows) {
       if (blocked) markBlocked(service, key_id, day);
       else if (count > GUESSES_MAX && !(await judge(service, key_id, day, now))) {
@@ -121,6 +130,23 @@ const guesses: Operation<Guess, void, void> = {
   },
   answer: () => undefined,
 };
+
+/**
+ * Blocks a key with too many guesses: more than `most` in the day, and more than `share` of its calls. A key
+ * that another process has just blocked is returned too.
+ */
+export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
+  return sql`
+with blocked as (
+  update api_key_days set blocked_at = coalesce(blocked_at, ${now})
+  where key_id = ${keyId} and day = ${day}::date
+    and guesses - pardoned_guesses > ${most} and guesses - pardoned_guesses > calls * ${share}::float8
+  returning guesses, calls, blocked_at = ${now}::timestamptz as first
+), changed as (
+  update api_keys set changed_by = pg_current_xact_id() where id = ${keyId} and exists (select from blocked)
+)
+select * from blocked`;
+}
 
 /**
  * Blocks the key if it has guessed too often, by the count of all processes.
@@ -140,7 +166,9 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
 
 /** Whether a key outside the cache of API keys, such as that of a portal, has guessed too often today. */
 export async function isBlockedToday({ service, keyId, now }: Context): Promise<boolean> {
-  const [row] = await service.db.query<{ blocked: boolean }>(findBlock(keyId, dayOf(now)));
+  const [row] = await service.db.query<{ blocked: boolean }>(sql`
+select blocked_at is not null as blocked from api_key_days
+where key_id = ${keyId} and day = ${dayOf(now)}::date`);
   return row?.blocked ?? false;
 }
 

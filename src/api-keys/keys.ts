@@ -1,54 +1,97 @@
+import Type, { type Static } from 'typebox';
 import { audit, type Change } from '../audit/audit.ts';
 import { type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
-import { hashSecret, newKeyId, newSecret } from '../credentials.ts';
+import { hashSecret, isKeyId, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
-import { findMerchantRow, pardonKey, touchKey } from '../merchants/queries.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { toEnd } from '../ledger/zone.ts';
+import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
+import { readNetwork } from '../network.ts';
+import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { Page } from '../page.ts';
+import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import {
+  Count,
+  End,
+  Input,
+  Line,
+  MerchantId,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Reason,
+  Secret,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
 import { dayOf } from './cache.ts';
 import type { Limit } from './limits.ts';
-import {
-  countKeys,
-  expireRotated,
-  holdKeys,
-  insertKey,
-  type KeyTerms,
-  listKeyRows,
-  lockKey,
-  revokeKeyRow,
-  setLimit,
-} from './queries.ts';
+
+/** API keys, with which merchants call. */
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const OVERLAP_MAX_MS = 366 * UNIT_MS.d;
+
+const KeyId = Type.String({
+  pattern: '^key_[A-Za-z0-9]{16}$',
+  description: 'The id of the API key.',
+  examples: ['key_0a1B2c3D4e5F6g7H'],
+});
+
+const LimitSchema = Type.Object({ perSecond: Count, burst: Count });
+const Scopes = Type.Array(Word(PERMISSIONS), {
+  minItems: 1,
+  uniqueItems: true,
+  description:
+    "Of the merchant's permissions, these only; left out: all, but for `generate` and `download` if one person " +
+    'of the operator makes the key alone.',
+});
+const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
+  maxItems: 50,
+  description: 'The networks from which it may be used; left out: any.',
+});
+
+const KeySchema = Type.Object({
+  keyId: KeyId,
+  merchantId: MerchantId,
+  madeBy: Word(['merchant', 'operator'] as const, { description: 'Whose user, token or command made it.' }),
+  createdAt: Time,
+  revokedAt: NullableTime,
+  expiresAt: NullableTime,
+  rotatedTo: NullableText,
+  scopes: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
+  networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
+  limit: Type.Unsafe<Static<typeof LimitSchema> | null>({ ...LimitSchema, type: ['object', 'null'] }),
+  lastUsedAt: NullableTime,
+  calls: Type.Integer({ description: 'Of today (UTC).' }),
+  guesses: Type.Integer({ description: 'Unknown codes and wrong PINs of today (UTC).' }),
+  blockedAt: NullableTime,
+});
+
+export type ApiKey = Static<typeof KeySchema>;
 
 /** A new API key. The secret is shown once, and only its hash is stored. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
 
-export type KeyInfo = {
-  readonly keyId: string;
-  readonly merchantId: number;
-  /** Whether a user or a token of the merchant made it, and not the operator. */
-  readonly isOfMerchant: boolean;
-  readonly createdAt: Date;
-  readonly revokedAt: Date | null;
-  readonly expiresAt: Date | null;
-  /** The key that replaced it. */
-  readonly rotatedTo: string | null;
-  /** Limits the key to these permissions of the merchant; null: all of them. */
+/** Limits of a key; null means no limit. */
+type KeyTerms = {
   readonly scopes: readonly string[] | null;
-  /** Limits the key to these networks; null: any network. */
+  /** The networks as returned by `readNetwork`. */
   readonly networks: readonly string[] | null;
-  readonly limit: Limit | null;
-  readonly lastUsedAt: Date | null;
-  /** The calls on the current day (UTC). */
-  readonly calls: bigint;
-  readonly guesses: number;
-  readonly blockedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly perSecond: number | null;
+  readonly burst: number | null;
 };
 
 /** The restrictions of a key, by default none. */
 export type Restrictions = {
-  readonly scopes?: readonly Permission[] | undefined;
-  /** The networks as returned by `readNetwork`. */
-  readonly networks?: readonly string[] | undefined;
-  readonly expiresAt?: Date | undefined;
-  readonly isOfMerchant?: boolean | undefined;
+  readonly scopes?: readonly Permission[] | null | undefined;
+  readonly networks?: readonly string[] | null | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly isOfMerchant?: boolean;
 };
 
 /** The permissions that show codes: with them, a key takes vouchers away. */
@@ -61,9 +104,6 @@ export const opensCodes = (scopes: readonly unknown[] | null): boolean =>
 /** The scopes of a key that shows no codes. */
 export const TILL_SCOPES = PERMISSIONS.filter((permission) => !OPENING.includes(permission));
 
-/** The reason why a key cannot be created or changed, in words for the operator. */
-export class KeyRefused extends Error {}
-
 /** The most keys of a merchant that work at a time: guesses of PINs are limited for each key. */
 const KEYS_MAX = 100;
 
@@ -71,35 +111,31 @@ const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perS
 
 /**
  * Creates a key for an existing merchant. Other keys stay valid.
- * @throws KeyRefused for scopes that the merchant does not have, or an expiry in the past
+ * @throws Problem for scopes that the merchant does not have, or an expiry in the past
  */
 export async function createKey(
   operator: Operator,
   merchantId: number,
-  { scopes, networks, expiresAt, isOfMerchant }: Restrictions = {},
+  { scopes = null, networks = null, expiresAt = null, isOfMerchant }: Restrictions = {},
 ): Promise<NewKey> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
-    if (expiresAt && expiresAt <= service.clock()) throw new KeyRefused('it would have expired already');
+    if (expiresAt && expiresAt <= service.clock())
+      throw new Problem('conflict', 'it would have expired already');
     if (scopes && scopes !== TILL_SCOPES) {
-      const [merchant] = await tx.query<{ permissions: string[] }>(findMerchantRow(merchantId));
+      const merchant = await findMerchant(tx, merchantId);
       const missing = scopes.filter((scope) => !merchant?.permissions.includes(scope));
       if (missing.length > 0)
-        throw new KeyRefused(`the merchant has no permission ${missing.join(', ')} itself`);
+        throw new Problem('conflict', `the merchant has no permission ${missing.join(', ')} itself`);
     }
-    const terms = {
-      ...ANYTHING,
-      scopes: scopes ?? null,
-      networks: networks ?? null,
-      expiresAt: expiresAt ?? null,
-    };
+    const terms = { scopes, networks, expiresAt };
     const { key, change } = await makeKey(tx, merchantId, service.clock(), terms, isOfMerchant);
     await audit(tx, operator, change);
     return key;
   });
 }
 
-/** Creates a key within a transaction, with its entry in the audit. @throws KeyRefused */
+/** Creates a key within a transaction, with its entry in the audit. @throws Problem */
 export async function makeKey(
   tx: Queries,
   merchantId: number,
@@ -109,31 +145,42 @@ export async function makeKey(
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
   const all = { ...ANYTHING, ...terms };
-  await tx.query(holdKeys(merchantId));
-  const [{ count = 0 } = {}] = await tx.query<{ count?: number }>(countKeys(merchantId, now));
+  // Other transactions add no keys to the merchant until this one ends.
+  await tx.query(sql`select from merchants where id = ${merchantId} for no key update`);
+  const [{ count = 0 } = {}] = await tx.query<{ count?: number }>(sql`
+select count(*)::int as count from api_keys
+where merchant_id = ${merchantId} and revoked_at is null and (expires_at is null or expires_at > ${now})`);
   if (count >= KEYS_MAX)
-    throw new KeyRefused(`a merchant has at most ${KEYS_MAX} keys that work: revoke one first`);
-  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), all, now, isOfMerchant));
+    throw new Problem('conflict', `a merchant has at most ${KEYS_MAX} keys that work: revoke one first`);
+  await tx.query(sql`
+insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
+  calls_burst, created_at, is_of_merchant)
+values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${all.scopes}::text[],
+  ${all.networks}::text[], ${all.expiresAt}, ${all.perSecond}, ${all.burst}, ${now}, ${isOfMerchant})`);
   const after = { merchantId, ...all, madeBy: isOfMerchant ? 'merchant' : 'operator' };
   return { key, change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after } };
 }
 
-type Locked = {
-  merchant_id: number;
-  scopes: string[] | null;
-  networks: string[] | null;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  rotated_to: string | null;
-  calls_per_second: number | null;
-  calls_burst: number | null;
+type Locked = KeyTerms & {
+  readonly merchantId: number;
+  readonly revokedAt: Date | null;
+  readonly rotatedTo: string | null;
 };
+
+/** Locks a key until the transaction ends. @throws Problem if there is no such key */
+async function lockKey(tx: Queries, keyId: string): Promise<Locked> {
+  const statement = sql`
+select merchant_id as "merchantId", scopes, networks, expires_at as "expiresAt", revoked_at as "revokedAt",
+  rotated_to as "rotatedTo", calls_per_second as "perSecond", calls_burst as burst
+from api_keys where id = ${keyId} for update`;
+  return requireRow(tx, statement, `key ${keyId}`);
+}
 
 /**
  * Creates a key with the scopes, networks and limit of another key, which ends after the overlap.
  * @param expiresAt of the new key, which does not inherit the expiry of the old one
- * @returns the new key, and the end of the old one; undefined if there is no such key
- * @throws KeyRefused if the key has ended, or was rotated before
+ * @returns the new key, and the end of the old one
+ * @throws Problem if there is no such key, or the key has ended or was rotated before
  */
 export async function rotateKey(
   operator: Operator,
@@ -141,122 +188,313 @@ export async function rotateKey(
   overlapMs: number,
   expiresAt: Date | null,
   isOfMerchant = false,
-): Promise<(NewKey & { readonly until: Date }) | undefined> {
+): Promise<NewKey & { readonly until: Date }> {
   const now = operator.service.clock();
   return operator.service.db.transaction(async (tx) => {
-    const [old] = await tx.query<Locked>(lockKey(keyId));
-    if (!old) return undefined;
-    if (old.revoked_at || (old.expires_at && old.expires_at <= now))
-      throw new KeyRefused('it has ended: create a key');
-    if (old.rotated_to) throw new KeyRefused(`it was rotated already: ${old.rotated_to} takes its place`);
-    if (expiresAt && expiresAt <= now) throw new KeyRefused('the new key would have expired already');
-    const terms = {
-      scopes: old.scopes,
-      networks: old.networks,
-      expiresAt,
-      perSecond: old.calls_per_second,
-      burst: old.calls_burst,
-    };
-    const { key, change } = await makeKey(tx, old.merchant_id, now, terms, isOfMerchant);
-    const [row] = await tx.query<{ expires_at: Date }>(
-      expireRotated(keyId, key.keyId, new Date(now.getTime() + overlapMs)),
-    );
-    const until = row?.expires_at as Date;
+    const { merchantId, revokedAt, rotatedTo, ...old } = await lockKey(tx, keyId);
+    if (revokedAt || (old.expiresAt && old.expiresAt <= now))
+      throw new Problem('conflict', 'it has ended: create a key');
+    if (rotatedTo) throw new Problem('conflict', `it was rotated already: ${rotatedTo} takes its place`);
+    if (expiresAt && expiresAt <= now)
+      throw new Problem('conflict', 'the new key would have expired already');
+    const { key, change } = await makeKey(tx, merchantId, now, { ...old, expiresAt }, isOfMerchant);
+    const end = new Date(now.getTime() + overlapMs);
+    // The old key ends after the overlap, or earlier if it would have expired anyway.
+    const [row] = await tx.query<{ until: Date }>(sql`
+update api_keys set
+  rotated_to = ${key.keyId}, expires_at = least(coalesce(expires_at, 'infinity'), ${end}::timestamptz)
+where id = ${keyId} returning expires_at as until`);
+    const until = row?.until as Date;
     await audit(tx, operator, change, {
       action: 'api-key.rotate',
       subject: `api-key ${keyId}`,
-      before: { expiresAt: old.expires_at },
+      before: { expiresAt: old.expiresAt },
       after: { expiresAt: until, rotatedTo: key.keyId },
     });
     return { ...key, until };
   });
 }
 
-/** Sets the rate limit of a key, or removes it (null). @returns whether the key exists */
-export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<boolean> {
-  return operator.service.db.transaction(async (tx) => {
-    const [old] = await tx.query<Locked>(lockKey(keyId));
-    if (!old) return false;
-    await tx.query(setLimit(keyId, limit?.perSecond ?? null, limit?.burst ?? null));
-    const before = { perSecond: old.calls_per_second, burst: old.calls_burst };
-    const after = { perSecond: limit?.perSecond ?? null, burst: limit?.burst ?? null };
+/** Sets the rate limit of a key, or removes it (null). @throws Problem if there is no such key */
+export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<void> {
+  const after = { perSecond: limit?.perSecond ?? null, burst: limit?.burst ?? null };
+  await operator.service.db.transaction(async (tx) => {
+    const { perSecond, burst } = await lockKey(tx, keyId);
+    await tx.query(sql`
+update api_keys set calls_per_second = ${after.perSecond}, calls_burst = ${after.burst}
+where id = ${keyId}`);
+    const before = { perSecond, burst };
     await audit(tx, operator, { action: 'api-key.limit', subject: `api-key ${keyId}`, before, after });
-    return true;
   });
 }
 
-/** Revokes a key. It takes effect within a second on every process. @returns whether the key exists */
-export async function revokeKey(
-  operator: Operator,
-  keyId: string,
-  merchantId: number | null,
-): Promise<boolean> {
-  return operator.service.db.transaction(async (tx) => {
-    const [old] = await tx.query<Locked>(lockKey(keyId));
-    const [key] = await tx.query<{ revoked_at: Date }>(
-      revokeKeyRow(keyId, merchantId, operator.service.clock()),
-    );
-    if (!old || !key) return false;
-    const before = { revokedAt: old.revoked_at };
-    const after = { revokedAt: key.revoked_at };
-    await audit(tx, operator, { action: 'api-key.revoke', subject: `api-key ${keyId}`, before, after });
-    return true;
+/**
+ * Revokes a key. It takes effect within a second on every process.
+ * @param ownerId the merchant that has to have the key; null: whichever has it
+ * @throws Problem if there is no such key
+ */
+export async function revokeKey(operator: Operator, keyId: string, ownerId: number | null): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    const { merchantId, revokedAt } = await lockKey(tx, keyId);
+    if (ownerId !== null && ownerId !== merchantId) throw notFound(`key ${keyId} of merchant ${ownerId}`);
+    const after = { revokedAt: revokedAt ?? operator.service.clock() };
+    await tx.query(sql`update api_keys set revoked_at = ${after.revokedAt} where id = ${keyId}`);
+    const [action, subject] = ['api-key.revoke', `api-key ${keyId}`];
+    await audit(tx, operator, { action, subject, before: { revokedAt }, after });
   });
 }
 
-type Pardoned = { pardoned_guesses: number; before_guesses: number; before_blocked_at: Date | null };
-
-/** Stops counting the key's guesses of today. @returns whether it had guessed today */
-export async function pardon(operator: Operator, keyId: string): Promise<boolean> {
+/** Stops counting the key's guesses of today. @throws Problem if it has made no calls today */
+export async function pardon(operator: Operator, keyId: string): Promise<void> {
   const { service } = operator;
-  return service.db.transaction(async (tx) => {
-    const [day] = await tx.query<Pardoned>(pardonKey(keyId, dayOf(service.clock())));
-    if (!day) return false;
-    await tx.query(touchKey(keyId));
-    const before = { pardonedGuesses: day.before_guesses, blockedAt: day.before_blocked_at };
-    const after = { pardonedGuesses: day.pardoned_guesses, blockedAt: null };
+  await service.db.transaction(async (tx) => {
+    const [day] = await tx.query<{ pardoned: number; before: number; blockedAt: Date | null }>(sql`
+update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
+from (
+  select key_id, day, pardoned_guesses, blocked_at from api_key_days
+  where key_id = ${keyId} and day = ${dayOf(service.clock())}::date for update
+) b
+where d.key_id = b.key_id and d.day = b.day
+returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocked_at as "blockedAt"`);
+    if (!day)
+      throw new Problem('conflict', `the key ${keyId} has made no calls today: there is nothing to pardon`);
+    // The caches of all processes read the key again.
+    await tx.query(sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`);
+    const before = { pardonedGuesses: day.before, blockedAt: day.blockedAt };
+    const after = { pardonedGuesses: day.pardoned, blockedAt: null };
     await audit(tx, operator, { action: 'api-key.pardon', subject: `api-key ${keyId}`, before, after });
-    return true;
   });
 }
 
-type Row = Locked & {
-  is_of_merchant: boolean;
-  id: string;
-  created_at: Date;
-  calls: bigint;
-  guesses: number;
-  blocked_at: Date | null;
-  last_call_at: Date | null;
-};
+/** Selects keys, with their counts of today and their last use. */
+const select = (service: Service, condition: Sql): Sql => sql`
+select k.id as "keyId", k.merchant_id::text as "merchantId",
+  case when k.is_of_merchant then 'merchant' else 'operator' end as "madeBy", k.created_at as "createdAt",
+  k.revoked_at as "revokedAt", k.expires_at as "expiresAt", k.rotated_to as "rotatedTo", k.scopes,
+  k.networks, case when k.calls_per_second is not null
+    then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit",
+  l.last_call_at as "lastUsedAt", coalesce(d.calls, 0)::float8 as calls, coalesce(d.guesses, 0) as guesses,
+  d.blocked_at as "blockedAt"
+from api_keys k
+left join api_key_days d on d.key_id = k.id and d.day = ${dayOf(service.clock())}::date
+left join lateral (
+  select coalesce(n.last_call_at, n.day) as last_call_at from api_key_days n
+  where n.key_id = k.id and (n.calls > 0 or n.last_call_at is not null) order by n.day desc limit 1
+) l on true
+where ${condition}
+order by k.created_at, k.id limit 1000`;
 
 /** Lists a merchant's keys, with their counts of today. */
-export async function listKeys(service: Service, merchantId: number): Promise<KeyInfo[]> {
-  const rows = await service.db.query<Row>(listKeyRows(merchantId, null, dayOf(service.clock())));
-  return rows.map(toInfo);
+export async function listKeys(service: Service, merchantId: number): Promise<ApiKey[]> {
+  return service.db.query(select(service, sql`k.merchant_id = ${merchantId}`));
 }
 
-export async function findKeyInfo(service: Service, keyId: string): Promise<KeyInfo | undefined> {
-  const [row] = await service.db.query<Row>(listKeyRows(null, keyId, dayOf(service.clock())));
-  return row && toInfo(row);
+export async function findKeyInfo(service: Service, keyId: string): Promise<ApiKey | undefined> {
+  if (!isKeyId(keyId)) return undefined;
+  const [key] = await service.db.query<ApiKey>(select(service, sql`k.id = ${keyId}`));
+  return key;
 }
 
-function toInfo(row: Row): KeyInfo {
-  const { calls_per_second: perSecond, calls_burst: burst } = row;
-  return {
-    keyId: row.id,
-    merchantId: row.merchant_id,
-    isOfMerchant: row.is_of_merchant,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-    expiresAt: row.expires_at,
-    rotatedTo: row.rotated_to,
-    scopes: row.scopes,
-    networks: row.networks,
-    limit: perSecond === null || burst === null ? null : { perSecond, burst },
-    lastUsedAt: row.last_call_at,
-    calls: row.calls,
-    guesses: row.guesses,
-    blockedAt: row.blocked_at,
-  };
+async function requireKey({ service }: Caller, keyId: string): Promise<ApiKey> {
+  const key = await findKeyInfo(service, keyId);
+  if (!key) throw notFound(`key ${keyId}`);
+  return key;
 }
+
+const isOfMerchant = ({ principal }: Caller) => principal.merchantId !== null;
+
+const OPENS_CODES: Condition = {
+  text: 'the scopes name `generate` or `download`, with which a key takes vouchers away',
+  applies: (_caller, { scopes }) => Array.isArray(scopes) && opensCodes(scopes),
+};
+
+const REPLACES_OPENING_KEY: Condition = {
+  text: 'the key can generate vouchers or download their codes',
+  async applies({ service }, { keyId }) {
+    const key = await findKeyInfo(service, String(keyId));
+    return key !== undefined && opensCodes(key.scopes);
+  },
+};
+
+const create = changing({
+  name: 'api-key.create',
+  summary: 'Create another key for a merchant; its secret is shown once',
+  method: 'POST',
+  path: '/api-keys',
+  command: 'api-key create',
+  input: Input({
+    merchantId: MerchantId,
+    scopes: Type.Optional(Scopes),
+    networks: Type.Optional(Networks),
+    expiresAt: Type.Optional(End('When it expires; left out: never.')),
+    reason: Reason,
+  }),
+  output: Type.Object({ keyId: KeyId, secret: Secret }),
+  roles: CONNECT,
+  approval: twoPeople({ why: 'Codes and PINs are money.', when: [OPENS_CODES], approvers: MANAGE }),
+  agreement: {
+    sentence: 'Make an API key of {merchant} that may {scopes}',
+    async of(asked) {
+      const { merchantId, scopes = [], networks, expiresAt } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'keys')), scopes, networks, expiresAt };
+    },
+  },
+  status: 201,
+  async run(caller, { merchantId, scopes, networks: given, expiresAt: end }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const networks = given?.map((text) => {
+      const network = readNetwork(text);
+      if (network === undefined) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
+      return network;
+    });
+    const expiresAt = end === undefined ? undefined : await toEnd(caller, end, 'expiresAt');
+    // One person of the operator alone makes a key that shows no codes.
+    const standard = caller.isAgreed ? undefined : TILL_SCOPES;
+    const restrictions = { scopes: scopes ?? standard, networks, expiresAt };
+    return createKey(caller, id, { ...restrictions, isOfMerchant: isOfMerchant(caller) });
+  },
+});
+
+const list = reading({
+  name: 'api-key.list',
+  summary: "List a merchant's keys, when they were last used, and their calls and guesses of today",
+  method: 'GET',
+  path: '/api-keys',
+  command: 'api-key list',
+  input: Input({ merchantId: MerchantId }),
+  output: Page(KeySchema),
+  columns: ['keyId', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt', 'blockedAt'],
+  roles: SEE_KEYS,
+  async run(caller, { merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    return { items: await listKeys(caller.service, id), nextCursor: null };
+  },
+});
+
+const show = reading({
+  name: 'api-key.show',
+  summary: 'Get a key',
+  method: 'GET',
+  path: '/api-keys/:keyId',
+  command: 'api-key show',
+  input: Input({ keyId: KeyId }),
+  output: KeySchema,
+  roles: SEE_KEYS,
+  run: (caller, { keyId }) => requireKey(caller, keyId),
+});
+
+function toMs(overlap: string): number {
+  const [, count = '0', unit = 's'] = /^(\d+)([smhd])$/.exec(overlap) ?? [];
+  const overlapMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  if (overlapMs > OVERLAP_MAX_MS) throw invalid('overlap', 'maximum', 'must be at most 366d');
+  return overlapMs;
+}
+
+const rotate = changing({
+  name: 'api-key.rotate',
+  summary: 'Create a key of the same scopes, networks and limit, and end the old one after an overlap',
+  method: 'POST',
+  path: '/api-keys/:keyId/rotate',
+  command: 'api-key rotate',
+  input: Input({
+    keyId: KeyId,
+    overlap: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{1,8}[smhd]$',
+        description: 'The time for which the old key still works.',
+        examples: ['24h'],
+      }),
+    ),
+    expiresAt: Type.Optional(End('When the new key expires; left out: never.')),
+    reason: Reason,
+  }),
+  output: Type.Object({ keyId: KeyId, secret: Secret, replaces: KeyId, until: Time }),
+  roles: CONNECT,
+  approval: twoPeople({
+    why: 'Codes and PINs are money.',
+    when: [REPLACES_OPENING_KEY],
+    approvers: MANAGE,
+  }),
+  agreement: {
+    sentence: 'Replace API key {keyId} of {merchant}, which may {scopes}, by a new one',
+    async of(asked) {
+      const { keyId } = asked.input;
+      const { merchantId, scopes } = await requireKey(asked.caller, keyId);
+      return { keyId, ...(await ofMerchant(asked, merchantId, 'keys')), scopes: scopes ?? PERMISSIONS };
+    },
+  },
+  async run(caller, { keyId, overlap = '24h', expiresAt }) {
+    const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
+    const made = await rotateKey(caller, keyId, toMs(overlap), end, isOfMerchant(caller));
+    return { keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until };
+  },
+});
+
+const revoke = changing({
+  name: 'api-key.revoke',
+  summary: 'End a key: within a second no process accepts it',
+  method: 'POST',
+  path: '/api-keys/:keyId/revoke',
+  command: 'api-key revoke',
+  input: Input({ keyId: KeyId, merchantId: Type.Optional(MerchantId), reason: Reason }),
+  output: KeySchema,
+  roles: CONNECT,
+  approval: alone('It takes a right away, and another key can be made.'),
+  async run(caller, { keyId, merchantId }) {
+    await revokeKey(caller, keyId, merchantId === undefined ? null : toId(merchantId, 'merchantId'));
+    return requireKey(caller, keyId);
+  },
+});
+
+const limit = changing({
+  name: 'api-key.limit',
+  summary: 'Limit the rate of the calls of a key (97), in each process',
+  method: 'POST',
+  path: '/api-keys/:keyId/limit',
+  command: 'api-key limit',
+  input: Input({
+    keyId: KeyId,
+    perSecond: Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
+      description: 'Calls per second on average; null: no limit.',
+    }),
+    burst: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000_000,
+        description: 'Calls at once; left out: the same as `perSecond`.',
+      }),
+    ),
+    reason: Reason,
+  }),
+  output: KeySchema,
+  roles: CONNECT,
+  approval: alone('It changes how fast a key calls, and can be changed back.'),
+  async run(caller, { keyId, perSecond, burst }) {
+    if (perSecond === null && burst !== undefined) throw invalid('burst', 'dependent', 'needs perSecond');
+    const wanted = perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
+    await limitKey(caller, keyId, wanted);
+    return requireKey(caller, keyId);
+  },
+});
+
+const pardonKey = changing({
+  name: 'api-key.pardon',
+  summary: "End a key's block for guessing: the guesses of today no longer count",
+  method: 'POST',
+  path: '/api-keys/:keyId/pardon',
+  command: 'api-key pardon',
+  input: Input({ keyId: KeyId, reason: Reason }),
+  output: KeySchema,
+  roles: CONNECT,
+  approval: alone('It moves no money. The guesses of the rest of the day are counted again.'),
+  risk: 'step-up',
+  async run(caller, { keyId }) {
+    await requireKey(caller, keyId);
+    await pardon(caller, keyId);
+    return requireKey(caller, keyId);
+  },
+});
+
+export const apiKeys = { create, list, show, rotate, revoke, limit, pardon: pardonKey };
+
+export const API_KEYS = tableOf(...Object.values(apiKeys));

@@ -193,7 +193,7 @@ async function checkFloats(
 ): Promise<void> {
   const floats = await listFloats(db, merchantId);
   for (const [currency, minor] of due) {
-    const balance = floats.find((each) => each.currency === currency)?.balance.minor ?? 0n;
+    const balance = floats.find((each) => each.currency === currency)?.balance ?? 0n;
     if (balance < minor)
       refuse({
         line: 0,

@@ -1,7 +1,6 @@
 import type { Operator, Service } from '../context.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { findEntry } from '../ledger/queries.ts';
-import type { Float } from '../merchants/floats.ts';
 import { type Money, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
@@ -91,7 +90,9 @@ export async function correctTopUp(
 }
 
 /** A float with its mean daily use, and the number of days that it lasts at that rate. */
-type Forecast = Float & {
+type Forecast = {
+  readonly currency: string;
+  readonly balance: Money;
   /**
    * The mean use of a day, over the last 28 days or since the merchant was created if that is later. The last
    * hour or two are not included.

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { apiKeys } from '../api-keys/keys.ts';
 import type { Service } from '../context.ts';
-import { apiKeys } from '../operator/api-keys.ts';
 import { withOperator } from './open.ts';
 import { fail, printJson, say, wrongUsage } from './output.ts';
 import { parseId, parseKeyId } from './parse.ts';

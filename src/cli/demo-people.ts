@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import { pageOfMerchants } from '../merchants/merchants.ts';
+import { listMerchants } from '../merchants/merchants.ts';
 import { DEMO_OWNER, type DemoPerson, inviteDemoPerson } from '../people/demo.ts';
 import { doorOf } from '../people/sessions.ts';
 import { demoActor, MERCHANTS } from './demo.ts';
@@ -20,7 +20,7 @@ const [{ name: MERCHANT }] = MERCHANTS;
  * @returns lines to print
  */
 export async function demoLinks(service: Service, baseUrl: string): Promise<string[]> {
-  const found = await pageOfMerchants(service.db, 0, 100, MERCHANT);
+  const found = await listMerchants(service.db, 0, 100, MERCHANT);
   const merchant = found.find(({ name }) => name === MERCHANT);
   const colleagues = merchant
     ? [...COLLEAGUES, { ...DEMO_OWNER, name: `Owner of ${MERCHANT}`, merchantId: merchant.id }]

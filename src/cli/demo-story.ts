@@ -1,3 +1,4 @@
+import { createMerchant } from '../api-keys/create-merchant.ts';
 import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import { closeDays } from '../books/close.ts';
@@ -9,7 +10,7 @@ import type { MovedClock } from '../db/clock.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
-import { actFor, createMerchant } from '../merchants/merchants.ts';
+import { actFor } from '../merchants/merchants.ts';
 import { createProduct, findProduct, type Product, productDefaults } from '../products/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';

@@ -1,6 +1,7 @@
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authenticate } from '../api-keys/authenticate.ts';
+import { createMerchant } from '../api-keys/create-merchant.ts';
 import type { NewKey } from '../api-keys/keys.ts';
 import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
@@ -9,7 +10,6 @@ import { makeDataFolder } from '../db/embedded.ts';
 import { VARIANT_A } from '../http/variant-a/routes.ts';
 import { VARIANT_B } from '../http/variant-b/routes.ts';
 import { topUp } from '../merchants/floats.ts';
-import { createMerchant } from '../merchants/merchants.ts';
 import { draftName, writePrivate } from '../private-file.ts';
 import {
   createProduct,

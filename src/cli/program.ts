@@ -32,15 +32,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   work: async () => (await import('./work.ts')).registerWork,
   migrate: async () => (await import('./db.ts')).registerMigrate,
   db: async () => (await import('./db.ts')).registerDb,
-  merchant: derived(
-    'merchant',
-    'merchants, which sell and accept vouchers',
-    async () => (await import('../operator/merchants.ts')).MERCHANTS,
-  ),
+  merchant: derived('merchant', 'merchants, which sell and accept vouchers', async () => [
+    ...(await import('../api-keys/create-merchant.ts')).FIRST_KEYS,
+    ...(await import('../merchants/merchants.ts')).MERCHANTS,
+  ]),
   'api-key': derived(
     'api-key',
     'API keys, with which merchants call',
-    async () => (await import('../operator/api-keys.ts')).API_KEYS,
+    async () => (await import('../api-keys/keys.ts')).API_KEYS,
     async () => (await import('./api-key.ts')).addRevoke,
   ),
   keyring: async () => (await import('./keyring.ts')).registerKeyring,

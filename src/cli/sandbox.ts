@@ -1,6 +1,7 @@
 import { access, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authenticate } from '../api-keys/authenticate.ts';
+import { createMerchant } from '../api-keys/create-merchant.ts';
 import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import type { Config } from '../config.ts';
@@ -9,7 +10,6 @@ import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
 import { topUp } from '../merchants/floats.ts';
-import { createMerchant } from '../merchants/merchants.ts';
 import { draftName, writePrivate } from '../private-file.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../products/products.ts';
 import { redeem } from '../redemptions/redeem.ts';

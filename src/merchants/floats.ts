@@ -2,15 +2,16 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
 import { insertPosting } from '../ledger/queries.ts';
-import { MINOR_MAX, type Money, toSum } from '../money.ts';
+import { MINOR_MAX, toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { listFloatRows, topUpFloat, updateLow } from './queries.ts';
 
-export type Float = { readonly currency: string; readonly balance: Money };
+/** The balance of a float is in minor units. */
+export type Float = { readonly currency: string; readonly balance: bigint };
 
 export type TopUp = {
   readonly merchantId: number;
@@ -60,7 +61,10 @@ export async function bookTopUp(
   }
   const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
   const debit = (await accountOf(tx, 0, currency, 'FUNDING')) as bigint;
-  const [row] = await tx.query<{ balance_minor: bigint; decimals: number }>(topUpFloat(credit, amountMinor));
+  const [row] = await tx.query<{ balance_minor: bigint; decimals: number }>(sql`
+update floats set balance_minor = balance_minor + ${amountMinor},
+  topped_up_minor = balance_minor + ${amountMinor}
+where account_id = ${credit} returning balance_minor, decimals`);
   if (!row) throw new Error('a float that was made sure of is not there');
   const { balance_minor, decimals } = row;
   if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
@@ -76,7 +80,7 @@ export async function bookTopUp(
     moved: [{ currency, minor: amountMinor }],
   };
   return {
-    float: { currency, balance: { minor: balance_minor, decimals } },
+    float: { currency, balance: balance_minor },
     transactionId: id,
     replayed: false,
     change,
@@ -96,7 +100,14 @@ export async function setLow(
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const [row] = await tx.query<{ decimals: number; before_minor: bigint | null }>(
-      updateLow(merchantId, currency, lowMinor),
+      sql`
+update floats f set low_minor = ${lowMinor}
+from (
+  select account_id, low_minor from floats
+  where merchant_id = ${merchantId} and currency = ${currency} for update
+) b
+where f.account_id = b.account_id
+returning f.decimals, b.low_minor as before_minor`,
     );
     if (!row) return false;
     const sumOf = (minor: bigint | null) =>
@@ -113,11 +124,6 @@ export async function setLow(
 
 /** Lists a merchant's floats, one for each currency that it uses. */
 export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
-  const rows = await db.query<{ currency: string; decimals: number; balance_minor: bigint }>(
-    listFloatRows(merchantId),
-  );
-  return rows.map((row) => ({
-    currency: row.currency,
-    balance: { minor: row.balance_minor, decimals: row.decimals },
-  }));
+  return db.query(sql`
+select currency, balance_minor as balance from floats where merchant_id = ${merchantId} order by currency`);
 }

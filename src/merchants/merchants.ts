@@ -1,126 +1,155 @@
-import { makeKey, type NewKey } from '../api-keys/keys.ts';
-import { audit, type Change } from '../audit/audit.ts';
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
-import type { Context, Operator, Permission, Service } from '../context.ts';
+import { type Context, type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import type { Sql } from '../db/sql.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { listing } from '../listing.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
-import type { Asked } from '../operation.ts';
-import { notFound } from '../problem.ts';
+import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound, requireRow } from '../problem.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { toId } from '../schema.ts';
-import { bookTopUp } from './floats.ts';
 import {
-  findFinestDecimals,
-  findMerchantRow,
-  insertFormerName,
-  insertMerchant,
-  listMerchantRows,
-  listMerchantRowsAfter,
-  lockMerchant,
-  setMerchant,
-  setPermission,
-  setSuspended,
-} from './queries.ts';
+  Input,
+  Line,
+  MerchantId,
+  Money,
+  NullableTime,
+  Positional,
+  Reason,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../schema.ts';
+import { listFloats } from './floats.ts';
 
-export type MerchantInfo = {
+/**
+ * Merchants, which sell and accept vouchers. One is created with its first key
+ * (src/api-keys/create-merchant.ts).
+ */
+
+export const PermissionWord = Word(PERMISSIONS, {
+  description: 'A permission.',
+  examples: ['update-redemption'],
+});
+export const MerchantName = Line(200, 'The name of the merchant.', 'Corner shop');
+export const Opaque = Type.Boolean({
+  description: 'Whether an unknown code and a wrong PIN get the same answer.',
+});
+const FloatBalance = Type.Object({ currency: Text, balance: Money() });
+
+const MerchantSchema = Type.Object({
+  id: MerchantId,
+  name: Text,
+  permissions: Type.Array(PermissionWord),
+  opaque: Opaque,
+  product: Type.String({ description: 'The code of the product that it generates by default.' }),
+  suspendedAt: NullableTime,
+  createdAt: Time,
+});
+const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: Type.Array(FloatBalance) });
+
+/** A merchant as the core has it: its id is a number. */
+export type MerchantInfo = Omit<Static<typeof MerchantSchema>, 'id'> & {
   readonly id: number;
-  readonly name: string;
-  readonly permissions: readonly string[];
-  readonly opaque: boolean;
-  readonly product: string;
-  readonly suspendedAt: Date | null;
-  readonly createdAt: Date;
+  readonly defaultProductId: number;
 };
 
-/** The permissions of a new merchant. `update-redemption` is granted separately. */
-const NEW_MERCHANT: readonly Permission[] = ['generate', 'download', 'activate', 'balance', 'redeem'];
+const COLUMNS = sql`
+m.id, m.name, m.permissions, m.opaque, p.code as product, m.suspended_at as "suspendedAt",
+m.created_at as "createdAt", m.default_product_id as "defaultProductId"`;
 
-export type CreateMerchant = {
-  readonly name: string;
-  /** Permissions in addition to those of every new merchant. */
-  readonly permit: readonly Permission[];
-  readonly opaque: boolean;
-  readonly productId: number;
-  /** The scopes of its first key; left out: all permissions. */
-  readonly scopes?: readonly Permission[] | undefined;
-  readonly float?: { readonly currency: string; readonly amountMinor: bigint } | undefined;
-};
-
-/** Creates a merchant with its first key and, on request, money on its float, in one transaction. */
-export async function createMerchant(
-  operator: Operator,
-  wanted: CreateMerchant,
-): Promise<{ id: number } & NewKey> {
-  const { service } = operator;
-  const now = service.clock();
-  return service.db.transaction(async (tx) => {
-    const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
-    const [row] = await tx.query<{ id: number }>(
-      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId, now),
-    );
-    if (!row) throw new Error('a merchant was inserted, and no row came back');
-    const { key, change } = await makeKey(tx, row.id, now, { scopes: wanted.scopes ?? null });
-    const { name, opaque, productId, float } = wanted;
-    const changes: Change[] = [
-      {
-        action: 'merchant.create',
-        subject: subjectOf(row.id),
-        after: { name, permissions, opaque, productId },
-      },
-      change,
-    ];
-    if (float) {
-      const { change: topUp } = await bookTopUp(service, tx, { merchantId: row.id, ...float });
-      if (topUp) changes.push(topUp);
-    }
-    await audit(tx, operator, ...changes);
-    return { id: row.id, ...key };
-  });
-}
+const shown = (merchant: MerchantInfo) => ({ ...merchant, id: String(merchant.id) });
 
 export async function findMerchant(db: Queries, id: number): Promise<MerchantInfo | undefined> {
-  const [row] = await db.query<MerchantRow>(findMerchantRow(id));
-  return row && toMerchant(row);
+  const [merchant] = await db.query<MerchantInfo>(sql`
+select ${COLUMNS} from merchants m join products p on p.id = m.default_product_id where m.id = ${id}`);
+  return merchant;
 }
 
-export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
-  return (await db.query<MerchantRow>(listMerchantRows())).map(toMerchant);
+/**
+ * Returns a merchant.
+ * @param field the field that names it
+ * @throws Problem if there is no such merchant
+ */
+export async function requireMerchant(
+  { service: { db } }: Pick<Operator, 'service'>,
+  text: string,
+  field = 'id',
+): Promise<MerchantInfo> {
+  const id = toId(text, field);
+  const merchant = await findMerchant(db, id);
+  if (!merchant) throw notFound(`merchant ${id}`);
+  return merchant;
 }
 
-/** Returns a page of merchants, oldest first, after an id. */
-export async function pageOfMerchants(
+/** Returns the words of a text, as in the index merchants_by_words. */
+const wordsOf = (text: Sql) =>
+  sql`to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
+
+/**
+ * Returns merchants, oldest first.
+ * @param after only merchants with a higher id
+ * @param name beginnings of words of the name, in any case; null for all
+ */
+export async function listMerchants(
   db: Queries,
-  after: number,
-  limit: number,
-  name: string | null,
+  after = 0,
+  count = 10_000,
+  name: string | null = null,
 ): Promise<MerchantInfo[]> {
-  return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit, name))).map(toMerchant);
+  if (name === null)
+    return db.query(sql`
+select ${COLUMNS} from merchants m join products p on p.id = m.default_product_id
+where m.id > ${after} order by m.id limit ${count}`);
+  return db.query(sql`
+with found as materialized (
+  select m.id from merchants m
+  where ${wordsOf(sql`m.name`)} @@ (
+    select string_agg(quote_literal(w.lexeme) || ':*', ' & ') from unnest(${wordsOf(sql`${name}`)}) w
+  )::tsquery
+), page as materialized (
+  select f.id from found f where f.id > ${after} order by f.id limit ${count}
+)
+select ${COLUMNS} from page g
+cross join lateral (select r.* from merchants r where r.id = g.id) m
+join products p on p.id = m.default_product_id order by m.id`);
 }
 
-/** Grants or removes a permission. @returns whether the merchant exists */
+/** Grants or removes a permission. @throws Problem if there is no such merchant */
 export async function permitMerchant(
   operator: Operator,
   id: number,
   permission: Permission,
   allowed: boolean,
-): Promise<boolean> {
-  const action = allowed ? 'merchant.permit' : 'merchant.forbid';
-  return change(operator, id, action, [setPermission(id, permission, allowed)], ({ permissions }) => ({
-    permissions,
-  }));
+): Promise<void> {
+  const without = sql`array_remove(permissions, ${permission})`;
+  await change(operator, id, {
+    action: allowed ? 'merchant.permit' : 'merchant.forbid',
+    fields: ['permissions'],
+    set: sql`permissions = ${allowed ? sql`array_append(${without}, ${permission})` : without}`,
+  });
 }
 
-/** Suspends or resumes a merchant. @returns whether it exists */
-export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<boolean> {
-  const action = suspended ? 'merchant.suspend' : 'merchant.resume';
-  const suspendedAt = suspended ? operator.service.clock() : null;
-  return change(operator, id, action, [setSuspended(id, suspendedAt)], (row) => ({
-    suspendedAt: row.suspendedAt,
-  }));
+/** Suspends or resumes a merchant. @throws Problem if there is no such merchant */
+export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<void> {
+  await change(operator, id, {
+    action: suspended ? 'merchant.suspend' : 'merchant.resume',
+    fields: ['suspendedAt'],
+    // A merchant that is suspended already keeps its time.
+    set: suspended
+      ? sql`suspended_at = coalesce(suspended_at, ${operator.service.clock()})`
+      : sql`suspended_at = null`,
+  });
 }
 
-/** Changes the name of a merchant, its opacity and its default product; null does not change a setting. */
+/**
+ * Changes the name of a merchant, its opacity and its default product; null does not change a setting.
+ * @throws Problem if there is no such merchant
+ */
 export async function changeMerchant(
   operator: Operator,
   id: number,
@@ -129,78 +158,48 @@ export async function changeMerchant(
     readonly opaque: boolean | null;
     readonly productId: number | null;
   },
-): Promise<boolean> {
-  const { name: next } = wanted;
-  const renamed = next === null ? [] : [insertFormerName(id, next, operator.service.clock())];
-  return change(
-    operator,
-    id,
-    'merchant.set',
-    [...renamed, setMerchant(id, wanted)],
-    ({ name, opaque, product }) => ({
-      name,
-      opaque,
-      product,
+): Promise<void> {
+  const { name, opaque, productId } = wanted;
+  await change(operator, id, {
+    action: 'merchant.set',
+    fields: ['name', 'opaque', 'product'],
+    // The name that a merchant has until it gets another one is kept.
+    ...(name !== null && {
+      first: sql`
+insert into merchant_names (merchant_id, until, name)
+select id, ${operator.service.clock()}, name from merchants where id = ${id} and name <> ${name}
+on conflict do nothing`,
     }),
-  );
-}
-
-const subjectOf = (id: number) => `merchant ${id}`;
-
-/** Runs statements under the merchant's lock, and writes both versions to the audit. */
-async function change(
-  operator: Operator,
-  id: number,
-  action: string,
-  statements: readonly Sql[],
-  describe: (merchant: MerchantInfo) => Details,
-): Promise<boolean> {
-  return operator.service.db.transaction(async (tx) => {
-    await tx.query(lockMerchant(id));
-    const before = await findMerchant(tx, id);
-    if (!before) return false;
-    for (const statement of statements) await tx.query(statement);
-    const after = (await findMerchant(tx, id)) ?? before;
-    await audit(tx, operator, {
-      action,
-      subject: subjectOf(id),
-      before: describe(before),
-      after: describe(after),
-    });
-    return true;
+    set: sql`
+name = coalesce(${name}, name), opaque = coalesce(${opaque}::boolean, opaque),
+default_product_id = coalesce(${productId}::int, default_product_id)`,
   });
 }
 
-type MerchantRow = {
-  id: number;
-  name: string;
-  permissions: string[];
-  opaque: boolean;
-  product: string;
-  suspended_at: Date | null;
-  created_at: Date;
+export const subjectOf = (id: number) => `merchant ${id}`;
+
+type MerchantChange = {
+  readonly action: string;
+  /** The fields that the audit shows. */
+  readonly fields: readonly (keyof MerchantInfo)[];
+  readonly first?: Sql;
+  readonly set: Sql;
 };
 
-function toMerchant(row: MerchantRow): MerchantInfo {
-  return {
-    id: row.id,
-    name: row.name,
-    permissions: row.permissions,
-    opaque: row.opaque,
-    product: row.product,
-    suspendedAt: row.suspended_at,
-    createdAt: row.created_at,
-  };
+/** Changes a merchant under its lock, and writes both versions to the audit. */
+async function change(operator: Operator, id: number, wanted: MerchantChange): Promise<void> {
+  const { action, fields, first, set } = wanted;
+  const pick = (merchant: MerchantInfo | undefined): Details =>
+    Object.fromEntries(fields.map((field) => [field, merchant?.[field] ?? null])) as Details;
+  await operator.service.db.transaction(async (tx) => {
+    const subject = subjectOf(id);
+    await requireRow(tx, sql`select id from merchants where id = ${id} for update`, subject);
+    const before = pick(await findMerchant(tx, id));
+    if (first) await tx.query(first);
+    await tx.query(sql`update merchants set ${set} where id = ${id}`);
+    await audit(tx, operator, { action, subject, before, after: pick(await findMerchant(tx, id)) });
+  });
 }
-
-type Row = {
-  id: number;
-  name: string;
-  permissions: string[];
-  opaque: boolean;
-  suspended_at: Date | null;
-  default_product_id: number;
-};
 
 /** The key id of calls by an operator. No key has this id. */
 const OPERATOR = 'operator';
@@ -211,17 +210,11 @@ const OPERATOR = 'operator';
  * @throws Refusal `04`
  */
 export async function actFor(service: Service, merchantId: number): Promise<Context | undefined> {
-  const [row] = await service.db.query<Row>(findMerchantRow(merchantId));
-  if (!row) return undefined;
-  if (row.suspended_at) throw new Refusal('04');
-  const merchant = {
-    id: row.id,
-    name: row.name,
-    permissions: new Set(row.permissions),
-    opaque: row.opaque,
-    suspended: false,
-    defaultProductId: row.default_product_id,
-  };
+  const found = await findMerchant(service.db, merchantId);
+  if (!found) return undefined;
+  const { suspendedAt, permissions, ...rest } = found;
+  if (suspendedAt) throw new Refusal('04');
+  const merchant = { ...rest, permissions: new Set<string>(permissions), suspended: false };
   return { service, merchant, keyId: OPERATOR, now: service.clock() };
 }
 
@@ -250,25 +243,11 @@ const known = new WeakMap<Service, number>();
 async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {
   const fits = () => amountUnits % unitOf(known.get(service) ?? 0) === 0n;
   if (fits()) return false;
-  const [finest] = await service.db.query<{ decimals: number | null }>(findFinestDecimals());
+  const [finest] = await service.db.query<{ decimals: number | null }>(
+    sql`select max(decimals) as decimals from products`,
+  );
   known.set(service, finest?.decimals ?? DECIMALS_MAX);
   return !fits();
-}
-
-/**
- * Returns a merchant.
- * @param field the field that names it
- * @throws Problem if there is no such merchant
- */
-export async function requireMerchant(
-  { service: { db } }: Pick<Operator, 'service'>,
-  text: string,
-  field = 'id',
-): Promise<MerchantInfo> {
-  const id = toId(text, field);
-  const merchant = await findMerchant(db, id);
-  if (!merchant) throw notFound(`merchant ${id}`);
-  return merchant;
 }
 
 type Asking = Pick<Asked, 'caller'>;
@@ -291,3 +270,113 @@ export async function ofMerchant(
   const link = `/merchants/${id}${tab === undefined ? '' : `?tab=${tab}`}`;
   return { merchant: await merchantNamed(asking, id), link };
 }
+
+async function show(caller: Caller, id: string): Promise<Static<typeof MerchantWithFloats>> {
+  const merchant = await requireMerchant(caller, id);
+  return { ...shown(merchant), floats: await listFloats(caller.service.db, merchant.id) };
+}
+
+const list = listing({
+  name: 'merchant.list',
+  summary: 'List merchants, oldest first',
+  path: '/merchants',
+  command: 'merchant list',
+  filters: {
+    name: Type.Optional(
+      Line(200, 'Only those whose name has words that begin with these, in capitals or not.', 'corner'),
+    ),
+  },
+  item: MerchantSchema,
+  columns: ['id', 'name', 'permissions', 'product', 'suspendedAt'],
+  roles: SEE_VOUCHERS,
+  rows: async ({ service }, { name = null }, [after = 0], count) =>
+    (await listMerchants(service.readDb, Number(after), count, name)).map(shown),
+  position: ({ id }) => [Number(id)],
+});
+
+const showMerchant = reading({
+  name: 'merchant.show',
+  summary: 'Get a merchant and its floats',
+  method: 'GET',
+  path: '/merchants/:id',
+  command: 'merchant show',
+  input: Input({ id: MerchantId }),
+  output: MerchantWithFloats,
+  roles: SEE_VOUCHERS,
+  run: (caller, { id }) => show(caller, id),
+});
+
+function suspension(verb: 'suspend' | 'resume') {
+  return changing({
+    name: `merchant.${verb}`,
+    summary: verb === 'suspend' ? 'Refuse all calls of a merchant (04)' : 'End the suspension of a merchant',
+    method: 'POST',
+    path: `/merchants/:id/${verb}`,
+    command: `merchant ${verb}`,
+    input: Input({ id: MerchantId, reason: Reason }),
+    output: MerchantWithFloats,
+    roles: MANAGE,
+    approval: alone('It moves no money, and can be undone.'),
+    risk: verb === 'resume' ? 'step-up' : 'plain',
+    async run(caller, { id }) {
+      await suspendMerchant(caller, toId(id), verb === 'suspend');
+      return show(caller, id);
+    },
+  });
+}
+
+function permission(verb: 'permit' | 'forbid') {
+  return changing({
+    name: `merchant.${verb}`,
+    summary: verb === 'permit' ? 'Give a merchant a permission' : 'Take a permission away from a merchant',
+    method: 'POST',
+    path: `/merchants/:id/${verb}`,
+    command: `merchant ${verb}`,
+    input: Input({ id: MerchantId, permission: Positional(PermissionWord), reason: Reason }),
+    output: MerchantWithFloats,
+    roles: MANAGE,
+    approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),
+    risk: verb === 'permit' ? 'step-up' : 'plain',
+    async run(caller, input) {
+      await permitMerchant(caller, toId(input.id), input.permission, verb === 'permit');
+      return show(caller, input.id);
+    },
+  });
+}
+
+const setMerchant = changing({
+  name: 'merchant.set',
+  summary: 'Rename a merchant, or change its settings',
+  method: 'PATCH',
+  path: '/merchants/:id',
+  command: 'merchant set',
+  input: Input({
+    id: MerchantId,
+    name: Type.Optional(MerchantName),
+    opaque: Type.Optional(Opaque),
+    product: Type.Optional(ProductCode),
+    reason: Reason,
+  }),
+  output: MerchantWithFloats,
+  roles: MANAGE,
+  approval: alone('It moves no money, and can be changed back.'),
+  async run(caller, { id, name = null, opaque = null, product }) {
+    if (name === null && opaque === null && product === undefined)
+      throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
+    const productId = product === undefined ? null : (await requireProduct(caller.service.db, product)).id;
+    await changeMerchant(caller, toId(id), { name, opaque, productId });
+    return show(caller, id);
+  },
+});
+
+export const merchants = {
+  list,
+  show: showMerchant,
+  set: setMerchant,
+  permit: permission('permit'),
+  forbid: permission('forbid'),
+  suspend: suspension('suspend'),
+  resume: suspension('resume'),
+};
+
+export const MERCHANTS = tableOf(...Object.values(merchants));

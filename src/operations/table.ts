@@ -1,15 +1,16 @@
+import { FIRST_KEYS } from '../api-keys/create-merchant.ts';
+import { API_KEYS } from '../api-keys/keys.ts';
 import { AUDIT } from '../audit/entries.ts';
 import { BANK } from '../bank/table.ts';
 import { JOBS } from '../jobs/jobs.ts';
+import { MERCHANTS } from '../merchants/merchants.ts';
 import type { AnyOperation } from '../operation.ts';
-import { API_KEYS } from '../operator/api-keys.ts';
 import { BATCHES } from '../operator/batches.ts';
 import { BOOKS } from '../operator/books.ts';
 import { BOOKS_FILES } from '../operator/books-files.ts';
 import { BOOKS_RULES } from '../operator/books-rules.ts';
 import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
-import { MERCHANTS } from '../operator/merchants.ts';
 import { MONEY_OPERATIONS } from '../operator/money.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { TRANSACTIONS } from '../operator/transactions.ts';
@@ -30,6 +31,7 @@ import { approvalsOf } from './approvals.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [
+  ...FIRST_KEYS,
   ...MERCHANTS,
   ...API_KEYS,
   ...FLOATS,

@@ -17,6 +17,7 @@ import {
   Line,
   Major,
   MerchantId,
+  Money,
   minorOf,
   Nullable,
   Reason,
@@ -78,7 +79,7 @@ const topUpFloat = changing({
   output: Type.Object({
     merchantId: MerchantId,
     currency: Text,
-    balance: Major(),
+    balance: Money(),
     transactionId: Text,
     replayed: Type.Boolean(),
   }),
@@ -107,8 +108,8 @@ const topUpFloat = changing({
       amountMinor,
       reference: reference ?? undefined,
     });
-    const { transactionId, replayed } = done;
-    return { merchantId, currency, balance: toNumber(done.float.balance), transactionId, replayed };
+    const { float, transactionId, replayed } = done;
+    return { merchantId, ...float, transactionId, replayed };
   },
 });
 

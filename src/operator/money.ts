@@ -47,10 +47,11 @@ async function floatLeft(asked: Asked<unknown>, merchantId: number) {
   const amount = String(changeIn(asked).after['amount']);
   const [currency = '', sum = ''] = amount.split(' ');
   const floats = await listFloats(asked.caller.service.db, merchantId);
-  const left = floats.find((each) => each.currency === currency)?.balance;
-  if (!left) throw new Error('money was taken off a float that is not there');
-  const before = { ...left, minor: left.minor + (toMinor(Number(sum), left.decimals) ?? 0n) };
-  return { amount, before: toSum(currency, before), after: toSum(currency, left) };
+  const minor = floats.find((each) => each.currency === currency)?.balance;
+  if (minor === undefined) throw new Error('money was taken off a float that is not there');
+  const decimals = requireDecimals(currency);
+  const before = { minor: minor + (toMinor(Number(sum), decimals) ?? 0n), decimals };
+  return { amount, before: toSum(currency, before), after: toSum(currency, { minor, decimals }) };
 }
 
 /** Returns the balance of a voucher before and after a change. */
