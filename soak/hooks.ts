@@ -233,9 +233,9 @@ function listCauses(owner: Queries): Promise<Cause[]> {
       -- Once, on the crossing. Money that comes back can take a float above its limit, to cross it again.
       select merchant_id, 'float.low', '', (balance_minor < low_minor)::int,
         (balance_minor < low_minor)::int + (
-          select count(*)::int from scrip.journal r where r.kind = 'RELEASE' and r.credit_account = a.id
+          select count(*)::int from scrip.journal r where r.kind = 'RELEASE' and r.credit_account = f.account_id
         ), null
-      from scrip.accounts a where kind = 'FLOAT' and low_minor is not null
+      from scrip.floats f where low_minor is not null
     )
     select e.id as endpoint, c.type, c.subject, c.least, c.most, c.fact
     from causes c join scrip.webhook_endpoints e on e.merchant_id = c.merchant_id
