@@ -4,16 +4,11 @@ import { escheatUnclaimed } from '../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { transferOwn } from '../src/books/own.ts';
 import { type Booked, sweepExpired } from '../src/books/sweep.ts';
-import {
-  adjustVoucher,
-  cashOut,
-  correctRedemption,
-  escheatVoucher,
-  getRedemption,
-} from '../src/books/vouchers.ts';
+import { adjustVoucher, cashOut, escheatVoucher } from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
+import { correctRedemption, getRedemption } from '../src/redemptions/correct.ts';
 import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
 import { pay, returned } from '../src/settlement/pay.ts';

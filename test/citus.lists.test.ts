@@ -6,7 +6,7 @@ import {
   listLargeBatchActivations,
   listOwnTransactions,
   listSmallBatchActivations,
-} from '../src/ledger/transactions.queries.ts';
+} from '../src/ledger/transactions.ts';
 import { DIALECTS, type Dialect } from './dialects.ts';
 import { produceAll, startListening } from './harness.ts';
 import { LARGE, LISTS } from './lists.ts';

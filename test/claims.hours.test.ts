@@ -11,8 +11,7 @@ import { idAt, newId } from '../src/ledger/id.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { createProduct, productDefaults } from '../src/products/products.ts';
-import { REDEEM } from '../src/redemptions/queries.ts';
-import { redeem } from '../src/redemptions/redeem.ts';
+import { REDEEM, redeem } from '../src/redemptions/redeem.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { type Ledger, openLedger, type Sold, sell, soldBy } from './books.ts';
 

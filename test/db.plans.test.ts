@@ -6,7 +6,7 @@ import { openOwner, type Queries } from '../src/db/pool.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
 import { CLAIM, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from '../src/ledger/queries.ts';
-import { ACTIVE_TRANSACTIONS } from '../src/ledger/transactions.queries.ts';
+import { ACTIVE_TRANSACTIONS } from '../src/ledger/transactions.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
 import { DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { type Executed, Explained, type PlanNode } from './explained.ts';

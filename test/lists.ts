@@ -2,7 +2,6 @@ import { listBatchRows } from '../src/batches/queries.ts';
 import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import type { Queries } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';
-import { listJournalRows } from '../src/ledger/queries.ts';
 import { listMerchants } from '../src/merchants/merchants.ts';
 import { OPERATIONS } from '../src/operations/table.ts';
 import { writeCursor } from '../src/page.ts';
@@ -15,7 +14,6 @@ const FIRST = '00000000-0000-7000-8000-000000000000';
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const NOW = new Date('2026-01-31T12:00:00Z');
 const SINCE = NOW.toISOString();
-const ids = { from: FIRST, before: LAST };
 
 /**
  * A statement that a list reads: of the operation with a name, at a position of its list.
@@ -85,9 +83,9 @@ export const LISTS: Readonly<Record<string, Sql>> = {
     NOW,
   ),
   'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
-  transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
-  'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
-  'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),
+  transactions: await statementOf('transaction.list', {}, [LAST]),
+  'transactions of a merchant': await statementOf('transaction.list', { merchantId: '1' }, [LAST]),
+  'transactions of a voucher': await statementOf('transaction.list', { serialNumber: '10000000064' }, [LAST]),
   declines: await statementOf('decline.list', {}, [LAST]),
   'declines of a merchant': await statementOf('decline.list', { merchantId: '1' }, [LAST]),
   'declines of a voucher': await statementOf('decline.list', { serialNumber: '10000000064' }, [LAST]),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
-import { REDEEM } from '../src/redemptions/queries.ts';
+import { REDEEM } from '../src/redemptions/redeem.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
 type Redemption = {

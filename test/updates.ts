@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
-import { FIND_UPDATES, UPDATE_REDEMPTIONS } from '../src/redemptions/queries.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
+import { FIND_UPDATES, UPDATE_REDEMPTIONS } from '../src/redemptions/update.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
 /** `amount` in ten-thousandths of a major unit. */

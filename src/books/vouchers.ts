@@ -1,15 +1,29 @@
-import { audit } from '../audit/audit.ts';
+import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
-import { retrying } from '../db/errors.ts';
-import type { Queries } from '../db/pool.ts';
-import { newId } from '../ledger/id.ts';
 import { getAccount, postVoucher } from '../ledger/journal.ts';
-import { findEntry } from '../ledger/queries.ts';
-import { type Money, toSum, unitOf } from '../money.ts';
-import { correctOne } from '../redemptions/queries.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
+import { toSum } from '../money.ts';
+import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  AMOUNT_MAX,
+  Amount,
+  Input,
+  Line,
+  MerchantId,
+  Money,
+  minorOf,
+  Nullable,
+  Reason,
+  Reference,
+  SerialNumber,
+  Text,
+  TransactionId,
+} from '../schema.ts';
 import { lockVoucher } from '../vouchers/operate.ts';
-import type { Entry } from './floats.ts';
+import { ofVoucher, showVoucher } from '../vouchers/show.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** The operator's movements to and from single vouchers. */
@@ -101,88 +115,125 @@ export async function escheatVoucher(
   });
 }
 
-/** Returns the balance of a voucher, for the currency of an amount. @throws Refusal `14` */
-export async function voucherBalance(
-  operator: Operator,
-  serialNumber: bigint,
-): Promise<Money & { currency: string }> {
-  const { db, buckets } = operator.service;
-  const found = await db.transaction((tx) => lockVoucher(tx, buckets.ofSerial(serialNumber), serialNumber));
-  return { minor: found.balance, decimals: found.decimals, currency: found.currency };
+const NeededReason = Line(500, 'Why, for the audit.', 'The card was charged twice.');
+
+const BookedOnVoucher = Type.Object({
+  serialNumber: SerialNumber,
+  currency: Text,
+  balance: Money('The balance of the voucher now.'),
+  transactionId: TransactionId,
+  replayed: Type.Boolean(),
+});
+
+/** Returns the balance of a voucher before and after a change. */
+async function ofBalance(asked: Asked<{ readonly serialNumber: string; readonly reference: string }>) {
+  const { serialNumber, reference } = asked.input;
+  const { before, after } = changeIn(asked);
+  const found = { before: before['balance'], after: after['balance'], reference };
+  return { ...(await ofVoucher(asked, serialNumber)), ...found };
 }
 
-/** Returns a redemption by its transaction id. @throws Refusal `60` */
-export async function getRedemption({ service }: Operator, transactionId: string): Promise<Entry> {
-  const [entry] = await service.db.query<Entry>(findEntry(transactionId));
-  if (entry?.kind !== 'REDEMPTION' || entry.original_id !== null)
-    throw new Refusal('60', { message: 'Redemption not found: no redemption has this transaction id' });
-  return entry;
+async function balanceOf({ service }: Caller, serialNumber: string) {
+  const { currency, balance } = await showVoucher(service, BigInt(serialNumber));
+  return { serialNumber, currency, balance };
 }
 
-type Row = {
-  readonly outcome: RefusalCode | 'ok' | 'again';
-  readonly reversal_id: string;
-  readonly new_id: string | null;
-  readonly new_minor: bigint;
-};
-
-/** The reversal, and the redemption that replaces the first one (null after a full reversal). */
-type Corrected = Booked & { readonly newId: string | null };
-
-/**
- * Corrects the amount of a redemption on a merchant's behalf, like the merchant's own update: once, and in
- * one step. The same correction again returns the first result.
- * @param amountMinor 0 reverses it in full
- * @throws Refusal `30` without a reason; `44`, `43`, `54`, `58`, `51`
- */
-export async function correctRedemption(
-  operator: Operator,
-  redemption: Entry,
-  amountMinor: bigint,
-): Promise<Corrected> {
-  const { service, actor } = operator;
-  if (actor.reason === null)
-    throw new Refusal('30', { message: 'Invalid request: a correction needs a reason (--reason)' });
-  const { decimals, currency } = redemption;
-  const merchant = `merchant ${redemption.merchant_id}`;
-  const difference = amountMinor - redemption.amount_minor;
-  const sum = (minor: bigint) => toSum(currency, { minor, decimals });
-  return retrying(() =>
-    service.db.transaction(async (tx) => {
-      const { outcome, ...made } = await update(operator, tx, redemption, amountMinor);
-      const replayed = outcome === '58' && made.new_minor === amountMinor;
-      const corrected = { transactionId: made.reversal_id, newId: made.new_id, replayed };
-      if (replayed) return corrected;
-      if (outcome !== 'ok') throw new Refusal(outcome as RefusalCode);
-      await audit(tx, operator, {
-        action: 'redemption.correct',
-        subject: `voucher ${redemption.serial_number}`,
-        before: { redemption: redemption.id, amount: sum(redemption.amount_minor) },
-        after: { amount: sum(amountMinor), transactionId: made.reversal_id },
-        moved: [{ currency, minor: difference < 0n ? -difference : difference, subjects: [merchant] }],
-      });
-      return corrected;
+const adjust = changing({
+  name: 'voucher.adjust',
+  summary: 'Correct the balance of a voucher by a signed amount, with a reason',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/adjust',
+  command: 'voucher adjust',
+  input: Input({
+    serialNumber: SerialNumber,
+    amount: Type.Number({
+      minimum: -AMOUNT_MAX,
+      maximum: AMOUNT_MAX,
+      description: 'In major units; below zero takes away.',
+      examples: [5],
     }),
-  );
-}
+    reference: Reference,
+    reason: NeededReason,
+  }),
+  output: BookedOnVoucher,
+  roles: MONEY,
+  approval: twoPeople({
+    why: 'It makes money, or takes it away.',
+    when: [ABOVE_LIMIT],
+    proposers: ['support'],
+  }),
+  agreement: {
+    sentence: 'Change the balance of voucher {voucher} of {merchant}: {before} → {after}',
+    of: ofBalance,
+  },
+  risk: 'step-up',
+  async run(caller, { serialNumber, amount, reference }) {
+    const { currency } = await showVoucher(caller.service, BigInt(serialNumber));
+    const minor = minorOf(Math.abs(amount), currency, 'amount');
+    const deltaMinor = amount < 0 ? -minor : minor;
+    const booked = await adjustVoucher(caller, { serialNumber: BigInt(serialNumber), deltaMinor, reference });
+    return { ...(await balanceOf(caller, serialNumber)), ...booked };
+  },
+});
 
-async function update(
-  { service }: Operator,
-  tx: Queries,
-  redemption: Entry,
-  amountMinor: bigint,
-): Promise<Row> {
-  const now = service.clock();
-  const [row] = await tx.query<Row>(
-    correctOne({
-      bucket: redemption.bucket,
-      merchantId: redemption.merchant_id as number,
-      originalId: redemption.id,
-      amountUnits: amountMinor * unitOf(redemption.decimals),
-      ids: [newId(now), newId(now), newId(now)],
-      now,
-    }),
-  );
-  if (!row) throw new Error('a correction has no outcome');
-  return row;
-}
+const payCash = changing({
+  name: 'voucher.cash-out',
+  summary: 'Book the rest of a voucher that was paid out in cash',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/cash-out',
+  command: 'voucher cash-out',
+  input: Input({
+    serialNumber: SerialNumber,
+    amount: Type.Optional(Amount('In major units; left out: all that is left.')),
+    merchantId: Type.Optional(
+      Nullable(MerchantId, { description: 'The merchant that paid; left out: the operator.' }),
+    ),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedOnVoucher,
+  roles: MONEY,
+  approval: twoPeople({
+    why: 'Money leaves the operator.',
+    when: [ABOVE_LIMIT],
+    proposers: ['support'],
+  }),
+  agreement: {
+    sentence: 'Book voucher {voucher} of {merchant} as paid out in cash by {paidBy}: {before} → {after}',
+    async of(asked) {
+      const paidBy = await merchantNamed(asked, asked.input.merchantId);
+      return { ...(await ofBalance(asked)), paidBy };
+    },
+  },
+  risk: 'step-up',
+  async run(caller, { serialNumber: serial, amount, merchantId: paidBy, reference }) {
+    const merchantId = paidBy ? (await requireMerchant(caller, paidBy, 'merchantId')).id : null;
+    const serialNumber = BigInt(serial);
+    const { currency } = await showVoucher(caller.service, serialNumber);
+    const amountMinor = amount === undefined ? null : minorOf(amount, currency, 'amount');
+    const booked = await cashOut(caller, { serialNumber, amountMinor, merchantId, reference });
+    return { ...(await balanceOf(caller, serial)), ...booked };
+  },
+});
+
+const escheat = changing({
+  name: 'voucher.escheat',
+  summary: 'Book the balance of a voucher as paid to a state',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/escheat',
+  command: 'voucher escheat',
+  input: Input({ serialNumber: SerialNumber, reference: Reference, reason: Reason }),
+  output: BookedOnVoucher,
+  roles: MONEY,
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book the balance of voucher {voucher} of {merchant} as paid to a state: {before} → {after}',
+    of: ofBalance,
+  },
+  async run(caller, { serialNumber, reference }) {
+    const booked = await escheatVoucher(caller, { serialNumber: BigInt(serialNumber), reference });
+    return { ...(await balanceOf(caller, serialNumber)), ...booked };
+  },
+});
+
+export const VOUCHER_MONEY = tableOf(adjust, payCash, escheat);

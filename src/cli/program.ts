@@ -25,8 +25,6 @@ const derived =
     return (program) => registerOperations(program, noun, description, operations, addOwn, adjusting);
   };
 
-const loadTransactions = async () => (await import('../operator/transactions.ts')).TRANSACTIONS;
-
 const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   serve: async () => (await import('./serve.ts')).registerServe,
   work: async () => (await import('./work.ts')).registerWork,
@@ -64,12 +62,20 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => [
       ...(await import('../vouchers/operate.ts')).VOUCHERS,
       ...(await import('../vouchers/find.ts')).FOUND_VOUCHERS,
-      ...(await import('../operator/money.ts')).MONEY_OPERATIONS,
+      ...(await import('../books/vouchers.ts')).VOUCHER_MONEY,
     ],
     async () => (await import('./voucher-bulk.ts')).addFiles,
   ),
-  transaction: derived('transaction', 'transactions of all merchants', loadTransactions),
-  redemption: derived('redemption', 'redemptions', loadTransactions),
+  transaction: derived(
+    'transaction',
+    'transactions of all merchants',
+    async () => (await import('../transactions/transactions.ts')).TRANSACTIONS,
+  ),
+  redemption: derived(
+    'redemption',
+    'redemptions',
+    async () => (await import('../redemptions/correct.ts')).REDEMPTIONS,
+  ),
   decline: derived(
     'decline',
     'requests of merchants that were declined',

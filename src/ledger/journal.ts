@@ -1,112 +1,19 @@
-import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import type { KeyRing } from '../keyring/ring.ts';
-import { decimalsOf, type Money } from '../money.ts';
+import { decimalsOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { idFloor, newId } from './id.ts';
+import { newId } from './id.ts';
 import {
   type AccountKind,
   book,
   bookVoucher,
   findAccount,
-  findJournalRow,
   insertAccounts,
   insertFloat,
-  type JournalFilter,
-  listJournalRows,
   type Movement,
   type VoucherMovement,
 } from './queries.ts';
 
-/** The journal as operators see it: every movement of money, of all merchants. */
-
-export type JournalEntry = {
-  readonly transactionId: string;
-  readonly kind: string;
-  /** Negative for a reversal. */
-  readonly amount: Money;
-  readonly currency: string;
-  readonly timestamp: Date;
-  readonly merchantId: number | null;
-  readonly reference: string | null;
-  readonly serialNumber: bigint | null;
-  /** The full code of the voucher, which every door masks; null if the entry concerns no voucher. */
-  readonly code: string | null;
-  readonly originalTransactionId: string | null;
-  readonly refundStatus: 'CANCELLED' | 'NEW' | null;
-};
-
-type Row = {
-  id: string;
-  kind: string;
-  amount_minor: bigint;
-  currency: string;
-  occurred_at: Date;
-  merchant_id: number | null;
-  reference: string | null;
-  serial_number: bigint | null;
-  sealed: Buffer | null;
-  original_id: string | null;
-  canceled: boolean;
-};
-
-function toEntry(keys: KeyRing, row: Row): JournalEntry {
-  const isReversal = row.kind === 'REDEMPTION_REVERSAL';
-  const isNew = row.original_id !== null && row.kind === 'REDEMPTION';
-  const { serial_number: serialNumber, sealed } = row;
-  return {
-    transactionId: row.id,
-    kind: row.kind,
-    amount: {
-      minor: isReversal ? -row.amount_minor : row.amount_minor,
-      decimals: decimalsOf(row.currency) ?? 2,
-    },
-    currency: row.currency,
-    timestamp: row.occurred_at,
-    merchantId: row.merchant_id,
-    reference: row.reference,
-    serialNumber,
-    code: serialNumber === null || sealed === null ? null : keys.open(serialNumber, sealed).code,
-    originalTransactionId: row.original_id,
-    refundStatus: row.canceled ? 'CANCELLED' : isNew ? 'NEW' : null,
-  };
-}
-
-/** Finds a row of the journal. @returns undefined if there is none */
-export async function findEntry({ readDb, keys }: Service, id: string): Promise<JournalEntry | undefined> {
-  const [row] = await readDb.query<Row>(findJournalRow(id));
-  return row && toEntry(keys, row);
-}
-
-export type EntryFilter = {
-  readonly merchantId: number | null;
-  readonly serialNumber: bigint | null;
-  readonly from: Date | null;
-  readonly until: Date | null;
-};
-
-/** The highest possible id. */
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
-/**
- * Returns a page of the journal, newest first, before an id. For a merchant, it lists its activations,
- * redemptions and reversals.
- */
-export async function pageOfJournal(
-  { readDb, keys }: Service,
-  { merchantId, serialNumber, from, until }: EntryFilter,
-  before: string | null,
-  limit: number,
-): Promise<JournalEntry[]> {
-  const end = until ? idFloor(until) : LAST_ID;
-  const filter: JournalFilter = {
-    merchantId,
-    serialNumber,
-    from: idFloor(from ?? new Date(0)),
-    before: before !== null && before < end ? before : end,
-  };
-  return (await readDb.query<Row>(listJournalRows(filter, limit))).map((row) => toEntry(keys, row));
-}
+/** The accounts, and the bookings between them. */
 
 /**
  * Creates the missing accounts of a merchant in a currency (float and settlement) and those of the operator

@@ -88,55 +88,6 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
   return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
 }
 
-export function findJournalRow(id: string): Sql {
-  return sql`select * from show_transaction(${id}::uuid)`;
-}
-
-export type JournalFilter = {
-  readonly merchantId: number | null;
-  readonly serialNumber: bigint | null;
-  /** Lists ids from this one on, and before the next one. */
-  readonly from: string;
-  readonly before: string;
-};
-
-/**
- * Lists rows, newest first. Each filter uses an index: on the merchant, on the voucher, or on the ids.
- * Without a subquery, each shard joins its own newest rows (listOwnTransactions).
- */
-export function listJournalRows(
-  { merchantId, serialNumber, from, before }: JournalFilter,
-  limit: number,
-): Sql {
-  const values: unknown[] = [from, before, limit];
-  const conditions = ['r.id >= $1::uuid', 'r.id < $2::uuid'];
-  if (serialNumber !== null) conditions.push(`r.serial_number = $${values.push(serialNumber)}`);
-  if (merchantId !== null) {
-    conditions.push(`r.merchant_id = $${values.push(merchantId)}`);
-    if (serialNumber === null)
-      conditions.push(`r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`);
-  }
-  return {
-    text: `
-select r.id, r.kind, r.amount_minor, r.currency, r.occurred_at, r.merchant_id, r.reference, r.serial_number,
-  v.sealed, r.original_id, u.original_id is not null as canceled
-from journal r
-left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
-left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
-where ${conditions.join(' and ')} order by r.id desc limit $3`,
-    values,
-  };
-}
-
-/** Finds the redemptions and activations of a merchant's reference by its claims. */
-export function findClaimedTransactions(merchantId: number, reference: string): Sql {
-  return sql`
-select id from claims
-where merchant_id = ${merchantId} and reference = ${reference}
-  and operation in ('redeem', 'activate', 'top-up')
-order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end`;
-}
-
 /** The functions of sql/015-booking.sql. */
 
 /** A movement between two accounts other than vouchers and reserves. */

@@ -1,19 +1,73 @@
 import { type Context, isSharded } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
 import { checkLookupReference, findCandidates } from './claims.ts';
-import {
-  ACTIVE_TRANSACTIONS,
-  FIND_TRANSACTIONS,
-  LIST_MAX,
-  listActivatedBatches,
-  listLargeBatchActivations,
-  listOwnTransactions,
-  listSmallBatchActivations,
-} from './transactions.queries.ts';
+
+/** The longest list of transactions in the API. */
+const LIST_MAX = 50;
+
+/** The functions of sql/011-transactions.sql. */
+const FIND_TRANSACTIONS: HotStatement = {
+  name: 'find-transactions',
+  text: 'select * from find_transactions($1, $2, $3)',
+};
+
+export const ACTIVE_TRANSACTIONS: HotStatement = {
+  name: 'active-transactions',
+  text: 'select * from active_transactions($1, $2)',
+};
+
+/**
+ * Lists the newest transactions of a merchant, newest first, by their own index. It does not include
+ * activations by batches: see listBatchActivations.
+ */
+export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
+  const shown = inForce
+    ? sql`j.kind in ('ACTIVATION', 'REDEMPTION') and u.original_id is null`
+    : sql`j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`;
+  // One query without a subquery: on several shards, each of them then joins its own newest rows.
+  return sql`
+select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id,
+  u.original_id is not null as canceled, v.sealed, b.decimals
+from journal j
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
+where j.merchant_id = ${merchantId} and j.batch_id is null and ${shown}
+order by j.id desc limit ${LIST_MAX}`;
+}
+
+/** Lists a merchant's newest completed batches whose vouchers were active at once, newest first. */
+function listActivatedBatches(merchantId: number): Sql {
+  return sql`
+select id, reference, quantity from batches
+where merchant_id = ${merchantId} and status = 'COMPLETED' and value_minor is not null
+  and activation = 'immediate'
+order by ended_at desc limit ${LIST_MAX}`;
+}
+
+const ACTIVATIONS = sql`
+select j.id, j.kind, j.amount_minor, j.occurred_at, b.reference, j.serial_number, j.original_id,
+  false as canceled, v.sealed, b.decimals`;
+
+const JOURNAL_AND_BATCH = sql`
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id
+join batches b on b.id = v.batch_id`;
+
+/** Lists the activations of all vouchers of small batches. */
+export const listSmallBatchActivations = (batchIds: readonly number[]) =>
+  sql`${ACTIVATIONS} from vouchers v ${JOURNAL_AND_BATCH} where v.batch_id = any (${batchIds}::int[])`;
+
+/** Lists the activations of a batch's newest vouchers, without reading a batch of millions. */
+export const listLargeBatchActivations = (batchId: number) => sql`${ACTIVATIONS}
+from (
+  select serial_number, bucket, sealed, batch_id from vouchers
+  where batch_id = ${batchId} order by serial_number desc limit ${LIST_MAX}
+) v ${JOURNAL_AND_BATCH}`;
 
 /** A transaction as merchants see it (docs/reference/interface.md, "Transaction"). */
 export type Transaction = {

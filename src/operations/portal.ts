@@ -5,18 +5,17 @@ import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { findEntry } from '../ledger/journal.ts';
 import { actFor, merchants } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { type AnyOperation, type Caller, operation, tableOf } from '../operation.ts';
 import { batches } from '../operator/batches.ts';
 import { floats } from '../operator/floats.ts';
-import { transactions } from '../operator/transactions.ts';
 import { Page } from '../page.ts';
 import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
+import { showTransaction, transactions } from '../transactions/transactions.ts';
 import { balance } from '../vouchers/balance.ts';
 import { declines } from '../vouchers/declines.ts';
 import { showVoucher } from '../vouchers/show.ts';
@@ -38,7 +37,7 @@ const ofBatch = {
 const ofTransaction = {
   noun: 'transaction',
   field: 'transactionId',
-  of: async ({ service }: Caller, id: string) => (await findEntry(service, id))?.merchantId,
+  of: async ({ service }: Caller, id: string) => (await showTransaction(service, id)).merchantId,
 };
 const ofEndpoint = {
   noun: 'endpoint',

@@ -2,6 +2,7 @@ import { FIRST_KEYS } from '../api-keys/create-merchant.ts';
 import { API_KEYS } from '../api-keys/keys.ts';
 import { AUDIT } from '../audit/entries.ts';
 import { BANK } from '../bank/table.ts';
+import { VOUCHER_MONEY } from '../books/vouchers.ts';
 import { JOBS } from '../jobs/jobs.ts';
 import { MERCHANTS } from '../merchants/merchants.ts';
 import type { AnyOperation } from '../operation.ts';
@@ -13,15 +14,16 @@ import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
 import { MONEY_OPERATIONS } from '../operator/money.ts';
 import { SHEETS } from '../operator/sheets.ts';
-import { TRANSACTIONS } from '../operator/transactions.ts';
 import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
 import { TOKENS } from '../people/tokens.ts';
 import { USERS } from '../people/users.ts';
 import { PRODUCTS } from '../products/products.ts';
+import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { SETTLEMENT } from '../settlement/table.ts';
+import { TRANSACTIONS } from '../transactions/transactions.ts';
 import { DECLINES } from '../vouchers/declines.ts';
 import { FOUND_VOUCHERS } from '../vouchers/find.ts';
 import { VOUCHERS } from '../vouchers/operate.ts';
@@ -36,12 +38,14 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...API_KEYS,
   ...FLOATS,
   ...MONEY_OPERATIONS,
+  ...VOUCHER_MONEY,
   ...PRODUCTS,
   ...BATCHES,
   ...SHEETS,
   ...VOUCHERS,
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
+  ...REDEMPTIONS,
   ...DECLINES,
   ...WEBHOOKS,
   ...DELIVERIES,

@@ -1,6 +1,6 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
 import type { LookUp } from '../keyring/ring.ts';
 import { checkReference, claimReference, findVoucher } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -10,7 +10,12 @@ import { permitAmount } from '../merchants/merchants.ts';
 import { toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { lookUp } from '../vouchers/look-up.ts';
-import { REDEEM } from './queries.ts';
+
+/** Decides and books a list of redemptions: sql/006-redeem.sql, the heart of the program. */
+export const REDEEM: HotStatement = {
+  name: 'redeem',
+  text: 'select * from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+};
 
 export type Redeem = {
   /** The code: 12 digits. */

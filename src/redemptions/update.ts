@@ -1,13 +1,23 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
 import { checkLookupReference, checkReference, findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';
+
+/** The functions of sql/009-update-redemption.sql. */
+export const UPDATE_REDEMPTIONS: HotStatement = {
+  name: 'update-redemptions',
+  text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+};
+
+export const FIND_UPDATES: HotStatement = {
+  name: 'find-updates',
+  text: 'select * from find_updates($1, $2, $3, $4)',
+};
 
 type Lookup = {
   readonly context: Context;

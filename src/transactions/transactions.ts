@@ -1,0 +1,154 @@
+import Type, { type Static } from 'typebox';
+import type { Service } from '../context.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { idFloor } from '../ledger/id.ts';
+import { maskCode } from '../ledger/transactions.ts';
+import { toSpan } from '../ledger/zone.ts';
+import { listing } from '../listing.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
+import { reading, tableOf } from '../operation.ts';
+import { SEE_VOUCHERS } from '../principal.ts';
+import { notFound, requireRow } from '../problem.ts';
+import {
+  End,
+  Input,
+  Line,
+  MerchantId,
+  Money,
+  Nullable,
+  NullableText,
+  SerialNumber,
+  Start,
+  Text,
+  Time,
+  TransactionId,
+  toId,
+} from '../schema.ts';
+
+/** Transactions as operators see them: every movement of money in the journal, of all merchants. */
+
+export const TransactionSchema = Type.Object({
+  transactionId: TransactionId,
+  kind: Text,
+  amount: Money('Negative for a reversal.'),
+  currency: Text,
+  timestamp: Time,
+  merchantId: Nullable(MerchantId),
+  reference: NullableText,
+  serialNumber: Nullable(SerialNumber),
+  voucherCode: Nullable(Text, { description: 'The code, masked.' }),
+  originalTransactionId: Nullable(Text, {
+    description: 'The redemption that an update corrected by this one.',
+  }),
+  refundStatus: Nullable(Text, { description: '`CANCELLED`, `NEW` or null.' }),
+});
+
+export type Transaction = Static<typeof TransactionSchema>;
+
+type Row = Omit<Transaction, 'voucherCode'> & { readonly voucherCode: Buffer | null };
+
+/** The columns of a row `r` of the journal. The code of its voucher is sealed. */
+const columnsOf = (sealed: Sql, isCanceled: Sql) => sql`
+r.id as "transactionId", r.kind,
+case r.kind when 'REDEMPTION_REVERSAL' then -r.amount_minor else r.amount_minor end as amount, r.currency,
+r.occurred_at as timestamp, r.merchant_id::text as "merchantId", r.reference,
+r.serial_number::text as "serialNumber", ${sealed} as "voucherCode",
+r.original_id as "originalTransactionId",
+case when ${isCanceled} then 'CANCELLED' when r.original_id is not null and r.kind = 'REDEMPTION' then 'NEW'
+end as "refundStatus"`;
+
+function toTransaction(keys: KeyRing, { voucherCode: sealed, ...row }: Row): Transaction {
+  const { serialNumber } = row;
+  const isOfVoucher = serialNumber !== null && sealed !== null;
+  return {
+    ...row,
+    voucherCode: isOfVoucher ? maskCode(keys.open(BigInt(serialNumber), sealed).code) : null,
+  };
+}
+
+/** Returns a transaction. @throws Problem if there is none */
+export async function showTransaction({ readDb, keys }: Service, id: string): Promise<Transaction> {
+  const find = sql`select ${columnsOf(sql`r.sealed`, sql`r.canceled`)} from show_transaction(${id}::uuid) r`;
+  return toTransaction(keys, await requireRow<Row>(readDb, find, `transaction ${id}`));
+}
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** What the list of a merchant has of it. */
+const OF_MERCHANT = sql`
+and r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`;
+
+const list = listing({
+  name: 'transaction.list',
+  summary: 'List transactions, newest first',
+  description:
+    'With `merchantId`: its activations, redemptions and reversals; those of a generation are in its batch.',
+  path: '/transactions',
+  command: 'transaction list',
+  roles: SEE_VOUCHERS,
+  item: TransactionSchema,
+  columns: ['transactionId', 'kind', 'amount', 'timestamp', 'merchantId', 'serialNumber', 'reference'],
+  filters: {
+    merchantId: Type.Optional(MerchantId),
+    serialNumber: Type.Optional(SerialNumber),
+    from: Type.Optional(Start('The first of them.')),
+    to: Type.Optional(End('The last of them.')),
+  },
+  async rows(caller, { merchantId, serialNumber, from, to }, [after = LAST_ID], count) {
+    const { readDb, keys } = caller.service;
+    const span = await toSpan(caller, { from, to });
+    const end = span.until ? idFloor(span.until) : LAST_ID;
+    const before = String(after) < end ? after : end;
+    // Each filter uses an index: on the merchant, on the voucher, or on the ids. Without a subquery, each
+    // shard joins its own newest rows.
+    const ofMerchant = merchantId === undefined ? sql`` : sql`and r.merchant_id = ${toId(merchantId)}`;
+    const rows = await readDb.query<Row>(sql`
+select ${columnsOf(sql`v.sealed`, sql`u.original_id is not null`)}
+from journal r
+left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
+left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
+where r.id >= ${idFloor(span.from ?? new Date(0))}::uuid and r.id < ${before}::uuid
+  ${serialNumber === undefined ? sql`` : sql`and r.serial_number = ${serialNumber}::bigint`}
+  ${ofMerchant} ${merchantId !== undefined && serialNumber === undefined ? OF_MERCHANT : sql``}
+order by r.id desc limit ${count}`);
+    return rows.map((row) => toTransaction(keys, row));
+  },
+  position: ({ transactionId }) => [transactionId],
+});
+
+const show = reading({
+  name: 'transaction.show',
+  summary: 'Get a transaction',
+  method: 'GET',
+  path: '/transactions/:transactionId',
+  command: 'transaction show',
+  input: Input({ transactionId: TransactionId }),
+  output: TransactionSchema,
+  roles: SEE_VOUCHERS,
+  run: ({ service }, { transactionId }) => showTransaction(service, transactionId),
+});
+
+const find = reading({
+  name: 'transaction.find',
+  summary: "Find the transaction of a merchant's reference: the redemption, else the activation or top-up",
+  method: 'POST',
+  path: '/transactions/find',
+  command: 'transaction show',
+  input: Input({ reference: Line(100, "The merchant's reference.", 'order-10071'), merchantId: MerchantId }),
+  output: TransactionSchema,
+  roles: SEE_VOUCHERS,
+  async run(caller, { reference, merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const [first] = await caller.service.readDb.query<{ id: string }>(sql`
+select id from claims
+where merchant_id = ${id} and reference = ${reference} and operation in ('redeem', 'activate', 'top-up')
+order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end limit 1`);
+    if (!first) throw notFound(`transaction with this reference of merchant ${id}`);
+    return showTransaction(caller.service, first.id);
+  },
+});
+
+export const transactions = { list, show, find };
+
+export const TRANSACTIONS = tableOf(list, show, find);
