@@ -7,6 +7,7 @@ import {
   listKeys,
   type NewKey,
   type Restrictions,
+  revokeKey,
   rotateKey,
 } from '../src/api-keys/keys.ts';
 import { buildServer } from '../src/http/server.ts';
@@ -201,6 +202,24 @@ test('a new key with a scope that the merchant lacks or a past expiry is refused
   );
   await assert.rejects(createKey(operator, id, { expiresAt: new Date() }), /expired/);
   assert.equal((await listKeys(operator.service, id)).length, 1);
+});
+
+test('a merchant has at most 100 keys, and gets at most 100 in a day', async (t) => {
+  const till = await Till.open(t);
+  const { service, clock } = till.testService;
+  const operator = asOperator(service);
+  const { id, keyId } = till.merchant;
+  const create = async () => (await createKey(operator, id)).keyId;
+  const made = await Promise.all(Array.from({ length: 99 }, create));
+  await assert.rejects(create(), /at most 100 keys/);
+  // A new key for each that was blocked would permit any number of guesses.
+  await revokeKey(operator, keyId, id);
+  await assert.rejects(create(), /as many in 24 hours/);
+  clock.advance(24 * HOUR_MS + 1);
+  await create();
+  await assert.rejects(create(), /at most 100 keys/);
+  await revokeKey(operator, made[0] as string, id);
+  await create();
 });
 
 test('the last use of a key is stored when calls are flushed', async (t) => {

@@ -104,8 +104,9 @@ export const opensCodes = (scopes: readonly unknown[] | null): boolean =>
 /** The scopes of a key that shows no codes. */
 export const TILL_SCOPES = PERMISSIONS.filter((permission) => !OPENING.includes(permission));
 
-/** The most keys of a merchant that work at a time: guesses of PINs are limited for each key. */
+/** The most keys of a merchant that work, and that it gets in a day: guesses are limited for each key. */
 const KEYS_MAX = 100;
+const TOO_MANY = `a merchant has at most ${KEYS_MAX} keys, and gets as many in 24 hours: revoke one, or wait`;
 
 const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
 
@@ -148,10 +149,12 @@ export async function makeKey(
   // Other transactions add no keys to the merchant until this one ends.
   await tx.query(sql`select from merchants where id = ${merchantId} for no key update`);
   const [{ count = 0 } = {}] = await tx.query<{ count?: number }>(sql`
-select count(*)::int as count from api_keys
-where merchant_id = ${merchantId} and revoked_at is null and (expires_at is null or expires_at > ${now})`);
-  if (count >= KEYS_MAX)
-    throw new Problem('conflict', `a merchant has at most ${KEYS_MAX} keys that work: revoke one first`);
+select greatest(
+    count(*) filter (where revoked_at is null and (expires_at is null or expires_at > ${now})),
+    count(*) filter (where created_at > ${new Date(now.getTime() - UNIT_MS.d)})
+  )::int as count
+from api_keys where merchant_id = ${merchantId}`);
+  if (count >= KEYS_MAX) throw new Problem('conflict', TOO_MANY);
   await tx.query(sql`
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
   calls_burst, created_at, is_of_merchant)
@@ -161,11 +164,7 @@ values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${all.scopes}::t
   return { key, change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after } };
 }
 
-type Locked = KeyTerms & {
-  readonly merchantId: number;
-  readonly revokedAt: Date | null;
-  readonly rotatedTo: string | null;
-};
+type Locked = KeyTerms & Pick<ApiKey, 'revokedAt' | 'rotatedTo'> & { readonly merchantId: number };
 
 /** Locks a key until the transaction ends. @throws Problem if there is no such key */
 async function lockKey(tx: Queries, keyId: string): Promise<Locked> {
