@@ -45,6 +45,8 @@ export type Service = Resources & {
   readonly readiness: Readiness;
   /** The refused requests that are to be in the audit. */
   readonly refusals: Tally<RefusedEvent>;
+  /** What the parts of the process keep in memory for this service, by what makes it (`kept`). */
+  readonly memory: Map<unknown, unknown>;
 };
 
 export function createService(resources: Resources): Service {
@@ -53,7 +55,21 @@ export function createService(resources: Resources): Service {
     jobs: resources.jobs ?? new EventEmitter(),
     readiness: resources.readiness ?? new Readiness(resources.log),
     refusals: resources.refusals ?? new Tally(),
+    memory: new Map(),
     batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
+  };
+}
+
+/**
+ * Declares what a part keeps in memory for each service, such as a cache or a queue.
+ * @param make makes it when it is first asked for
+ * @returns a function that returns what is kept for a service
+ */
+export function kept<Value>(make: (service: Service) => Value): (service: Service) => Value {
+  return (service) => {
+    const { memory } = service;
+    if (!memory.has(make)) memory.set(make, make(service));
+    return memory.get(make) as Value;
   };
 }
 

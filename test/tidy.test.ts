@@ -150,6 +150,19 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [file('src/log.ts', "const word = { enum: ['one'] };")],
   },
+  'state belongs to a service': {
+    broken: [
+      [file('src/api-keys/cache.ts', 'const caches = new WeakMap<Service, Map<string, Entry>>();')],
+      [file('src/jobs/queue.ts', 'export const waiting = new Map();')],
+      [file('src/jobs/queue.ts', 'let running = 0;')],
+    ],
+    fine: [
+      file('src/api-keys/cache.ts', 'const cacheOf = kept(() => new Map());'),
+      file('src/jobs/queue.ts', 'function run() {\n  let running = 0;\n  const waiting = new Map();\n}'),
+      file('src/money.ts', "const KNOWN = new Set(['USD']);"),
+      file('src/time.ts', 'const days = new Map<number, string>();'),
+    ],
+  },
   'every test runs': {
     broken: ['only', 'skip'].map((word) => [file('test/log.test.ts', `it.${word}('logs', () => {});`)]),
     fine: [file('test/log.test.ts', "it('logs', () => {});")],

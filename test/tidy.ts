@@ -25,6 +25,15 @@ const ROWS = [
   ...readFileSync(new URL('../STYLE.md', import.meta.url), 'utf8').matchAll(/^ {2}\| \d+ \| (.+) \|$/gm),
 ].map(([, parts = '']) => [...parts.matchAll(/`([^`]+)`/g)].map(([, part = '']) => part));
 
+/**
+ * Files with state of the whole process: known answers of functions that depend on their arguments only, and
+ * what a process or a machine has one of: ids in order, cores, the command line.
+ */
+const OF_PROCESS = [
+  ...['db/sql', 'keyring/sealed', 'log', 'operations/validate', 'time'],
+  ...['batches/rows.worker', 'cli/usage', 'db/health', 'ledger/id', 'operator/sheets', 'people/password'],
+].map((name) => `src/${name}.ts`);
+
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');
 const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('.cjs');
 
@@ -234,6 +243,11 @@ export const RULES = {
   ),
   'no default exports': forbid(/^export default\b/gm, 'is a default export', isCode),
   'no enums': forbid(/^(export )?(declare )?(const )?enum\b/gm, 'is an enum', isCode),
+  'state belongs to a service': forbid(
+    /^(export )?(let |const \w+ = new (WeakMap|Map|Set)(<[^\n]*>)?\(\))/gm,
+    'is state of a module: make it a field of the service, by `kept` of src/context.ts',
+    (file) => isSource(file) && !OF_PROCESS.includes(file.path),
+  ),
   'every test runs': forbid(
     /\.(only|skip|todo)\(/g,
     'leaves tests out',

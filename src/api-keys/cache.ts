@@ -1,4 +1,4 @@
-import type { Merchant, Service } from '../context.ts';
+import { kept, type Merchant, type Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
 import { type HotStatement, textArray } from '../db/sql.ts';
 import { containing } from '../network.ts';
@@ -53,7 +53,15 @@ const USABLE_MS = 800;
 /** Far more keys than call one process. Above this number, the oldest is removed and looked up again. */
 const ENTRIES_MAX = 10_000;
 
-const caches = new WeakMap<Service, Cache>();
+const cacheOf = kept(
+  (): Cache => ({
+    entries: new Map(),
+    pending: new Map(),
+    blocks: new Map(),
+    checked: undefined,
+    checking: undefined,
+  }),
+);
 
 type Lookup = { readonly service: Service; readonly keyId: string };
 
@@ -201,21 +209,6 @@ export function markBlocked(service: Service, keyId: string, day: string): void 
 /** Whether this process has recorded a block of a key for a day. */
 export function isBlocked(service: Service, keyId: string, day: string): boolean {
   return cacheOf(service).entries.get(keyId)?.blockedDay === day;
-}
-
-function cacheOf(service: Service): Cache {
-  let cache = caches.get(service);
-  if (!cache) {
-    cache = {
-      entries: new Map(),
-      pending: new Map(),
-      blocks: new Map(),
-      checked: undefined,
-      checking: undefined,
-    };
-    caches.set(service, cache);
-  }
-  return cache;
 }
 
 function instant(service: Service): Instant {

@@ -1,4 +1,4 @@
-import type { Context, Service } from '../context.ts';
+import { type Context, kept, type Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
 import { dayOf, isBlocked } from './cache.ts';
@@ -30,7 +30,7 @@ class Limiter {
   }
 }
 
-const limiters = new WeakMap<Service, Map<string, Limiter>>();
+const limitersOf = kept(() => new Map<string, Limiter>());
 
 /** The outcome of comparing a PIN; `neither` if it was not compared, or the outcome is unknown. */
 type Outcome = 'right' | 'guess' | 'neither';
@@ -76,11 +76,7 @@ export function refuseGuesser(now: Date): never {
 }
 
 function limiterOf(service: Service, keyId: string, day: string): Limiter {
-  let own = limiters.get(service);
-  if (!own) {
-    own = new Map();
-    limiters.set(service, own);
-  }
+  const own = limitersOf(service);
   let limiter = own.get(keyId);
   if (!limiter) {
     if (own.size >= LIMITERS_MAX) forgetIdle(own);

@@ -1,4 +1,4 @@
-import type { Context, Service } from '../context.ts';
+import { type Context, kept, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import { plainArray, type Sql, sql, textArray } from '../db/sql.ts';
@@ -34,7 +34,7 @@ type Calls = {
   flushing: Promise<void>;
 };
 
-const counters = new WeakMap<Service, Calls>();
+const callsOf = kept((): Calls => ({ days: new Map(), timer: undefined, flushing: Promise.resolve() }));
 
 /**
  * Counts a call of a key without a statement: calls are written together, up to half a minute later.
@@ -79,15 +79,6 @@ on conflict (key_id, day) do update set
     }
   })();
   return calls.flushing;
-}
-
-function callsOf(service: Service): Calls {
-  let calls = counters.get(service);
-  if (!calls) {
-    calls = { days: new Map(), timer: undefined, flushing: Promise.resolve() };
-    counters.set(service, calls);
-  }
-  return calls;
 }
 
 function add(days: Calls['days'], day: string, keyId: string, count: number): void {

@@ -1,4 +1,4 @@
-import type { Service } from '../context.ts';
+import { kept, type Service } from '../context.ts';
 
 /** A rate limit: the average calls per second, and the calls that are possible at once. */
 export type Limit = { readonly perSecond: number; readonly burst: number };
@@ -18,7 +18,7 @@ export type Allowance = {
 
 type Bucket = { tokens: number; atMs: number };
 
-const buckets = new WeakMap<Service, Map<string, Bucket>>();
+const bucketsOf = kept(() => new Map<string, Bucket>());
 
 /**
  * The number of remembered keys. Above it, the key with the oldest call is removed: its burst is full again.
@@ -30,11 +30,7 @@ const BUCKETS_MAX = 10_000;
  * the limit take no tokens, so a client that does not stop is served at its rate.
  */
 export function takeCall(service: Service, keyId: string, limit: Limit, now: Date): Allowance {
-  let own = buckets.get(service);
-  if (!own) {
-    own = new Map();
-    buckets.set(service, own);
-  }
+  const own = bucketsOf(service);
   const nowMs = now.getTime();
   const bucket = own.get(keyId) ?? { tokens: limit.burst, atMs: nowMs };
   // A clock that was set back neither adds nor removes tokens.

@@ -1,6 +1,6 @@
-import type { Service } from '../context.ts';
+import { kept, type Service } from '../context.ts';
 import { isStampRefused, retrying } from '../db/errors.ts';
-import type { Database, Queries } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import type { KeyRing } from '../keyring/ring.ts';
@@ -222,7 +222,7 @@ function bookFew(service: Service, batchId: number): Promise<Batch> {
 }
 
 function inTransaction(service: Service, work: (tx: Queries) => Promise<Batch>): Promise<Batch> {
-  return retrying(() => inTurn(service.db, () => service.db.transaction(work)));
+  return retrying(() => turnsOf(service).run(() => service.db.transaction(work)));
 }
 
 async function lock(tx: Queries, batchId: number): Promise<Batch> {
@@ -234,10 +234,4 @@ async function lock(tx: Queries, batchId: number): Promise<Batch> {
  * Chunks take turns: two at a time, and one while tills are busy. Batches therefore share the work chunk by
  * chunk, and tills compete with at most one chunk.
  */
-const turnsOf = new WeakMap<Database, Turns>();
-
-function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  const turns = turnsOf.get(db) ?? new Turns(db, { atOnce: CHUNKS_MAX });
-  turnsOf.set(db, turns);
-  return turns.run(work);
-}
+const turnsOf = kept(({ db }) => new Turns(db, { atOnce: CHUNKS_MAX }));

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
-import { type Context, type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
+import { type Context, kept, type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
@@ -238,15 +238,16 @@ export async function permitAmount(
 }
 
 /** The highest number of decimals in use. Products are never removed, so it can only grow. */
-const known = new WeakMap<Service, number>();
+const knownTo = kept(() => ({ decimals: 0 }));
 
 async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {
-  const fits = () => amountUnits % unitOf(known.get(service) ?? 0) === 0n;
+  const known = knownTo(service);
+  const fits = () => amountUnits % unitOf(known.decimals) === 0n;
   if (fits()) return false;
   const [finest] = await service.db.query<{ decimals: number | null }>(
     sql`select max(decimals) as decimals from products`,
   );
-  known.set(service, finest?.decimals ?? DECIMALS_MAX);
+  known.decimals = finest?.decimals ?? DECIMALS_MAX;
   return !fits();
 }
 

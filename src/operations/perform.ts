@@ -1,4 +1,4 @@
-import type { Moved, Service } from '../context.ts';
+import { kept, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -28,9 +28,10 @@ import { checkInput } from './validate.ts';
  * not wait for a report. Both pause while tills are busy (docs/explanation/performance.md, "A large
  * database").
  */
-type Lanes = { readonly quick: Turns; readonly heavy: Turns };
-
-const lanesOf = new WeakMap<Service, Lanes>();
+const lanesOf = kept(({ db }) => ({
+  quick: new Turns(db, { atOnce: 2, rests: true }),
+  heavy: new Turns(db, { atOnce: 1, rests: true }),
+}));
 
 /**
  * The most reads in each queue. A report takes about a second and a list some milliseconds, so the clients of
@@ -107,11 +108,7 @@ async function requireActive({ service, principal }: Caller): Promise<void> {
 
 async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {
   const { service } = caller;
-  const lanes = lanesOf.get(service) ?? {
-    quick: new Turns(service.db, { atOnce: 2, rests: true }),
-    heavy: new Turns(service.db, { atOnce: 1, rests: true }),
-  };
-  lanesOf.set(service, lanes);
+  const lanes = lanesOf(service);
   const lane = operation.isHeavy ? 'heavy' : 'quick';
   if (lanes[lane].size >= INSIDE_MAX[lane])
     throw new Problem('too-many-requests', 'the service answers many other requests: ask again in a moment');

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { Context, Service } from '../context.ts';
+import { type Context, kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
@@ -66,16 +66,7 @@ type Collected = {
 
 const nothing = (): Collected => ({ waiting: [], counts: new Map(), dropped: 0, timer: undefined });
 
-const collections = new WeakMap<Service, Collected>();
-
-function collectionOf(service: Service): Collected {
-  let collected = collections.get(service);
-  if (!collected) {
-    collected = nothing();
-    collections.set(service, collected);
-  }
-  return collected;
-}
+const collectionOf = kept(nothing);
 
 /** Adds a decline. It needs no statement and does not wait. */
 export function recordDecline(

@@ -118,9 +118,6 @@ export const OPERATOR_APIS: readonly { readonly name: string; readonly api: Desc
   },
 ];
 
-/** The sender of each request, known after its head was read. */
-const callers = new WeakMap<FastifyRequest, Principal>();
-
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
 /** Serves every operation of the tables below its prefix. */
@@ -143,6 +140,8 @@ function serveOperation(
   const { method, path, bodyMaxBytes } = operation;
   const url = prefix + path;
   const hasBody = method === 'POST' || method === 'PATCH';
+  /** The sender of each request, known after its head was read. */
+  const callers = new WeakMap<FastifyRequest, Principal>();
   app.route({
     method,
     url,
