@@ -29,7 +29,7 @@ test('heavy operations run one at a time in their order, and only a bounded numb
     }),
   );
   assert.ok(heavy);
-  const service = { db: { isBusy: () => false } } as Service;
+  const service = { db: { isBusy: () => false }, memory: new Map() } as unknown as Service;
   const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const answers = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { listAudit } from '../src/audit/entries.ts';
+import { flushRefusals } from '../src/audit/refusals.ts';
 import { sql } from '../src/db/sql.ts';
 import { resetUser } from '../src/people/invite.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD, type Person, signIn } from './browser.ts';
@@ -127,7 +129,7 @@ test('a password of accounts at several merchants asks for the merchant', async 
 test('an account with the address of somebody else gains no guesses at that one', async () => {
   const email = 'target@example.com';
   const { service, clock } = listening;
-  await enrolled(listening, { email, roles: ['viewer'], merchantId: other });
+  const { person } = await enrolled(listening, { email, roles: ['viewer'], merchantId: other });
   const { token } = await invited(service, { email, roles: ['viewer'], merchantId: one });
   const { browser: device, secret } = await accept(token, ANOTHER);
   const enterAs = (browser: Browser, password: string) => browser.post('/session', { email, password });
@@ -146,6 +148,11 @@ test('an account with the address of somebody else gains no guesses at that one'
       statuses.push((await enterAs(browser, `guess ${guess} of a password`)).status);
   }
   assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429, 429, 429]);
+  // The lock of the other account is in the audit, under that account.
+  await flushRefusals(service);
+  const entries = await listAudit(service.db, null, 100);
+  const locks = entries.filter(({ action }) => action === 'account.locked');
+  assert.deepEqual([...new Set(locks.map(({ subject }) => subject))], [`user ${person.id}`]);
 });
 
 test('an invitation is taken back, but not a user who has enrolled before', async () => {

@@ -126,7 +126,7 @@ async function withPassword(
   let found: Account[] = [];
   const check = async () => {
     for (const [tried, group] of groups.entries()) {
-      if (tried > 0) await countAttempt(service, { ...trial, limits: limitsOf(group) });
+      if (tried > 0) await countAttempt(service, { ...trial, limits: limitsOf(group), userId: group[0]?.id });
       const hashes = group.flatMap((user) => user.passwordHash ?? []);
       const by = deviceOf(devices, group[0]) ? 'known' : { network: networkOf(address) };
       const matching = await matchingHashes(password, hashes, by);
