@@ -102,7 +102,7 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     data: Type.Object({ ...settlement, ...bank, state: Type.Literal('PAID') }),
   },
   'settlement.returned': {
-    summary: 'A payout came back',
+    summary: 'The bank returned a payout',
     description: 'The bank returned the payout of a settlement. It will be paid again.',
     data: Type.Object({ ...settlement, ...bank, state: Type.Literal('RETURNED') }),
   },

@@ -172,9 +172,9 @@ export const PAYOUTS = tableOf(
     approval: twoPeople({ why: 'Money leaves the operator.', after: 'settlement.approve' }),
   }),
   booking(RETURNED, {
-    summary: 'Book that a payout came back',
+    summary: 'Book that the bank returned a payout',
     sentence:
-      'Book that the payout of settlement {number} to {merchant}, {from} to {to}, came back: {amount}',
+      'Book that the payout of settlement {number} to {merchant}, {from} to {to}, was returned: {amount}',
     approval: twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
   }),
 );

@@ -52,7 +52,7 @@ export const SettlementSchema = Type.Object({
   contentHash: NullableText,
   openDisputes: Type.Integer({ description: 'Disputes without an answer.' }),
   fileId: Nullable(Text, {
-    description: 'The payout file that pays it; null: none, or the payment came back.',
+    description: 'The payout file that pays it; null: none, or the payment was returned.',
   }),
 });
 

@@ -89,7 +89,7 @@ export const actions = {
   'settlement.approve': ['Approve', 'Gives the statement its number. It never changes after that.'],
   'settlement.pay': ['Pay', 'Records the payout. Make the transfer at your bank.'],
   'settlement.file': ['Payout file', 'Makes the file that you give to your bank. It books nothing.'],
-  'settlement.returned': ['Mark as returned', 'Records that the bank sent the payout back.'],
+  'settlement.returned': ['Book as returned', 'Records that the bank returned the payout.'],
   'settlement.dispute': ['Dispute', 'Tells the operator that a line is wrong. No number changes.'],
   'settlement.answer': ['Answer', 'Answers the dispute of the merchant.'],
   'bank.import': ['Import a statement', 'A statement is imported as a whole, or not at all.'],
