@@ -25,7 +25,11 @@ const HOUR_MS = 3_600_000;
 
 function startProcess() {
   const state = { nowMs: NOON };
-  const process: Service = { ...testService.service, clock: () => new Date(state.nowMs) };
+  const process: Service = {
+    ...testService.service,
+    memory: new Map(),
+    clock: () => new Date(state.nowMs),
+  };
   return { process, state };
 }
 
