@@ -33,6 +33,19 @@ test('a proposal is executed when another person approves it', async (t) => {
   );
 });
 
+test('a list of approvals holds those for the caller, those of the caller, or all', async (t) => {
+  const { ada, bob, merchantId } = await scene(t);
+  const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
+  const listed = async (browser: Browser, query: string) =>
+    (await browser.get(`/approvals?${query}`)).body.items.map(({ id }: { id: string }) => id);
+  const ofEach = () =>
+    Promise.all(['forMe=true', 'mine=true', ''].flatMap((query) => [listed(ada, query), listed(bob, query)]));
+  const { id } = approval;
+  assert.deepEqual(await ofEach(), [[], [id], [id], [], [id], [id]]);
+  assert.equal((await bob.post(`/approvals/${id}/reject`, { comment: 'Not on the statement.' })).status, 200);
+  assert.deepEqual(await ofEach(), [[], [], [id], [], [id], [id]]);
+});
+
 test('a repetition under a used reference returns the first result, and proposes nothing', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const refund = { merchantId, amount: 5, reference: 'refund 1', reason: 'Paid back.' };

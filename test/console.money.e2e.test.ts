@@ -154,7 +154,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await does(page, 'Approve');
   await page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
   // Its maker can withdraw it, but not approve it.
-  await goes(page, '/approvals');
+  await goes(page, '/approvals?tab=mine');
   await page.getByRole('cell', { name: 'Settlement: Approve' }).click();
   await page.getByRole('button', { name: 'Withdraw' }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);

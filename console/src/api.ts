@@ -10,6 +10,8 @@ export class ApiProblem extends Error {
   readonly fields: readonly Fault[];
   /** The present effect of a proposal, if it differs from the confirmed one. */
   readonly effect: unknown;
+  /** What the proposal says now, if its effect has changed. */
+  readonly statement: unknown;
   /** The roles that permit the operation; one of them is enough. */
   readonly roles: readonly string[] | undefined;
 
@@ -20,6 +22,7 @@ export class ApiProblem extends Error {
     this.requestId = body.requestId;
     this.fields = body.errors ?? [];
     this.effect = body.effect;
+    this.statement = body.statement;
     this.roles = body.roles;
   }
 }
@@ -40,6 +43,7 @@ type ProblemBody = {
   requestId: string;
   errors: Fault[];
   effect: unknown;
+  statement: unknown;
   roles: string[];
 };
 

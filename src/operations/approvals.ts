@@ -36,17 +36,24 @@ function listed(approval: Approval): Approval {
 
 const show = ({ service }: Caller, id: string) => requireApproval(service.db, toId(id), service.clock());
 
-/** Returns the operations whose proposals somebody sees, besides their own; null: all. */
-function seenBy({ principal: { roles } }: Caller, table: Table): string[] | null {
-  if (roles.includes('owner') || roles.includes('auditor')) return null;
-  const concerns = (operation: AnyOperation) =>
-    [...operation.roles, ...proposersOf(operation), ...approversOf(operation)].some((role) =>
-      (roles as readonly string[]).includes(role),
-    );
+type RolesOf = (operation: AnyOperation) => readonly string[];
+
+/** Returns the operations that two people agree on of which somebody has one of the roles. */
+function withRole({ principal }: Caller, table: Table, rolesOf: RolesOf): string[] {
+  const roles: readonly string[] = principal.roles;
   return table()
-    .filter(({ approval }) => approval?.people === 2)
-    .filter(concerns)
+    .filter((each) => each.approval?.people === 2 && rolesOf(each).some((role) => roles.includes(role)))
     .map(({ name }) => name);
+}
+
+/** Returns the operations whose proposals somebody can decide. */
+const decidedBy = (caller: Caller, table: Table) => withRole(caller, table, approversOf);
+
+/** Returns the operations whose proposals somebody sees, besides their own; null: all. */
+function seenBy(caller: Caller, table: Table): string[] | null {
+  const { roles } = caller.principal;
+  if (roles.includes('owner') || roles.includes('auditor')) return null;
+  return withRole(caller, table, (each) => [...each.roles, ...proposersOf(each), ...approversOf(each)]);
 }
 
 const list = (table: Table) =>
@@ -59,18 +66,24 @@ const list = (table: Table) =>
     command: 'approval list',
     filters: {
       waiting: Type.Optional(Type.Boolean({ description: 'Only those that wait for a decision.' })),
+      forMe: Type.Optional(
+        Type.Boolean({ description: 'Only those that wait for a decision of the caller.' }),
+      ),
+      mine: Type.Optional(Type.Boolean({ description: 'Only those that the caller proposed.' })),
     },
     item: ApprovalSchema,
     columns: ['id', 'state', 'statement', 'maker', 'createdAt', 'checker', 'reason'],
     roles: ROLES,
-    async rows(caller, { waiting = false }, [before = null], count) {
+    async rows(caller, { waiting = false, forMe = false, mine = false }, [before = null], count) {
       const { principal, service } = caller;
       const now = service.clock();
-      const seen = seenBy(caller, table);
+      const seen = forMe ? decidedBy(caller, table) : seenBy(caller, table);
       const rows = await service.db.query<Proposal>(sql`
 select ${columns(now)} from approvals
 where (${before}::integer is null or id < ${before})
-  and (not ${waiting}::boolean or state = 'PENDING' and expires_at > ${now})
+  and (not ${waiting || forMe}::boolean or state = 'PENDING' and expires_at > ${now})
+  and (not ${forMe}::boolean or maker_id is distinct from ${principal.userId})
+  and (not ${mine}::boolean or maker_id = ${principal.userId})
   and (${seen}::text[] is null or operation = any(${seen}) or maker_id = ${principal.userId})
 order by approvals.id desc limit ${count}`);
       return rows.map(listed);

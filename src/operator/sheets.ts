@@ -83,7 +83,7 @@ const order = changing({
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.' }),
   agreement: {
-    sentence: 'Print {vouchers} vouchers of order {reference} of {merchant}, worth {worth}',
+    sentence: 'Print the vouchers of order {reference} of {merchant}: {vouchers}, worth {worth}',
     async of(asked) {
       const { transactionId } = asked.input;
       const { batch } = await requirePrintable(asked.caller, transactionId);

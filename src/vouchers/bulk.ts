@@ -184,7 +184,7 @@ export const bulk = changing({
     approvers: ['owner', 'finance', 'operations'],
   }),
   agreement: {
-    sentence: 'Change {vouchers} vouchers of {merchant} that hold {worth}: {action}',
+    sentence: 'Change vouchers of {merchant} ({action}): {vouchers}, worth {worth}',
     of: (asked) => ofMany(asked, asked.input),
   },
   risk: 'step-up',
@@ -205,7 +205,7 @@ export const bulkCancel = changing({
   roles: MANAGE,
   approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, ABOVE_LIMIT] }),
   agreement: {
-    sentence: 'Cancel {vouchers} vouchers of {merchant} that hold {worth} for good',
+    sentence: 'Cancel vouchers of {merchant} for good: {vouchers}, worth {worth}',
     of: (asked) => ofMany(asked, { ...asked.input, action: 'cancel' }),
   },
   risk: 'step-up',

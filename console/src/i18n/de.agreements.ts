@@ -18,11 +18,11 @@ export const agreements: Readonly<Record<string, string>> = {
   'voucher.extend': 'Gutschein {voucher} von {merchant} bis {expiry} verlängern und ihm {amount} zurückgeben',
   'voucher.cancel':
     'Gutschein {voucher} von {merchant} endgültig stornieren und {amount} dem Guthaben von {payer} zurückgeben',
-  'voucher.bulk': '{vouchers} Gutscheine von {merchant} im Wert von {worth} ändern: {action}',
-  'voucher.bulk-cancel': '{vouchers} Gutscheine von {merchant} im Wert von {worth} endgültig stornieren',
+  'voucher.bulk': 'Gutscheine von {merchant} ändern ({action}): {vouchers}, im Wert von {worth}',
+  'voucher.bulk-cancel': 'Gutscheine von {merchant} endgültig stornieren: {vouchers}, im Wert von {worth}',
   'redemption.correct': 'Einlösung durch {merchant} von Gutschein {voucher} berichtigen: {before} → {after}',
   'sheets.order':
-    '{vouchers} Gutscheine der Bestellung {reference} von {merchant} im Wert von {worth} drucken',
+    'Gutscheine der Bestellung {reference} von {merchant} drucken: {vouchers}, im Wert von {worth}',
   'sheets.order-card':
     'Die Karte drucken, die Gutschein {replaced} von {merchant} ersetzt, im Wert von {worth}',
   'webhook.add': 'Codes und PINs von {merchant} an {url} senden',

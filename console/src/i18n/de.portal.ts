@@ -83,6 +83,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     movements: 'Bewegungen der Bücher',
     statements: 'Auszüge',
     accounts: 'Konten',
+    payouts: 'Zahlungen der Bank, die in den Büchern fehlen',
     noEntries: 'Noch keine Auszüge. Lesen Sie den ersten ein.',
     noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',

@@ -79,6 +79,7 @@ export const portal = {
     movements: 'Movements of the books',
     statements: 'Statements',
     accounts: 'Accounts',
+    payouts: 'Payouts that the bank made and the books lack',
     noEntries: 'No statements yet. Import the first one.',
     noMovements: 'Nothing has moved on the bank account yet.',
     noAccounts: 'No bank accounts yet. Name the first one.',

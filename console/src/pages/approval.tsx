@@ -69,6 +69,7 @@ export function Screen() {
                       name: 'approval.approve',
                       given: { ...given, effect: undefined },
                       effect,
+                      proposed: thing.operation,
                     },
                   isMine
                     ? { name: 'approval.withdraw', ...decided }

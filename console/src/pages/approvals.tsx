@@ -19,29 +19,33 @@ export function Screen() {
   const { title } = useWords();
   const sentence = useSentence();
   const navigate = useNavigate();
-  const { tab = 'waiting' } = useSearch({ strict: false }) as Filters;
-  const isWaiting = tab === 'waiting';
+  const { tab = 'forMe' } = useSearch({ strict: false }) as Filters;
+  const isWaiting = tab === 'forMe';
+  const fixed = tab === 'all' ? {} : { [tab]: 'true' };
   return (
     <>
       <Head title={texts.title} note={texts.lead}>
-        <Same name="approval.list" given={isWaiting ? { waiting: 'true' } : {}} />
+        <Same name="approval.list" given={fixed} />
       </Head>
       <Tabs
         value={tab}
         mb="md"
         onChange={(next) =>
-          void navigate({ to: '.', search: (next === 'all' ? { tab: next } : {}) as never })
+          void navigate({ to: '.', search: (next === 'forMe' ? {} : { tab: next }) as never })
         }
       >
         <Tabs.List>
-          <Tabs.Tab value="waiting">{texts.waiting}</Tabs.Tab>
-          <Tabs.Tab value="all">{texts.all}</Tabs.Tab>
+          {(['forMe', 'mine', 'all'] as const).map((each) => (
+            <Tabs.Tab key={each} value={each}>
+              {texts[each]}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
       </Tabs>
       <List
         key={tab}
         path="/approvals"
-        fixed={isWaiting ? { waiting: 'true' } : {}}
+        fixed={fixed}
         refetchMs={10_000}
         columns={[
           'createdAt',
@@ -63,7 +67,7 @@ export function Screen() {
             <Value name={name} value={nameOf(item[name])} />
           ) : undefined
         }
-        empty={<Empty text={texts.nothing} />}
+        empty={isWaiting && <Empty text={texts.nothing} />}
       />
     </>
   );

@@ -16,7 +16,7 @@ export function Attention() {
   const { overview: texts, chart } = useTexts();
   const { offers } = useApp();
   const format = useFormat();
-  const waiting = useItems('/approvals', { waiting: true, limit: 50 }, offers('approval.list'));
+  const waiting = useItems('/approvals', { forMe: true, limit: 50 }, offers('approval.list'));
   const running = useItems('/batches', { status: 'PROCESSING', limit: 50 }, offers('batch.list'));
   const low = useItems('/floats/low', { limit: 50 }, offers('float.low'));
   const endpoints = useItems('/webhooks', { limit: 200 }, offers('webhook.list'));

@@ -1,10 +1,11 @@
 import { Stack, Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { type Filters, List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
+import { type Filters, List, Rows } from '../ui/list.tsx';
+import { Empty, Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { BankImport } from './bank-import.tsx';
 
@@ -14,6 +15,7 @@ export function Screen() {
   const navigate = useNavigate();
   const { tab = 'entries', ...search } = useSearch({ strict: false }) as Filters;
   const [isImporting, setImporting] = useState(false);
+  const [found, setFound] = useState<Answer<'bank.match'>>();
   const lists = [
     {
       key: 'entries',
@@ -48,10 +50,38 @@ export function Screen() {
     <>
       <Head title={texts.nav.bank} note={texts.bank.lead}>
         <BankImport isOpen={isImporting} setOpen={setImporting} />
-        <Actions acts={[{ name: 'bank.match' }, { name: 'bank.account' }, { name: 'bank.mapping' }]} />
+        <Actions
+          acts={[
+            { name: 'bank.match', onDone: (answer) => setFound(answer as Answer<'bank.match'>) },
+            { name: 'bank.account' },
+            { name: 'bank.mapping' },
+          ]}
+        />
         <Same name={`bank.${tab}`} given={search} />
       </Head>
       <Stack>
+        {found && found.payouts.length > 0 && (
+          <Panel title={texts.bank.payouts}>
+            <Rows
+              items={found.payouts}
+              columns={['bookedOn', 'merchant', 'number', 'bankReference', 'amount', '']}
+              wide={['bookedOn', 'bankReference']}
+              cell={(name, { settlement, bankReference, bookedOn }) =>
+                name === '' ? (
+                  <Actions
+                    of={String(settlement)}
+                    acts={[
+                      {
+                        name: 'settlement.pay',
+                        given: { id: settlement, bankReference, valueDate: bookedOn },
+                      },
+                    ]}
+                  />
+                ) : undefined
+              }
+            />
+          </Panel>
+        )}
         <Tabs
           value={tab}
           onChange={(next) => void navigate({ to: '.', search: { tab: next } as never })}

@@ -2,7 +2,7 @@ import { Stack, Tabs } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import { Actions, type Input } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Filters, List } from '../ui/list.tsx';
@@ -16,6 +16,7 @@ export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
   const navigate = useNavigate();
+  const format = useFormat();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const { tab, ...search } = useSearch({ strict: false }) as Filters;
   const path = `/merchants/${id}`;
@@ -32,6 +33,12 @@ export function Screen() {
   // Most merchants have one float.
   const [float] = floats?.items ?? [];
   const initial = float ? { currency: float['currency'] } : {};
+  const toppedUp = ({ amount, currency }: Input) => {
+    const { balance = 0 } = floats?.items.find((each) => each.currency === currency) ?? {};
+    const added = Number(amount);
+    if (!(added > 0) || typeof currency !== 'string') return name;
+    return `${name}: ${format.money(balance, currency)} → ${format.money(balance + added, currency)}`;
+  };
   const isSuspended = thing['suspendedAt'] !== null;
   return (
     <>
@@ -52,7 +59,7 @@ export function Screen() {
         <Actions
           primary
           acts={[
-            { name: 'float.top-up', given: { merchantId: id }, initial, effect: name },
+            { name: 'float.top-up', given: { merchantId: id }, initial, effect: toppedUp },
             { name: 'merchant.set', given: { id }, current, source: path },
             { name: 'api-key.create', given: { merchantId: id } },
             { name: 'merchant.permit', given: { id }, effect: name },

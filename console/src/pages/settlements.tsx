@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -9,7 +10,7 @@ import { Same } from '../ui/same.tsx';
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const { door } = useApp();
+  const { door, offers } = useApp();
   const search = useSearch({ strict: false }) as Filters;
   const merchant = door === 'operator' ? ['merchantId'] : [];
   const openDraft = ({ items = [] }: { items?: readonly Item[] }) => {
@@ -25,20 +26,39 @@ export function Screen() {
         />
         <Same name="settlement.list" given={search} />
       </Head>
-      <List
-        path="/settlements"
-        search={search}
-        filters={[...merchant, 'state']}
-        columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'openDisputes', 'payable']}
-        wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn', 'openDisputes']}
-        to={({ id }) => `/settlements/${id}`}
-        empty={
-          <Empty
-            text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}
-            action={<Actions primary acts={[draft]} />}
+      <Stack>
+        <List
+          path="/settlements"
+          search={search}
+          filters={[...merchant, 'state']}
+          columns={[
+            'number',
+            ...merchant,
+            'state',
+            'firstDay',
+            'lastDay',
+            'dueOn',
+            'openDisputes',
+            'payable',
+          ]}
+          wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn', 'openDisputes']}
+          to={({ id }) => `/settlements/${id}`}
+          empty={
+            <Empty
+              text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}
+              action={<Actions primary acts={[draft]} />}
+            />
+          }
+        />
+        {offers('settlement.files') && (
+          <List
+            path="/payout-files"
+            title={texts.settlement.files}
+            columns={['madeAt', 'madeBy', 'format', 'settlements', 'again', 'sha256']}
+            wide={['madeBy', 'again', 'sha256']}
           />
-        }
-      />
+        )}
+      </Stack>
     </>
   );
 }

@@ -26,7 +26,7 @@ const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.s
 
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, close }: Props) {
-  const { name, given = {}, current = {}, initial = {}, isDanger, effect, onDone } = act;
+  const { name, given = {}, current = {}, initial = {}, isDanger, onDone } = act;
   const texts = useTexts().action;
   const words = useWords();
   const client = useQueryClient();
@@ -97,6 +97,14 @@ export function ActionForm({ act, operation, close }: Props) {
   // When a session has ended, a dialog asks for the sign-in.
   const isSignedOut = error instanceof ApiProblem && error.status === 401;
   const problems = error instanceof ApiProblem ? error.fields : [];
+  const isChanged = error instanceof ApiProblem && error.code === 'effect-changed';
+  const effect = isChanged ? (
+    <Stated operation={act.proposed ?? name} of={error.statement as Statement} />
+  ) : typeof act.effect === 'function' ? (
+    act.effect(values)
+  ) : (
+    act.effect
+  );
   return (
     <Stack gap="md">
       <form ref={focusesFirst} onSubmit={submit}>
@@ -128,9 +136,7 @@ export function ActionForm({ act, operation, close }: Props) {
               <Problem error={error} />
             </div>
           )}
-          {error instanceof ApiProblem && error.code === 'effect-changed' && (
-            <Changes of={(error.effect ?? []) as Change[]} />
-          )}
+          {isChanged && <Changes of={(error.effect ?? []) as Change[]} />}
           {!needsStepUp && (
             <Group justify="flex-end" gap={8}>
               <Button variant="default" size="sm" onClick={close}>
@@ -167,7 +173,13 @@ function Proposed({ approval, operation, close }: { approval: Answer; operation:
       </Alert>
       <Stated operation={operation} of={approval['statement'] as Statement} />
       <Group justify="flex-end" gap={8}>
-        <Button variant="default" size="sm" component={Link} to="/approvals">
+        <Button
+          variant="default"
+          size="sm"
+          component={Link}
+          to="/approvals"
+          search={{ tab: 'mine' } as never}
+        >
           {texts.nav.approvals}
         </Button>
         <Button size="sm" autoFocus onClick={close}>

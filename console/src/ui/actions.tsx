@@ -25,8 +25,10 @@ export type Act = {
   /** The source of `current`, to notice that somebody else has changed it. */
   readonly source?: string;
   readonly isDanger?: boolean;
-  /** The effect, in numbers. */
-  readonly effect?: ReactNode;
+  /** The effect, in numbers; of an action on a proposal, the one of its operation. */
+  readonly effect?: ReactNode | ((values: Input) => ReactNode);
+  /** The operation that was proposed. */
+  readonly proposed?: string;
   readonly onDone?: (answer: Readonly<Record<string, unknown>>) => void;
 };
 

@@ -114,8 +114,8 @@ function Navigation({ groups, path }: { groups: Places; path: string }) {
 function Waiting() {
   const { approvals } = useTexts();
   const { data } = useQuery({
-    queryKey: ['approvals', 'waiting'],
-    queryFn: () => get<Page<unknown>>('/approvals', { waiting: true, limit: 50 }),
+    queryKey: ['approvals', 'forMe'],
+    queryFn: () => get<Page<unknown>>('/approvals', { forMe: true, limit: 50 }),
     refetchInterval: 15_000,
     retry: false,
   });
