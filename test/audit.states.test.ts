@@ -9,7 +9,7 @@ import { setGlAccount } from '../src/books/gl.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
-import { EVER } from '../src/ledger/reconcile.check.ts';
+import { EVER } from '../src/ledger/reconcile.scope.ts';
 import { UNSET } from '../src/ledger/reconcile.states.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { setLow, topUp } from '../src/merchants/floats.ts';

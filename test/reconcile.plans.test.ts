@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { idFloor } from '../src/ledger/id.ts';
-import type { Since } from '../src/ledger/reconcile.check.ts';
-import { checksOf, sumByKind } from '../src/ledger/reconcile.queries.ts';
+import { checksOf, sumByKind } from '../src/ledger/reconcile.balances.ts';
+import type { Since } from '../src/ledger/reconcile.scope.ts';
 import { HOUR_MS } from '../src/time.ts';
 import { testDatabase } from './harness.ts';
 

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { differingFees } from '../ledger/reconcile.settlements.queries.ts';
+import { differingFees } from '../ledger/reconcile.settlements.ts';
 
 /** Lists the slices of an interval whose rows differ from the sealed ones in number or hash. */
 export function listBrokenSlices(from: Date, to: Date): Sql {

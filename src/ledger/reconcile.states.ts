@@ -1,5 +1,5 @@
 import { ALL_STATES, LAST_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 const OF_VOUCHER = `subject like '${VOUCHER_SUBJECT}%'`;
 const SERIAL = `substr(k.subject, ${VOUCHER_SUBJECT.length + 1})::bigint`;

@@ -1,19 +1,13 @@
 import { isSharded, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { toText } from '../money.ts';
 import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
-import { EVER, EXAMPLES, type Since } from './reconcile.check.ts';
-import {
-  allowLongReading,
-  checksOf,
-  findOpening,
-  lockFloat,
-  sumByKind,
-  sumMoved,
-} from './reconcile.queries.ts';
-import { findLastClosing } from './reconcile.since.queries.ts';
+import { allowLongReading, checksOf, sumByKind, sumMoved } from './reconcile.balances.ts';
+import { EVER, EXAMPLES, type Since } from './reconcile.scope.ts';
+import { findLastClosing } from './reconcile.since.ts';
 
 type Check = {
   readonly name: string;
@@ -78,12 +72,20 @@ async function isBalanced(db: Database, account: bigint, since: Since, quietBefo
   const floor = idFloor(quietBefore);
   const [opening, ended] = await db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
-    const [held] = await tx.query<{ minor: bigint }>(findOpening(account, since));
+    // The balance of a float at the end of the last closing.
+    const [held] = await tx.query<{ minor: bigint }>(sql`
+select o.balance_minor as minor
+from book_balances o
+join floats f on f.merchant_id = o.merchant_id and f.currency = o.currency
+where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${since.day}::date`);
     const [moved] = await tx.query<{ minor: bigint }>(sumMoved([account], since, floor, true));
     return [held?.minor ?? 0n, moved?.minor ?? 0n];
   }, 'repeatable read');
   return db.transaction(async (tx) => {
-    const [float] = await tx.query<{ balance_minor: bigint }>(lockFloat(account));
+    // Locks a float until the transaction ends.
+    const [float] = await tx.query<{ balance_minor: bigint }>(
+      sql`select balance_minor from floats where account_id = ${account} for update`,
+    );
     const [recent] = await tx.query<{ minor: bigint }>(sumMoved([account], since, floor, false));
     return float?.balance_minor === opening + ended + (recent?.minor ?? 0n);
   });

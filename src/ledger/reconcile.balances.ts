@@ -1,16 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { type Checks, EXAMPLES, type Since } from './reconcile.check.ts';
-import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
-import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
-import {
-  ACTIVATED,
-  COUNTED,
-  NOT_ACTIVATED_ONCE,
-  OPENING,
-  STOCK,
-  TOUCHED,
-} from './reconcile.since.queries.ts';
-import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.queries.ts';
+import { BATCHES, RECORDS } from './reconcile.records.ts';
+import { type Checks, EXAMPLES, type Since } from './reconcile.scope.ts';
+import { SETTLEMENTS } from './reconcile.settlements.ts';
+import { ACTIVATED, COUNTED, NOT_ACTIVATED_ONCE, OPENING, STOCK, TOUCHED } from './reconcile.since.ts';
+import { AGES, DAYS, IDS, SLICES } from './reconcile.slices.ts';
 import { SET, UNSET } from './reconcile.states.ts';
 
 /** The most floats that are checked again on several shards, where tills continue meanwhile. */
@@ -21,7 +14,7 @@ const FIRST_RESERVE = 5_000_000_000n;
 const FIRST_VOUCHER = 10_000_000_000n;
 
 /** Lists the two accounts that each journal row changes. */
-const SIDES = `
+const SIDES = sql`
   select j.bucket, j.kind, j.currency, j.serial_number, s.account, s.amount_minor
   from journal j
   cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor))
@@ -67,7 +60,7 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   full join (
     select s.bucket, s.account, sum(s.amount_minor) as amount_minor, min(s.currency) as currency,
       max(s.currency) as other_currency
-    from (${SIDES}) s where s.account >= ${FIRST_VOUCHER} group by s.bucket, s.account
+    from (${SIDES.text}) s where s.account >= ${FIRST_VOUCHER} group by s.bucket, s.account
   ) m on m.bucket = v.bucket and m.account = v.serial_number
   left join batches b on b.id = v.batch_id
   where v.balance_minor is distinct from coalesce(m.amount_minor, 0)
@@ -192,7 +185,7 @@ with shares as materialized (
   ) v
   left join (
     select s.bucket, s.account, -sum(s.amount_minor) as amount_minor
-    from (${SIDES}) s
+    from (${SIDES.text}) s
     where s.account >= ${FIRST_RESERVE} and s.account < ${FIRST_VOUCHER} and s.serial_number is not null
     group by s.bucket, s.account
   ) m on m.bucket = v.bucket and m.account = reserve_of(v.batch_id)
@@ -249,15 +242,6 @@ export function checksOf(since: Since): Checks {
   };
 }
 
-/** The balance of a float at the end of the last closing. */
-export function findOpening(account: bigint, { day }: Since): Sql {
-  return sql`
-select o.balance_minor as minor
-from book_balances o
-join floats f on f.merchant_id = o.merchant_id and f.currency = o.currency
-where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${day}::date`;
-}
-
 /** Returns the sum that the journal moved on these accounts since the closing, before an id or from it on. */
 export function sumMoved(accounts: readonly bigint[], since: Since, id: string, isBefore: boolean): Sql {
   return {
@@ -272,11 +256,6 @@ from (
 where s.account = any ($1::bigint[]) group by s.account`,
     values: [accounts, id, since.id, since.at],
   };
-}
-
-/** Locks a float until the transaction ends. */
-export function lockFloat(account: bigint): Sql {
-  return sql`select balance_minor from floats where account_id = ${account} for update`;
 }
 
 /**
@@ -310,7 +289,7 @@ from (
     m.currency, a.decimals, m.minor
   from (
     select least(s.account, ${FIRST_VOUCHER}) as account, s.currency, sum(s.amount_minor) as minor
-    from (${SIDES} where j.id >= $2::uuid and j.occurred_at >= $3::timestamptz) s
+    from (${SIDES.text} where j.id >= $2::uuid and j.occurred_at >= $3::timestamptz) s
     ${readsVouchers ? `where s.account < ${FIRST_VOUCHER}` : ''} group by 1, 2
   ) m
   left join accounts a on a.id = m.account

@@ -1,6 +1,6 @@
 import { SLOTS } from '../db/buckets.ts';
 import { sql } from '../db/sql.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /**
  * Compares every booking with the records made with it: updates, references, the audit, deliveries, holds,

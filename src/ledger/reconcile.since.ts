@@ -1,5 +1,5 @@
-import { type Sql, sql } from '../db/sql.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { raw, type Sql, sql } from '../db/sql.ts';
+import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /** Up to this number of vouchers, a reconciliation reads all of them every night. */
 const FEW_VOUCHERS = 1_000_000;
@@ -94,10 +94,10 @@ select (select sum(rows) from held)::bigint as checked, json_agg(d) as differing
 export const TOUCHED: Checks = {
   // A replaced voucher holds nothing: a constraint of the table says so.
   'voucher-balances': ({ since }) => {
-    const touched = `
-    select distinct bucket, serial_number from journal where id >= $1::uuid and serial_number is not null`;
-    return {
-      text: `
+    const touched = sql`
+    select distinct bucket, serial_number from journal
+    where id >= ${since.id}::uuid and serial_number is not null`;
+    return sql`
 select (select count(*) from (${touched}) t) as checked, json_agg(d) as differing from (
   select t.serial_number as "serialNumber", v.balance_minor::text as "balanceMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
@@ -117,34 +117,30 @@ select (select count(*) from (${touched}) t) as checked, json_agg(d) as differin
     v.balance_minor is distinct from coalesce(m.amount_minor, 0)
     or m.currency <> m.other_currency or m.currency <> b.currency)
   limit ${EXAMPLES}
-) d`,
-      values: [since.id],
-    };
+) d`;
   },
 
   activations: ({ since }) => {
-    const active = 'union select bucket, serial_number from vouchers where activated_at >= $2::timestamptz';
-    const touched = `
+    const active = sql`
+    union select bucket, serial_number from vouchers where activated_at >= ${since.at}::timestamptz`;
+    const touched = sql`
     select distinct bucket, serial_number from journal
-    where id >= $1::uuid and kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
-    ${since.readsVouchers ? active : ''}`;
-    return {
-      text: `
+    where id >= ${since.id}::uuid and kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
+    ${since.readsVouchers ? active : sql``}`;
+    return sql`
 select (select count(*) from (${touched}) t) as checked, json_agg(d) as differing from (
-  select ${ACTIVATED}
+  select ${raw(ACTIVATED)}
   from (${touched}) t
   join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
   left join lateral (
-    select ${COUNTED}
+    select ${raw(COUNTED)}
     from journal j
     where j.bucket = t.bucket and j.serial_number = t.serial_number
       and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
   ) a on true
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
-  where ${NOT_ACTIVATED_ONCE}
+  where ${raw(NOT_ACTIVATED_ONCE)}
   limit ${EXAMPLES}
-) d`,
-      values: since.readsVouchers ? [since.id, since.at] : [since.id],
-    };
+) d`;
   },
 };

@@ -1,5 +1,5 @@
 import { sql } from '../db/sql.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /** How far a row may be ahead of the clock of this process. A booking is at most a minute ahead. */
 const AHEAD_MAX = '1 hour';

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /**
  * Compares commission with the day's redemptions and corrections and the terms of the day of each redemption,
