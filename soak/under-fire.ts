@@ -48,8 +48,9 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
 }
 
 /** Repairs everything. */
-async function mend({ way, disk, hooks, services, ownerUrl }: Stand): Promise<void> {
+async function mend({ way, disk, hooks, services, worker, ownerUrl }: Stand): Promise<void> {
   way.set('open');
+  for (const each of [...services, worker]) each.setClock(0);
   await disk?.empty();
   await hooks.set('well');
   for (const service of services) service.signal('SIGCONT');
