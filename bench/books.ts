@@ -10,7 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
+import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { leavingNothing, started } from '../test/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';

@@ -6,7 +6,7 @@ import { importBank } from '../src/bank/import.ts';
 import { matchBank } from '../src/bank/match.ts';
 import { setBooks } from '../src/books/days.ts';
 import { setGlAccount } from '../src/books/gl.ts';
-import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/rules.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { EVER } from '../src/ledger/reconcile.scope.ts';

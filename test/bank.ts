@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { setBankAccount } from '../src/bank/accounts.ts';
 import type { Mapping } from '../src/bank/mappings.ts';
 import { saveMapping } from '../src/bank/mappings.ts';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
+import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setBreakageRate } from '../src/books/tax.ts';
+import { setBreakageRate } from '../src/books/rules.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import { changeProduct, findProduct } from '../src/products/products.ts';
 import { cancelVoucher } from '../src/vouchers/operate.ts';

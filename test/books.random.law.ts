@@ -2,7 +2,7 @@ import { setBankAccount } from '../src/bank/accounts.ts';
 import { importBank } from '../src/bank/import.ts';
 import { saveMapping } from '../src/bank/mappings.ts';
 import { matchByHand } from '../src/bank/match.ts';
-import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/rules.ts';
 import { decimalsOf, toText } from '../src/money.ts';
 import { findProduct } from '../src/products/products.ts';
 import type { Shown, Treatment } from './books.law.ts';

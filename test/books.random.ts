@@ -5,7 +5,7 @@ import { escheatUnclaimed } from '../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { transferOwn } from '../src/books/own.ts';
-import { makeReport, REPORTS } from '../src/books/reports/index.ts';
+import { makeReport, REPORTS } from '../src/books/reports/reports.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Context, Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';

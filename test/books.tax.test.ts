@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
-import type { VatTreatment } from '../src/books/tax.queries.ts';
-import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { findReport, makeReport } from '../src/books/reports/reports.ts';
+import { setDormancyRule, setVatTreatment, type VatTreatment } from '../src/books/rules.ts';
 import { cashOut } from '../src/books/vouchers.ts';
 import { findProduct } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';

@@ -64,7 +64,7 @@ test('the page lists every command whose result can be exit status 1', async () 
       .filter((part) => part.includes('process.exitCode = 1'))
       .map((part) => /\bprogram\s*\.command\('([a-z]+)'/.exec(part)?.[1] ?? ofFile);
   });
-  assert.deepEqual([...listed].sort(), found.sort());
+  assert.deepEqual([...listed].sort(), [...new Set(found)].sort());
 });
 
 test('the page lists exactly the exit statuses of the program for merchants', async () => {

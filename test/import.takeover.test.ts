@@ -4,7 +4,7 @@ import { bankMovements } from '../src/bank/entries.ts';
 import { importBank } from '../src/bank/import.ts';
 import { matchBank } from '../src/bank/match.ts';
 import { importVouchers } from '../src/batches/import.ts';
-import { setDormancyRule } from '../src/books/tax.ts';
+import { setDormancyRule } from '../src/books/rules.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';

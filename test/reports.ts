@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
 import type { Breakdown, Report } from '../src/books/reports/report.ts';
+import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import type { Service } from '../src/context.ts';
 
 /** Makes and reads reports. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
+import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import type { AnyOperation } from '../src/operation.ts';

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { checkStamp } from '../ledger/queries.ts';
+import { alone, changing } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { checkDay, Day, Input, Reason, Text, Time, Word } from '../schema.ts';
 import {
   allowLongWork,
   type ClosingRow,
@@ -23,7 +27,7 @@ import {
   summarizeSeals,
 } from './close.queries.ts';
 import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
-import { type Books, type Day, getBooks, SLICE_MS } from './days.ts';
+import { type BookDay, type Books, getBooks, SLICE_MS } from './days.ts';
 import { Pieces } from './pieces.ts';
 import { GENESIS, hashOfClosing, passMark, sealDue, VERSION } from './seal.ts';
 import { sweepExpired } from './sweep.ts';
@@ -34,6 +38,7 @@ import {
   PASS_STEP_MS,
   PASS_WAIT_MS,
   VOUCHER_IN_USE,
+  WAIT_CAUSES,
   type Waiting,
   waitingFor,
 } from './wait.ts';
@@ -48,7 +53,7 @@ export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Wa
  * Books what belongs to a day when it closes, such as commission. The rows are stamped within the day, before
  * its last slice is sealed. A second call books nothing.
  */
-export type DayEnd = (operator: Operator, tx: Queries, day: Day) => Promise<void>;
+export type DayEnd = (operator: Operator, tx: Queries, day: BookDay) => Promise<void>;
 
 type Options = {
   /** The last day to close. Without it, all days that are due are closed. */
@@ -128,7 +133,7 @@ function endDay(
   }, 'read committed');
 }
 
-const toDay = ({ day, starts_at, ends_at, zone }: DayRow): Day => ({
+const toDay = ({ day, starts_at, ends_at, zone }: DayRow): BookDay => ({
   day,
   startsAt: starts_at,
   endsAt: ends_at,
@@ -271,3 +276,38 @@ export async function keepBooks(
   for (const { day, hash } of closed) service.log.info({ day, hash }, 'a day was closed');
   if (waiting) service.log.debug(waiting, 'the next day is not closed yet');
 }
+
+const WaitingSchema = Type.Object({
+  day: Day,
+  cause: Word(WAIT_CAUSES),
+  reason: Type.String({ description: 'The cause as a sentence, for people.' }),
+  endsAt: Time,
+  dueAt: Type.Unsafe<Date>({ ...Time, description: 'When the time after its end is over.' }),
+  prepared: Type.Array(Type.Object({ name: Text, since: Time }), {
+    description: 'Prepared transactions, which somebody has to end.',
+  }),
+});
+
+/** @param dayEnds what belongs to a day when it closes */
+export const closing = (dayEnds: readonly DayEnd[]) =>
+  changing({
+    name: 'books.close',
+    summary: 'Close the days that are due, in order, and say why the next one is not',
+    method: 'POST',
+    path: '/books/close',
+    command: 'books close',
+    input: Input({ day: Type.Optional(Day), reason: Reason }),
+    output: Type.Object({
+      closed: Type.Array(Type.Object({ day: Day, hash: Text, failed: Type.Array(Text) })),
+      waiting: Type.Unsafe<Waiting | null>({ ...WaitingSchema, type: ['object', 'null'] }),
+    }),
+    roles: MONEY,
+    approval: alone('It books what the rules say, and nothing that the caller chooses.'),
+    // Each day is closed in a separate transaction.
+    effect: 'outside',
+    async run(caller, { day }) {
+      checkDay(day, 'day');
+      const { closed, waiting } = await closeDays(caller, { until: day, dayEnds });
+      return { closed: closed.map((each) => ({ ...each, failed: [...each.failed] })), waiting };
+    },
+  });

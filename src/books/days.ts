@@ -1,7 +1,25 @@
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { alone, type Caller, changing, reading } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE, VERIFY } from '../principal.ts';
+import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import {
+  Count,
+  checkDay,
+  Day,
+  Input,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Reason,
+  Text,
+  Time,
+  Word,
+} from '../schema.ts';
 import {
   findBooks,
   findZone,
@@ -18,14 +36,14 @@ import {
 export const SLICE_MS = 900_000;
 
 /** A day of the books: [startsAt, endsAt), in the zone of the books when the day began. */
-export type Day = {
+export type BookDay = {
   readonly day: string;
   readonly startsAt: Date;
   readonly endsAt: Date;
   readonly zone: string;
 };
 
-export type ListedDay = Day & {
+export type ListedDay = BookDay & {
   /** `closing`: the day has ended, but is not closed yet. */
   readonly state: 'open' | 'closing' | 'closed';
   /** The number of rows, the closing hash and the time of the close; null unless the day is closed. */
@@ -140,3 +158,85 @@ export async function setBooks(
     return { ...before, zone, grace_minutes: graceMinutes };
   });
 }
+
+export function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+  checkDay(from, 'from');
+  checkDay(to, 'to');
+  if (from !== undefined && to !== undefined && to <= from)
+    throw invalid('to', 'minimum', 'must be later than from: it is the day after the last one');
+  return { from, to };
+}
+
+const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
+
+export const days = reading({
+  name: 'books.days',
+  summary: 'List the days: open, ended and not yet closed, or closed with their hash',
+  method: 'GET',
+  path: '/books/days',
+  command: 'books days',
+  columns: ['day', 'startsAt', 'endsAt', 'zone', 'state', 'rows', 'hash'],
+  input: Input(INTERVAL),
+  output: Page(
+    Type.Object({
+      day: Day,
+      startsAt: Time,
+      endsAt: Time,
+      zone: Text,
+      state: Word(['open', 'closing', 'closed'] as const),
+      rows: Nullable(Count),
+      hash: NullableText,
+      closedAt: NullableTime,
+    }),
+  ),
+  roles: VERIFY,
+  run: async ({ service }, input) => ({
+    items: await listDays(service, checkInterval(input)),
+    nextCursor: null,
+  }),
+});
+
+const BooksSettings = Type.Object({ zone: Text, graceMinutes: Count });
+
+async function settingsOf({ service }: Caller) {
+  const { zone, grace_minutes: graceMinutes } = await getBooks(service.db);
+  return { zone, graceMinutes };
+}
+
+export const show = reading({
+  name: 'books.show',
+  summary: 'Get the time zone of the days, and the time between the end of a day and its close',
+  method: 'GET',
+  path: '/books',
+  command: 'books show',
+  input: Input({}),
+  output: BooksSettings,
+  roles: SEE,
+  run: settingsOf,
+});
+
+export const set = changing({
+  name: 'books.set',
+  summary:
+    'Set the time zone of days that have not begun, and the time between the end of a day and its close',
+  method: 'PATCH',
+  path: '/books',
+  command: 'books set',
+  input: Input({
+    zone: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z0-9_+/-]{1,60}$', description: 'Of the IANA database.' }),
+    ),
+    graceMinutes: Type.Optional(Type.Integer({ minimum: 5, maximum: 60 })),
+    reason: Reason,
+  }),
+  output: BooksSettings,
+  roles: MONEY,
+  approval: alone('It takes effect from a day that has not begun, and moves no money.'),
+  risk: 'step-up',
+  async run(caller, { zone, graceMinutes }) {
+    if (zone === undefined && graceMinutes === undefined)
+      throw invalid('zone', 'required', 'or graceMinutes is required: there is nothing to change');
+    await setBooks(caller, { zone, graceMinutes });
+    return settingsOf(caller);
+  },
+});

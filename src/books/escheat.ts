@@ -1,10 +1,30 @@
 import { hash } from 'node:crypto';
+import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/queries.ts';
-import { toSum } from '../money.ts';
+import { toStart } from '../ledger/zone.ts';
+import { toNumber, toSum } from '../money.ts';
+import { changing, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { invalid } from '../problem.ts';
+import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import {
+  Amount,
+  Currency,
+  Day,
+  Input,
+  Major,
+  minorOf,
+  Reason,
+  Reference,
+  requireDecimals,
+  SerialNumber,
+  Time,
+} from '../schema.ts';
 import {
   allowLongEscheat,
   type EscheatedRow,
@@ -13,6 +33,7 @@ import {
   listUnclaimed,
   type UnclaimedRow,
 } from './escheat.queries.ts';
+import { BookedAmount } from './own.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** Unclaimed money that is paid to a state, voucher by voucher. */
@@ -41,7 +62,7 @@ type Escheated = Booked & {
 };
 
 /** The most vouchers in one payment: all of them are locked until it is booked, and named in its answer. */
-export const VOUCHERS_MAX = 10_000;
+const VOUCHERS_MAX = 10_000;
 
 /**
  * Books unclaimed money of vouchers as paid to a state: one ESCHEAT, from unclaimed to funding, which names
@@ -141,3 +162,75 @@ async function findUnclaimed(db: Database, currency: string, expiredBefore: Date
     });
   return [...new Set(rows.map(({ serialNumber }) => serialNumber))];
 }
+
+/** A list of 10,000 serial numbers is 180 kB. */
+const BODY_MAX_BYTES = 256 * 1024;
+
+export const escheat = changing({
+  name: 'books.escheat',
+  summary: 'Book the unclaimed money of expired vouchers as paid to a state; they do not get it back',
+  description:
+    'Names the vouchers or a day, and pays all of their unclaimed money under one movement. Without either, ' +
+    'it pays all that is unclaimed, and needs the amount.',
+  method: 'POST',
+  path: '/books/escheat',
+  command: 'books escheat',
+  bodyMaxBytes: BODY_MAX_BYTES,
+  input: Input({
+    serialNumbers: Type.Optional(
+      Type.Array(SerialNumber, {
+        minItems: 1,
+        maxItems: VOUCHERS_MAX,
+        uniqueItems: true,
+        description: 'The vouchers.',
+      }),
+    ),
+    expiredBefore: Type.Optional(
+      Type.String({ ...Day, description: 'All vouchers whose money expired before this day.' }),
+    ),
+    amount: Type.Optional(
+      Amount('What was paid, in major units: another sum of the vouchers is refused. Left out: any sum.'),
+    ),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: Type.Object({
+    ...BookedAmount.properties,
+    vouchers: Type.Array(Type.Object({ serialNumber: SerialNumber, amount: Major(), expiredAt: Time })),
+  }),
+  roles: MONEY,
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book {amount} of the unclaimed money of vouchers as paid to a state; amounts: {expiries}',
+    of(asked) {
+      const { amount, expiries } = changeIn(asked).after;
+      const { reference, expiredBefore } = asked.input;
+      return { amount, expiries, expiredBefore, reference, link: '/books' };
+    },
+  },
+  async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
+    const currency = await currencyOf(caller, given);
+    const decimals = requireDecimals(currency);
+    if (serialNumbers !== undefined && day !== undefined)
+      throw invalid('expiredBefore', 'dependent', 'and serialNumbers: name one of them');
+    if (serialNumbers === undefined && day === undefined && amount === undefined)
+      throw invalid('amount', 'required', 'is required to pay all that is unclaimed');
+    const expiredBefore = day === undefined ? null : await toStart(caller, day, 'expiredBefore');
+    const booked = await escheatUnclaimed(caller, {
+      ...{ currency, decimals, reference },
+      of: serialNumbers ? { serialNumbers: serialNumbers.map(BigInt) } : { expiredBefore },
+      amountMinor: amount === undefined ? undefined : minorOf(amount, currency, 'amount'),
+    });
+    const { transactionId, replayed, vouchers } = booked;
+    const inMajor = (minor: bigint) => toNumber({ minor, decimals });
+    return {
+      ...{ currency, transactionId, replayed, amount: inMajor(booked.amountMinor) },
+      vouchers: vouchers.map(({ serialNumber, amountMinor, expiredAt }) => ({
+        serialNumber: String(serialNumber),
+        amount: inMajor(amountMinor),
+        expiredAt,
+      })),
+    };
+  },
+});

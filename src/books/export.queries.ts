@@ -103,30 +103,3 @@ export const allowWholeDay: readonly Sql[] = [
 export function listLines(ids: readonly string[]): Sql {
   return sql`select id, line from book_rows where id = any (${plainArray(ids)}::uuid[])`;
 }
-
-export type GlAccountRow = {
-  account_kind: string;
-  merchant_id: number;
-  product_id: number;
-  account: string;
-  tax_code: string | null;
-};
-
-export const listProductCodes = sql`select id, code from products`;
-
-export function listGlAccounts(): Sql {
-  return sql`
-select g.account_kind, g.merchant_id, g.product_id, p.code as product, g.account, g.tax_code
-from gl_accounts g left join products p on p.id = g.product_id
-order by g.account_kind, g.merchant_id, g.product_id`;
-}
-
-/** Stores an account number. 0 means all merchants or all products. */
-export function upsertGlAccount(row: GlAccountRow): Sql {
-  const { account_kind, merchant_id, product_id, account, tax_code } = row;
-  return sql`
-insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
-values (${account_kind}, ${merchant_id}, ${product_id}, ${account}, ${tax_code})
-on conflict (account_kind, merchant_id, product_id) do update set
-  account = excluded.account, tax_code = excluded.tax_code`;
-}

@@ -1,7 +1,14 @@
+import { PassThrough } from 'node:stream';
+import Type from 'typebox';
 import type { Service } from '../context.ts';
 import type { Database } from '../db/pool.ts';
+import { reading } from '../operation.ts';
+import { EXPORT } from '../principal.ts';
+import { invalid, Problem } from '../problem.ts';
+import { Day, FileSchema, Input, MerchantId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
 import { type ClosingRow, listClosings } from './close.queries.ts';
+import { checkInterval } from './days.ts';
 import {
   type Account,
   amountText,
@@ -24,16 +31,17 @@ import {
   endStatement,
   entry,
 } from './formats.ts';
-import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
+import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
+import { CSV_TYPE, European, merchantIdOf } from './reports/reports.ts';
 import { textOfClosing } from './seal.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];
 
 /** The formats that only some options concern: those of CSV, of one merchant, and of sums or rows. */
-export const FORMATS_WITH = {
+const FORMATS_WITH = {
   european: ['gl', 'csv'],
   merchantId: ['camt053'],
   rows: ['beancount', 'hledger', 'gl'],
@@ -271,4 +279,76 @@ async function* writeCamt(
 /** Returns the side of a movement that has a statement. No movement goes between two such accounts. */
 function statedSide({ debit, credit }: Movement): Account {
   return STATED.has(debit.kind) ? debit : credit;
+}
+
+const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string, mediaType: string]>> = {
+  beancount: ['beancount', 'text/plain; charset=utf-8'],
+  hledger: ['journal', 'text/plain; charset=utf-8'],
+  camt053: ['xml', 'application/xml'],
+  gl: ['csv', CSV_TYPE],
+  csv: ['csv', CSV_TYPE],
+  ndjson: ['ndjson', 'application/x-ndjson'],
+  sealed: ['ndjson', 'application/x-ndjson'],
+};
+
+export const exportDays = reading({
+  name: 'books.export',
+  summary: 'Export closed days for an accounting system',
+  method: 'GET',
+  path: '/books/export',
+  command: 'books export',
+  input: Input({
+    format: Word(EXPORT_FORMATS, { examples: ['csv'] }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+    rows: Type.Optional(
+      Type.Boolean({
+        description: 'beancount, hledger, gl: each row separately; left out: the sums of each day.',
+      }),
+    ),
+    european: European,
+  }),
+  output: FileSchema,
+  files: ['text/plain', 'application/xml', 'text/csv', 'application/x-ndjson'],
+  roles: EXPORT,
+  async run(caller, { format, from, to, ...given }) {
+    checkInterval({ from, to });
+    for (const [option, formats] of Object.entries(FORMATS_WITH))
+      if (given[option as keyof typeof FORMATS_WITH] && !formats.some((each) => each === format))
+        throw invalid(option, 'dependent', `belongs to ${formats.join(' and ')}`);
+    const { merchantId, rows = false, european } = given;
+    const [extension, mediaType] = TYPES[format];
+    const wanted: ExportWanted = {
+      format,
+      from,
+      to,
+      merchantId: await merchantIdOf(caller, merchantId),
+      style: european ? 'european' : 'standard',
+      rowByRow: rows,
+    };
+    const content = exported(caller.service, wanted);
+    return { name: `books-${from}-${to}.${extension}`, mediaType, content };
+  },
+});
+
+/** Returns an export in pieces, as fast as its reader takes them. @throws Problem `conflict` */
+async function* exported(service: Service, wanted: ExportWanted): AsyncGenerator<string> {
+  const out = new PassThrough({ encoding: 'utf8' });
+  const write = (piece: string) =>
+    new Promise<void>((resolve, reject) => {
+      if (out.destroyed) reject(new Error('the output was closed'));
+      else out.write(piece, (error) => (error ? reject(error) : resolve()));
+    });
+  exportBooks(service, wanted, write).then(
+    () => out.end(),
+    (error: Error) => out.destroy(error),
+  );
+  try {
+    yield* out as AsyncIterable<string>;
+  } catch (error) {
+    if (error instanceof DayNotClosed || error instanceof Unmapped)
+      throw new Problem('conflict', error.message);
+    throw error;
+  }
 }

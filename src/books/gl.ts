@@ -1,7 +1,14 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type GlAccountRow, listGlAccounts, listProductCodes, upsertGlAccount } from './export.queries.ts';
+import { sql } from '../db/sql.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
+import { alone, changing, reading } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
+import { Input, MerchantId, Nullable, NullableText, Reason, Text, Word } from '../schema.ts';
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
 /**
@@ -41,6 +48,15 @@ export class Unmapped extends Error {
   }
 }
 
+/** The number of a kind of account. 0 means all merchants or all products. */
+export type GlAccountRow = {
+  readonly account_kind: string;
+  readonly merchant_id: number;
+  readonly product_id: number;
+  readonly account: string;
+  readonly tax_code: string | null;
+};
+
 type Mapped = { readonly account: string; readonly taxCode: string | null };
 
 /**
@@ -76,9 +92,11 @@ export class GlMapping {
 }
 
 export async function readGlMapping(db: Queries): Promise<GlMapping> {
-  const products = await db.query<{ id: number; code: string }>(listProductCodes);
+  const products = await db.query<{ id: number; code: string }>(sql`select id, code from products`);
   const codes = new Map(products.map(({ id, code }) => [id, code]));
-  return new GlMapping(await db.query<GlAccountRow>(listGlAccounts()), codes);
+  const rows = await db.query<GlAccountRow>(sql`
+select account_kind, merchant_id, product_id, account, tax_code from gl_accounts`);
+  return new GlMapping(rows, codes);
 }
 
 /**
@@ -197,17 +215,88 @@ export const GL_KINDS = [
 ] as const;
 
 /** Sets the account number of a kind of account: for one merchant, for one product, or for all (0). */
-export async function setGlAccount(operator: Operator, row: GlAccountRow): Promise<void> {
+export async function setGlAccount(
+  operator: Operator,
+  {
+    account_kind: kind,
+    merchant_id: merchantId,
+    product_id: productId,
+    account,
+    tax_code: taxCode,
+  }: GlAccountRow,
+): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
-    await tx.query(upsertGlAccount(row));
-    const {
-      account_kind: kind,
-      merchant_id: merchantId,
-      product_id: productId,
-      account,
-      tax_code: taxCode,
-    } = row;
+    await tx.query(sql`
+insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
+values (${kind}, ${merchantId}, ${productId}, ${account}, ${taxCode})
+on conflict (account_kind, merchant_id, product_id) do update set
+  account = excluded.account, tax_code = excluded.tax_code`);
     const after = { kind, merchantId, productId, account, taxCode };
     await audit(tx, operator, { action: 'books.account', subject: 'books', after });
   });
 }
+
+const AccountNumber = Type.String({
+  pattern: '^[A-Za-z0-9 ._/-]{1,30}$',
+  description: 'In your accounting system.',
+  examples: ['1600'],
+});
+
+const AccountSchema = Type.Object({
+  kind: Word(GL_KINDS),
+  merchantId: Nullable(MerchantId, { description: 'Null: any merchant.' }),
+  product: Nullable(ProductCode, { description: 'Null: any product.' }),
+  number: Text,
+  taxCode: NullableText,
+});
+
+export const accounts = reading({
+  name: 'books.accounts',
+  summary: 'List the account numbers of your accounting system',
+  method: 'GET',
+  path: '/books/accounts',
+  command: 'books accounts',
+  input: Input({}),
+  output: Page(AccountSchema),
+  roles: SEE,
+  async run({ service }) {
+    const items = await service.readDb.query<Static<typeof AccountSchema>>(sql`
+select g.account_kind as kind, nullif(g.merchant_id, 0)::text as "merchantId", p.code as product,
+  g.account as number, g.tax_code as "taxCode"
+from gl_accounts g left join products p on p.id = g.product_id
+order by g.account_kind, g.merchant_id, g.product_id`);
+    return { items: [...items], nextCursor: null };
+  },
+});
+
+export const account = changing({
+  name: 'books.account',
+  summary: 'Give a kind of account its number in your accounting system, for the export `gl`',
+  method: 'POST',
+  path: '/books/accounts',
+  command: 'books account',
+  input: Input({
+    kind: Word(GL_KINDS, { positional: true, description: 'The kind of account.' }),
+    number: AccountNumber,
+    merchantId: Type.Optional(Nullable(MerchantId)),
+    product: Type.Optional(Nullable(ProductCode)),
+    taxCode: Type.Optional(Nullable(AccountNumber)),
+    reason: Reason,
+  }),
+  output: AccountSchema,
+  roles: MONEY,
+  approval: alone('It moves no money: it names the accounts of the general ledger.'),
+  risk: 'step-up',
+  async run(caller, { kind, number, merchantId, product, taxCode = null }) {
+    const merchant = merchantId ? await requireMerchant(caller, merchantId, 'merchantId') : null;
+    const found = product ? await requireProduct(caller.service.db, product) : null;
+    await setGlAccount(caller, {
+      account_kind: kind,
+      merchant_id: merchant?.id ?? 0,
+      product_id: found?.id ?? 0,
+      account: number,
+      tax_code: taxCode,
+    });
+    return { kind, number, merchantId: merchantId ?? null, product: found?.code ?? null, taxCode };
+  },
+});

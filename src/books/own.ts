@@ -1,12 +1,33 @@
+import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
 import { getAccount, post } from '../ledger/journal.ts';
+import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
+import { changing, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { invalid } from '../problem.ts';
+import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import {
+  Amount,
+  Currency,
+  Input,
+  Major,
+  MerchantId,
+  minorOf,
+  Reason,
+  Reference,
+  requireDecimals,
+  Text,
+  TransactionId,
+  Word,
+} from '../schema.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 
 /** Movements between the operator's own accounts and its bank: income, tax or goodwill. */
 
-export const INCOME = ['fees', 'breakage', 'vat'] as const;
+const INCOME = ['fees', 'breakage', 'vat'] as const;
 
 export type Transfer = {
   readonly account: (typeof INCOME)[number] | 'goodwill';
@@ -45,7 +66,7 @@ export function transferOwn(operator: Operator, transfer: Transfer): Promise<Boo
   });
 }
 
-export const OPENED = ['settlement', ...INCOME] as const;
+const OPENED = ['settlement', ...INCOME] as const;
 
 export type Opening = Omit<Transfer, 'account'> & {
   readonly account: (typeof OPENED)[number];
@@ -81,3 +102,95 @@ export function openBalance(operator: Operator, opening: Opening): Promise<Booke
     return { action: 'books.opening', subject, after: { account, amount }, moved };
   });
 }
+
+export const BookedAmount = Type.Object({
+  currency: Text,
+  amount: Major(),
+  transactionId: TransactionId,
+  replayed: Type.Boolean(),
+});
+
+export const transfer = changing({
+  name: 'books.transfer',
+  summary: 'Book income that you took out, tax that you paid, or money for goodwill',
+  method: 'POST',
+  path: '/books/transfer',
+  command: 'books transfer',
+  input: Input({
+    account: Word([...INCOME, 'goodwill'] as const, {
+      positional: true,
+      description: 'The account of the operator.',
+    }),
+    amount: Amount('In major units.'),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedAmount,
+  roles: MONEY,
+  approval: twoPeople({ why: 'Money leaves the operator.' }),
+  agreement: {
+    sentence: 'Book {amount} between the bank and your account {account}',
+    of: (asked) => ({
+      ...{ account: asked.input.account, amount: changeIn(asked).after['amount'] },
+      ...{ reference: asked.input.reference, link: '/books' },
+    }),
+  },
+  async run(caller, { account, amount, currency: given, reference }) {
+    const currency = await currencyOf(caller, given);
+    const decimals = requireDecimals(currency);
+    const amountMinor = minorOf(amount, currency, 'amount');
+    const booked = await transferOwn(caller, { account, currency, decimals, amountMinor, reference });
+    return { currency, amount, ...booked };
+  },
+});
+
+export const opening = changing({
+  name: 'books.opening',
+  summary: 'Take over a balance that another system leaves behind, before the first day is closed',
+  description: 'Openings of an account add up. Floats are opened by a top-up, and vouchers by an import.',
+  method: 'POST',
+  path: '/books/opening',
+  command: 'books opening',
+  input: Input({
+    account: Word(OPENED, {
+      positional: true,
+      description: '`settlement`: what the operator owes a merchant.',
+    }),
+    merchantId: Type.Optional(Type.String({ ...MerchantId, description: 'The merchant of `settlement`.' })),
+    amount: Amount('In major units.'),
+    debit: Type.Optional(
+      Type.Boolean({ description: 'Subtracts: the merchant owes the amount, or too much was opened.' }),
+    ),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedAmount,
+  roles: MONEY,
+  approval: twoPeople({ why: 'It gives money to a merchant or to the operator.' }),
+  agreement: {
+    sentence: 'Take over {amount} into the account {account} of {merchant}',
+    async of(asked) {
+      const { account, merchantId, reference } = asked.input;
+      const merchant = await merchantNamed(asked, merchantId);
+      const link = merchantId === undefined ? '/books' : `/merchants/${merchantId}`;
+      return { account, merchant, amount: changeIn(asked).after['amount'], reference, link };
+    },
+  },
+  async run(caller, { account, merchantId, amount, debit = false, currency: given, reference }) {
+    if ((account === 'settlement') !== (merchantId !== undefined))
+      throw invalid('merchantId', 'dependent', 'belongs to settlement, which needs it');
+    const currency = await currencyOf(caller, given);
+    const booked = await openBalance(caller, {
+      account,
+      merchantId: merchantId === undefined ? 0 : (await requireMerchant(caller, merchantId, 'merchantId')).id,
+      currency,
+      decimals: requireDecimals(currency),
+      amountMinor: minorOf(amount, currency, 'amount'),
+      isDebit: debit,
+      reference,
+    });
+    return { currency, amount, ...booked };
+  },
+});

@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
+import Type, { type Static } from 'typebox';
 import { verifyAudit } from '../audit/verify.ts';
 import type { Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { reading } from '../operation.ts';
+import { VERIFY } from '../principal.ts';
+import { invalid } from '../problem.ts';
+import { Count, Day, Input, Text, TransactionId } from '../schema.ts';
 import { allowLongWork, type ClosingRow, listClosings } from './close.queries.ts';
 import { readAges, readHashes } from './close.ts';
+import { checkInterval } from './days.ts';
 import { GENESIS, hashOfClosing } from './seal.ts';
 import {
   findDay,
@@ -21,25 +27,27 @@ import {
 } from './verify.queries.ts';
 
 /** Something that has changed since the close. */
-type Break = {
-  readonly day: string;
-  /**
-   * `altered`, `removed`, `added`: a row of the journal. `late`: a row that was written after its slice was
-   * sealed, and booked on a later day. `aggregate`, `seal`, `totals`: a value computed from the rows.
-   * `closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close.
-   */
-  readonly change: string;
-  readonly transactionId?: string;
-  readonly slice?: string;
-  readonly detail?: string;
-};
+const BreakSchema = Type.Object({
+  day: Day,
+  change: Type.String({
+    description:
+      '`altered`, `removed`, `added`: a row of the journal. `late`: a row that was written after its slice was ' +
+      'sealed, and booked on a later day. `aggregate`, `seal`, `totals`: a value computed from the rows. ' +
+      '`closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close.',
+  }),
+  transactionId: Type.Optional(TransactionId),
+  slice: Type.Optional(Text),
+  detail: Type.Optional(Text),
+});
+type Break = Static<typeof BreakSchema>;
 
-export type Verified = {
-  readonly ok: boolean;
-  readonly days: number;
-  readonly rows: number;
-  readonly breaks: readonly Break[];
-};
+const VerifiedSchema = Type.Object({
+  ok: Type.Boolean(),
+  days: Count,
+  rows: Count,
+  breaks: Type.Array(BreakSchema),
+});
+type Verified = Static<typeof VerifiedSchema>;
 
 type Stored = ClosingRow & { readonly hash: Buffer };
 
@@ -213,3 +221,33 @@ async function verifyDay(
     if (differing.length > 0) breaks.push({ day, change: 'check', detail: name });
   return breaks;
 }
+
+export const verify = reading({
+  name: 'books.verify',
+  summary: 'Compute closed days again, and name every row or closing that was changed',
+  method: 'GET',
+  path: '/books/verify',
+  command: 'books verify',
+  description:
+    'Without an interval, it verifies all closed days, and continues an earlier request that was interrupted.',
+  input: Input({
+    from: Type.Optional(Day),
+    to: Type.Optional(Day),
+    lastDays: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description: 'Only this number of the last closed days.',
+      }),
+    ),
+  }),
+  output: VerifiedSchema,
+  outcome: 'ok',
+  roles: VERIFY,
+  async run({ service }, { lastDays, ...input }) {
+    const interval = checkInterval(input);
+    if (lastDays !== undefined && (interval.from ?? interval.to) !== undefined)
+      throw invalid('lastDays', 'exclusive', 'cannot be combined with from or to');
+    return verifyBooks(service, { ...interval, lastDays });
+  },
+});

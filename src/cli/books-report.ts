@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { BREAKDOWNS, plain, type Report, toReportJson, type Wanted } from '../books/reports/report.ts';
+import { findReport, makeReport, REPORTS } from '../books/reports/reports.ts';
 import {
   reportCsv,
   streamTransactions,
@@ -31,7 +31,7 @@ const NAMES = [...REPORTS, { report: 'R8', name: 'transactions' }].map(
 );
 
 /** Adds the reports to the commands of the books. */
-export function addBooksReport(books: Command): void {
+export function addReport(books: Command): void {
   books
     .command('report <report>')
     .description(`make a report by its number or its name: ${NAMES.join(', ')}`)

@@ -59,14 +59,6 @@ export function parseValue(text: string, option: string): number {
   return Number(text);
 }
 
-/** Parses a percentage from 0 to 100, with up to four decimals. */
-export function parsePercent(text: string, option: string): number {
-  const percent = Number(text);
-  if (!/^\d{1,3}(\.\d{1,4})?$/.test(text) || percent > 100)
-    wrongUsage(`${option} takes a percentage from 0 to 100, such as 2.5`);
-  return percent;
-}
-
 /** Parses the code of a currency. */
 export function parseCurrencyCode(currency: string): string {
   if (decimalsOf(currency) === undefined)

@@ -43,7 +43,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   keyring: async () => (await import('./keyring.ts')).registerKeyring,
   float: derived('float', 'floats, the money that merchants have paid in advance', async () => [
     ...(await import('../operator/floats.ts')).FLOATS,
-    ...(await import('../operator/money.ts')).MONEY_OPERATIONS,
+    ...(await import('../books/floats.ts')).FLOAT_MONEY,
   ]),
   product: derived(
     'product',
@@ -81,7 +81,15 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'requests of merchants that were declined',
     async () => (await import('../vouchers/declines.ts')).DECLINES,
   ),
-  books: async () => (await import('./books.ts')).registerBooks,
+  books: derived(
+    'books',
+    'the books: closed days that never change, and reports',
+    async () => {
+      const { DAY_ENDS } = await import('../settlement/fees.ts');
+      return (await import('../books/books.ts')).booksWith(DAY_ENDS);
+    },
+    async () => (await import('./books.ts')).addBooks,
+  ),
   bank: derived(
     'bank',
     'statements of your bank, matched with the books',

@@ -27,20 +27,17 @@ export function sql(strings: TemplateStringsArray, ...inserts: readonly unknown[
   return statement;
 }
 
-/** Returns a list of expressions for `select`, each under a name of letters. */
-export function named(expressions: Readonly<Record<string, Sql>>): Sql {
-  const names = Object.keys(expressions);
-  if (!names.every((name) => /^[A-Za-z]+$/.test(name))) throw new Error('a column has a name of letters');
-  const ends = names.map((name, at) => ` as "${name}"${at === names.length - 1 ? '' : ',\n  '}`);
-  const strings = ['', ...ends];
-  return sql(Object.assign(strings, { raw: strings }), ...Object.values(expressions));
-}
-
 /** Makes a statement, or a part of one, of text that the program puts together itself. Never pass input. */
 export function raw(text: string): Sql {
   const statement = { text, values: [] };
   STATEMENTS.add(statement);
   return statement;
+}
+
+/** Returns a list of expressions for `select`, each under its name. */
+export function named(expressions: Readonly<Record<string, Sql>>): Sql {
+  const parts = Object.entries(expressions).map(([name, of]) => sql`${of} as ${raw(`"${name}"`)}`);
+  return parts.reduce((list, part) => sql`${list},\n  ${part}`);
 }
 
 /**

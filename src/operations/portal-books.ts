@@ -1,7 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
+import { report, reportCsvFile } from '../books/reports/reports.ts';
 import { type AnyOperation, type Caller, type Operation, reading } from '../operation.ts';
-import { books } from '../operator/books.ts';
-import { booksFiles } from '../operator/books-files.ts';
 import { Input, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
@@ -21,7 +20,7 @@ const ofSettlement = {
 const REPORTS_OF_MERCHANTS = ['R6', 'float-statement', 'R7', 'settlement-statement'] as const;
 
 function ownReport<Output extends TSchema>(
-  made: Operation<typeof booksFiles.report.input, Output>,
+  made: Operation<typeof reportCsvFile.input, Output>,
   reports: readonly string[],
 ): AnyOperation {
   const { from, to, european } = made.input.properties;
@@ -52,6 +51,6 @@ export const PORTAL_BOOKS: readonly AnyOperation[] = [
   bound(settlementDocument, { path: '/settlements/:id/document', roles: MONEY, owner: ofSettlement }),
   bound(disputes.dispute, { path: '/settlements/:id/dispute', roles: FINANCE, owner: ofSettlement }),
   bound(disputes.list, { path: '/disputes', roles: MONEY, merchant: 'merchantId' }),
-  ownReport(books.report as never, REPORTS_OF_MERCHANTS),
-  ownReport(booksFiles.report, [...REPORTS_OF_MERCHANTS, 'R8', 'transactions']),
+  ownReport(report as never, REPORTS_OF_MERCHANTS),
+  ownReport(reportCsvFile, [...REPORTS_OF_MERCHANTS, 'R8', 'transactions']),
 ];

@@ -2,17 +2,15 @@ import { FIRST_KEYS } from '../api-keys/create-merchant.ts';
 import { API_KEYS } from '../api-keys/keys.ts';
 import { AUDIT } from '../audit/entries.ts';
 import { BANK } from '../bank/table.ts';
+import { booksWith } from '../books/books.ts';
+import { FLOAT_MONEY } from '../books/floats.ts';
 import { VOUCHER_MONEY } from '../books/vouchers.ts';
 import { JOBS } from '../jobs/jobs.ts';
 import { MERCHANTS } from '../merchants/merchants.ts';
 import type { AnyOperation } from '../operation.ts';
 import { BATCHES } from '../operator/batches.ts';
-import { BOOKS } from '../operator/books.ts';
-import { BOOKS_FILES } from '../operator/books-files.ts';
-import { BOOKS_RULES } from '../operator/books-rules.ts';
 import { FLOATS } from '../operator/floats.ts';
 import { BACKGROUND } from '../operator/job-operations.ts';
-import { MONEY_OPERATIONS } from '../operator/money.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
@@ -22,6 +20,7 @@ import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/keyring.ts';
 import { SETTINGS } from '../settings/settings.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
 import { SETTLEMENT } from '../settlement/table.ts';
 import { TRANSACTIONS } from '../transactions/transactions.ts';
 import { DECLINES } from '../vouchers/declines.ts';
@@ -37,7 +36,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...MERCHANTS,
   ...API_KEYS,
   ...FLOATS,
-  ...MONEY_OPERATIONS,
+  ...FLOAT_MONEY,
   ...VOUCHER_MONEY,
   ...PRODUCTS,
   ...BATCHES,
@@ -55,9 +54,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...PERSONS,
   ...approvalsOf(() => OPERATIONS),
   ...SETTINGS,
-  ...BOOKS,
-  ...BOOKS_FILES,
-  ...BOOKS_RULES,
+  ...booksWith(DAY_ENDS),
   ...SETTLEMENT,
   ...BANK,
   ...JOBS,

@@ -9,21 +9,8 @@ import { ABOVE_LIMIT, alone, type Caller, changing, reading, tableOf, twoPeople 
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { DEFAULT_PRODUCT, requireProduct } from '../products/products.ts';
-import {
-  Amount,
-  Currency,
-  Input,
-  Line,
-  Major,
-  MerchantId,
-  Money,
-  minorOf,
-  Nullable,
-  Reason,
-  requireDecimals,
-  Text,
-} from '../schema.ts';
+import { currencyOf, FloatCurrency } from '../products/products.ts';
+import { Amount, Input, Line, Major, MerchantId, Money, minorOf, Nullable, Reason, Text } from '../schema.ts';
 
 const FloatSchema = Type.Object({
   merchantId: MerchantId,
@@ -38,28 +25,6 @@ const FloatSchema = Type.Object({
 });
 
 export type Float = Static<typeof FloatSchema>;
-
-/**
- * Returns the currency of an operation: by default that of a product.
- * @param product the default product of the merchant concerned, in whose currency it generates vouchers
- */
-export async function currencyOf(
-  caller: Caller,
-  given: string | undefined,
-  product = DEFAULT_PRODUCT,
-): Promise<string> {
-  const currency = given ?? (await requireProduct(caller.service.db, product)).currency;
-  requireDecimals(currency);
-  return currency;
-}
-
-/** The currency of a float. */
-export const FloatCurrency = Type.Optional(
-  Type.String({
-    ...Currency,
-    description: "A code of ISO 4217; left out: the currency of the merchant's default product.",
-  }),
-);
 
 const topUpFloat = changing({
   name: 'float.top-up',

@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
-import { alone, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
@@ -163,6 +163,28 @@ export async function findProduct(db: Queries, code: string): Promise<Product | 
 export async function requireProduct(db: Queries, code: string): Promise<Product> {
   return requireRow(db, sql`select ${COLUMNS} from products where code = ${code}`, `product ${code}`);
 }
+
+/**
+ * Returns the currency of an operation: by default that of a product.
+ * @param product the default product of the merchant concerned, in whose currency it generates vouchers
+ */
+export async function currencyOf(
+  caller: Caller,
+  given: string | undefined,
+  product = DEFAULT_PRODUCT,
+): Promise<string> {
+  const currency = given ?? (await requireProduct(caller.service.db, product)).currency;
+  requireDecimals(currency);
+  return currency;
+}
+
+/** The currency of a float, in an input. */
+export const FloatCurrency = Type.Optional(
+  Type.String({
+    ...Currency,
+    description: "A code of ISO 4217; left out: the currency of the merchant's default product.",
+  }),
+);
 
 /** Returns products, oldest first. @param after only products with a higher id */
 export async function listProducts(db: Queries, after = 0, count = 10_000): Promise<Product[]> {

@@ -1,24 +1,34 @@
+import Type from 'typebox';
 import type { Service } from '../../context.ts';
 import { sql } from '../../db/sql.ts';
+import { requireMerchant } from '../../merchants/merchants.ts';
+import { type Caller, reading } from '../../operation.ts';
+import { SEE } from '../../principal.ts';
+import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
-import type { ListedDay } from '../days.ts';
+import { Day, FileSchema, Input, Line, MerchantId, Word } from '../../schema.ts';
+import { checkInterval, type ListedDay } from '../days.ts';
 import { bank, generalLedger } from './accounting.ts';
 import { merchantBalances, outstanding, trialBalance } from './balances.ts';
 import { booked, cohorts, estimate } from './breakage.ts';
 import { agesOf, issuerAcceptor, liability, liabilityByMonth, liabilityInTotal } from './liability.ts';
 import {
+  BREAKDOWNS,
   type Breakdown,
   type Definition,
   daysOf,
   openScope,
   type Report,
+  type ReportJson,
   type Table,
   tablesOf,
+  toReportJson,
   type Wanted,
   wrong,
 } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, unclaimed, vat } from './tax.ts';
+import { reportCsv, streamTransactions, transactionsCsv } from './transactions.ts';
 
 /** The reports, by number and name (docs/explanation/books.md). R8 is streamed: see transactions.ts. */
 type Kind = {
@@ -136,3 +146,93 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
     };
   }, 'repeatable read');
 }
+
+const Section = Type.Optional(Line(40, 'Of a report with several kinds of tables, this one alone.', 'total'));
+const BreakdownField = Type.Optional(
+  Word(BREAKDOWNS, { description: 'Broken down: R1 by merchant, R4 by product.', examples: ['merchant'] }),
+);
+const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
+
+export const report = reading({
+  name: 'books.report',
+  summary: 'Make a report of an interval of days; a report of closed days never changes',
+  description:
+    'A row has a field for each of the `columns`. Money is decimal text, in the columns that `amounts` names. ' +
+    'R8 (`transactions`) is `books.report-csv`.',
+  method: 'GET',
+  path: '/books/reports/:report',
+  command: 'books report',
+  input: Input({
+    report: Word(REPORT_NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+    section: Section,
+    breakdown: BreakdownField,
+  }),
+  output: Type.Unsafe<ReportJson>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
+  isHeavy: true,
+  roles: SEE,
+  async run(caller, { report: name, from, to, merchantId, section, breakdown }) {
+    checkInterval({ from, to });
+    const kind = findReport(name);
+    if (!kind) throw notFound(`report ${name}`);
+    const wanted = { from, to, merchantId: await merchantIdOf(caller, merchantId), section, breakdown };
+    return toReportJson(await makeReport(caller.service, kind, wanted));
+  },
+});
+
+export const CSV_TYPE = 'text/csv; charset=utf-8';
+export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
+const STREAMED = ['R8', 'transactions'] as const;
+
+/** Returns the id of a merchant that a request may name. @throws Problem if there is no such merchant */
+export async function merchantIdOf(caller: Caller, merchantId: string | undefined) {
+  return merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
+}
+
+export const reportCsvFile = reading({
+  name: 'books.report-csv',
+  summary: 'Get a report as CSV; for R8, all transactions of a merchant',
+  method: 'GET',
+  path: '/books/reports/:report/csv',
+  command: 'books report',
+  input: Input({
+    report: Word([...REPORT_NAMES, ...STREAMED], {
+      description: 'Its number or its name.',
+      examples: ['R1'],
+    }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+    section: Section,
+    breakdown: BreakdownField,
+    european: European,
+  }),
+  output: FileSchema,
+  files: ['text/csv'],
+  isHeavy: true,
+  roles: SEE,
+  async run(caller, { report: named, from, to, merchantId: merchant, section, breakdown, european }) {
+    checkInterval({ from, to });
+    const merchantId = await merchantIdOf(caller, merchant);
+    const kind = findReport(named);
+    const file = { name: `${named}-${from}-${to}.csv`, mediaType: CSV_TYPE };
+    const style = european ? 'european' : 'standard';
+    if (kind)
+      return {
+        ...file,
+        content: reportCsv(
+          await makeReport(caller.service, kind, { from, to, merchantId, section, breakdown }),
+          style,
+        ),
+      };
+    if (merchantId === undefined)
+      throw invalid('merchantId', 'required', 'is required: R8 is of one merchant');
+    if (section !== undefined) throw invalid('section', 'dependent', 'is not for R8, which has no sections');
+    if (breakdown !== undefined)
+      throw invalid('breakdown', 'no-breakdown', 'is not for R8, whose lines are transactions');
+    const lines = streamTransactions(caller.service, { from, to, merchantId });
+    return { ...file, content: transactionsCsv(lines, style) };
+  },
+});

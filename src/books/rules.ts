@@ -1,0 +1,266 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import { sql } from '../db/sql.ts';
+import { today } from '../ledger/zone.ts';
+import { alone, changing, reading } from '../operation.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { invalid } from '../problem.ts';
+import { ProductCode, requireProduct } from '../products/products.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  checkDay,
+  Day,
+  Input,
+  Line,
+  Nullable,
+  Percent,
+  Positional,
+  Reason,
+  Text,
+  toPpm,
+  Word,
+} from '../schema.ts';
+import { requireOpen } from './days.ts';
+
+/**
+ * The rules of reports that follow from a law or an estimate: when a voucher is dormant, how its VAT is
+ * treated, and how many are never redeemed.
+ */
+
+type DormancyRule = {
+  readonly name: string;
+  readonly basis: 'issue' | 'last-use';
+  readonly months: number;
+  /** 0 means all products. */
+  readonly productId: number;
+};
+
+export type VatTreatment = {
+  readonly productId: number;
+  readonly from: string;
+  readonly treatment: 'single' | 'multi' | 'outside';
+  readonly country: string;
+  readonly ratePpm: number;
+};
+
+/** Makes a rule of dormancy, or changes it. */
+export async function setDormancyRule(operator: Operator, rule: DormancyRule): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    const { name, basis, months, productId } = rule;
+    await tx.query(sql`
+insert into dormancy_rules (name, basis, months, product_id)
+values (${name}, ${basis}, ${months}, ${productId})
+on conflict (name) do update set
+  basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`);
+    await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${name}`, after: rule });
+  });
+}
+
+/**
+ * Sets how the VAT of a product's vouchers is treated from a day on. By law, the treatment and the country
+ * of a voucher are fixed when it is issued, so those of a product that has sold vouchers never change. Its
+ * rate may.
+ * @throws Refusal `17` if the day is closed; `94` if there is already a treatment from this day on, or
+ *   another one of vouchers that were sold
+ */
+export async function setVatTreatment(operator: Operator, code: string, wanted: VatTreatment): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    await requireOpen(tx, wanted.from, 'treatments');
+    const { productId, from, treatment, country, ratePpm } = wanted;
+    // No batch of it is accepted until the transaction ends.
+    await tx.query(sql`select id from products where id = ${productId} for update`);
+    const [sold] = await tx.query<Pick<VatTreatment, 'treatment' | 'country'>>(
+      sql`
+select v.treatment, v.country from voucher_vat v
+where v.product_id = ${productId} and exists (select from batches b where b.product_id = v.product_id)
+order by v.valid_from desc limit 1`,
+    );
+    if (sold && (sold.treatment !== wanted.treatment || sold.country !== wanted.country))
+      throw new Refusal('94', {
+        message:
+          `vouchers of the product were sold as ${sold.treatment}, ${sold.country}, which was fixed at their ` +
+          'issue: make another product',
+      });
+    const [made] = await tx.query(sql`
+insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
+values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
+returning product_id`);
+    if (!made)
+      throw new Refusal('94', { message: `the product has a treatment from ${wanted.from} on already` });
+    await audit(tx, operator, { action: 'books.vat', subject: `product ${code}`, after: wanted });
+  });
+}
+
+/**
+ * Sets the part of a product's vouchers that is estimated never to be redeemed (R5) from a day on, with its
+ * author and reason. The estimate is never posted.
+ * @throws Refusal `30` without a reason; `17` if the day is closed
+ */
+export async function setBreakageRate(
+  operator: Operator,
+  { productId, code, ratePpm, from }: { productId: number; code: string; ratePpm: number; from: string },
+): Promise<void> {
+  const { service, actor } = operator;
+  const { name: by, reason } = actor;
+  if (reason === null)
+    throw new Refusal('30', { message: 'Invalid request: an estimate needs a reason (--reason)' });
+  await service.db.transaction(async (tx) => {
+    await requireOpen(tx, from, 'rates');
+    await tx.query(sql`
+insert into book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
+values (${productId}, ${from}::date, ${ratePpm}, ${by}, ${reason}, ${service.clock()})`);
+    await audit(tx, operator, {
+      action: 'books.breakage-rate',
+      subject: `product ${code}`,
+      after: { ratePpm, from },
+    });
+  });
+}
+
+const Months = Type.Integer({ minimum: 1, maximum: 600, examples: [36] });
+const Basis = Word(['issue', 'last-use'], { description: 'From when the months count.' });
+const Treatment = Word(['single', 'multi', 'outside'], {
+  description: '`single`: due at the issue; `multi`: at the redemption; `outside`: none.',
+});
+const Country = Type.String({
+  pattern: '^[A-Z]{2}$',
+  description: 'A code of ISO 3166.',
+  examples: ['DE'],
+});
+
+/** What Unicode has beside the countries: unions, the unknown, and what is for tests. */
+const NO_COUNTRIES = ['EU', 'EZ', 'UN', 'ZZ', 'QO', 'XA', 'XB'];
+const regions = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
+
+/** @throws Problem for what is no country, and for former codes such as UK and DD */
+function requireCountry(code: string): void {
+  const isCurrent = new Intl.Locale(`und-${code}`).region === code;
+  if (regions.of(code) === undefined || !isCurrent || NO_COUNTRIES.includes(code))
+    throw invalid('country', 'country', 'is not the code of a country in ISO 3166, such as DE, GB or GR');
+}
+
+const DormancySchema = Type.Object({
+  name: Text,
+  months: Months,
+  basis: Basis,
+  product: Nullable(ProductCode),
+});
+const VatSchema = Type.Object({
+  product: ProductCode,
+  from: Day,
+  treatment: Treatment,
+  country: Country,
+  rate: Type.Number(),
+});
+const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Type.Number() });
+
+export const rules = reading({
+  name: 'books.rules',
+  summary: 'Get the rules of the reports: dormancy (R10), VAT (R11), and estimated breakage (R5)',
+  method: 'GET',
+  path: '/books/rules',
+  command: 'books rules',
+  input: Input({}),
+  output: Type.Object({
+    dormancy: Type.Array(DormancySchema),
+    vat: Type.Array(VatSchema),
+    breakage: Type.Array(Type.Object({ ...RateSchema.properties, by: Text, reason: Text })),
+  }),
+  roles: SEE,
+  async run({ service: { readDb } }) {
+    const [dormancyRules, treatments, rates] = await Promise.all([
+      readDb.query<Static<typeof DormancySchema>>(sql`
+select r.name, r.months, r.basis, p.code as product
+from dormancy_rules r left join products p on p.id = r.product_id order by r.name limit 1000`),
+      readDb.query<Static<typeof VatSchema>>(sql`
+select p.code as product, v.valid_from::text as "from", v.treatment, v.country,
+  v.rate_ppm / 10000.0::float8 as rate
+from voucher_vat v join products p on p.id = v.product_id
+order by p.code, v.valid_from desc limit 10000`),
+      readDb.query<Static<typeof RateSchema> & { by: string; reason: string }>(sql`
+select distinct on (p.code, r.valid_from) p.code as product, r.valid_from::text as "from",
+  r.rate_ppm / 10000.0::float8 as percent, r.set_by as by, r.reason
+from book_breakage_rates r join products p on p.id = r.product_id
+order by p.code, r.valid_from desc, r.id desc limit 10000`),
+    ]);
+    return { dormancy: [...dormancyRules], vat: [...treatments], breakage: [...rates] };
+  },
+});
+
+export const dormancy = changing({
+  name: 'books.dormancy',
+  summary: 'Set when a voucher is dormant under the rules of a jurisdiction, for the report R10',
+  method: 'POST',
+  path: '/books/dormancy',
+  command: 'books dormancy',
+  input: Input({
+    name: Positional(Line(100, 'The name of the rule.', 'Delaware')),
+    months: Months,
+    basis: Basis,
+    product: Type.Optional(Nullable(ProductCode)),
+    reason: Reason,
+  }),
+  output: DormancySchema,
+  roles: MONEY,
+  approval: alone('It moves no money: it decides what a report lists.'),
+  async run(caller, { name, months, basis, product: code }) {
+    const product = code ? await requireProduct(caller.service.db, code) : null;
+    await setDormancyRule(caller, { name, basis, months, productId: product?.id ?? 0 });
+    return { name, months, basis, product: product?.code ?? null };
+  },
+});
+
+export const vat = changing({
+  name: 'books.vat',
+  summary: 'Set how the VAT of the vouchers of a product is treated from a day on, for the report R11',
+  method: 'POST',
+  path: '/books/vat',
+  command: 'books vat',
+  input: Input({
+    product: Positional(ProductCode),
+    from: Day,
+    treatment: Treatment,
+    country: Country,
+    rate: Type.Optional(Percent('In percent; left out: 0.')),
+    reason: Reason,
+  }),
+  output: VatSchema,
+  roles: MONEY,
+  approval: alone('It moves no money: it is dated, and decides what a report shows.'),
+  async run(caller, { product: code, from, treatment, country, rate = 0 }) {
+    checkDay(from, 'from');
+    requireCountry(country);
+    const ratePpm = toPpm(rate, 'rate');
+    const { id: productId } = await requireProduct(caller.service.db, code);
+    await setVatTreatment(caller, code, { productId, from, treatment, country, ratePpm });
+    return { product: code, from, treatment, country, rate };
+  },
+});
+
+export const breakageRate = changing({
+  name: 'books.breakage-rate',
+  summary:
+    'Estimate the part of the vouchers of a product that is never redeemed, from a day on, for the report R5',
+  method: 'POST',
+  path: '/books/breakage-rate',
+  command: 'books breakage-rate',
+  input: Input({
+    product: Positional(ProductCode),
+    from: Type.Optional(
+      Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
+    ),
+    percent: Percent('In percent.'),
+    reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
+  }),
+  output: RateSchema,
+  roles: MONEY,
+  approval: alone('It moves no money: it is an estimate in a report.'),
+  async run(caller, { product: code, from: given, percent }) {
+    checkDay(given, 'from');
+    const { id: productId } = await requireProduct(caller.service.db, code);
+    const from = given ?? (await today(caller.service));
+    await setBreakageRate(caller, { productId, code, from, ratePpm: toPpm(percent, 'percent') });
+    return { product: code, from, percent };
+  },
+});
