@@ -12,7 +12,7 @@ import { sql } from '../src/db/sql.ts';
 import { groupOf } from '../src/jobs/jobs.ts';
 import { orLater, type Scheduled, startJobs } from '../src/jobs/queue.ts';
 import { createLogger } from '../src/log.ts';
-import { JOB_RUNS } from '../src/operator/job-operations.ts';
+import { JOB_RUNS } from '../src/operations/background.ts';
 import { resealAll } from '../src/rotation/reseal.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
 import { DIALECTS } from './dialects.ts';

@@ -5,7 +5,7 @@ import type { Download, Page } from 'playwright-core';
 import { buildServer } from '../src/http/server.ts';
 import { groupOf } from '../src/jobs/jobs.ts';
 import { startJobs } from '../src/jobs/queue.ts';
-import { JOB_RUNS } from '../src/operator/job-operations.ts';
+import { JOB_RUNS } from '../src/operations/background.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 

@@ -5,7 +5,7 @@ import { sql } from '../src/db/sql.ts';
 import { groupOf } from '../src/jobs/jobs.ts';
 import { startJobs } from '../src/jobs/queue.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { JOB_RUNS } from '../src/operator/job-operations.ts';
+import { JOB_RUNS } from '../src/operations/background.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';

@@ -130,7 +130,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   restore: async () => (await import('./backup.ts')).registerRestore,
   job: derived('job', 'long work in the background', async () => [
     ...(await import('../jobs/jobs.ts')).JOBS,
-    ...(await import('../operator/job-operations.ts')).BACKGROUND,
+    ...(await import('../operations/background.ts')).BACKGROUND,
   ]),
   token: derived(
     'token',

@@ -7,7 +7,7 @@ import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
 import { groupOf, type Job, showJob } from '../jobs/jobs.ts';
 import { runJob } from '../jobs/queue.ts';
-import { JOB_RUNS } from '../operator/job-operations.ts';
+import { JOB_RUNS } from '../operations/background.ts';
 import { bulk, bulkCancel, preview } from '../vouchers/bulk.ts';
 import { cardDesign, LANGUAGE_HELP, prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';

@@ -8,7 +8,7 @@ import type { MetricsServer } from '../http/metrics.ts';
 import { groupOf } from '../jobs/jobs.ts';
 import { startJobs } from '../jobs/queue.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { JOB_RUNS } from '../operator/job-operations.ts';
+import { JOB_RUNS } from '../operations/background.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 import { openService } from './open.ts';

@@ -1,8 +1,13 @@
+import Type from 'typebox';
 import { isSharded, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toText } from '../money.ts';
+import { alone, changing } from '../operation.ts';
+import { VERIFY } from '../principal.ts';
+import { Input } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
 import { allowLongReading, checksOf, sumByKind, sumMoved } from './reconcile.balances.ts';
@@ -147,3 +152,30 @@ async function balanceTotals(tx: Queries, since: Since): Promise<{ check: Check;
     })),
   };
 }
+
+export const startReconcile = changing({
+  name: 'ledger.reconcile',
+  summary: 'Prove the books in the background; the result is in the job',
+  method: 'POST',
+  path: '/reconcile',
+  command: 'reconcile',
+  input: Input({
+    full: Type.Optional(
+      Type.Boolean({ description: 'Everything, not only the rows after the last closed day.' }),
+    ),
+  }),
+  output: JobSchema,
+  roles: VERIFY,
+  approval: alone('It changes nothing: it proves the books.'),
+  audit: null,
+  status: 202,
+  run: (caller, input) =>
+    caller.service.db.transaction((tx) => createJob(tx, caller, 'ledger.reconcile', input, [])),
+});
+
+/** The work of the job. */
+export const RECONCILE_RUNS: JobRuns = {
+  'ledger.reconcile': {
+    whole: ({ service }, { full = false }: { full?: boolean }) => reconcile(service, { sinceClosing: !full }),
+  },
+};

@@ -10,7 +10,6 @@ import { MERCHANTS } from '../merchants/merchants.ts';
 import type { AnyOperation } from '../operation.ts';
 import { BATCHES } from '../operator/batches.ts';
 import { FLOATS } from '../operator/floats.ts';
-import { BACKGROUND } from '../operator/job-operations.ts';
 import { SHEETS } from '../operator/sheets.ts';
 import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
@@ -29,6 +28,7 @@ import { VOUCHERS } from '../vouchers/operate.ts';
 import { DELIVERIES } from '../webhooks/deliveries.ts';
 import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
+import { BACKGROUND } from './background.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [
