@@ -177,7 +177,10 @@ const CreateToken = Input({
     Nullable(MerchantId, { description: 'For a token of a merchant: it may call only /portal/v1.' }),
   ),
   networks: Type.Optional(
-    Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), { maxItems: NETWORKS_MAX }),
+    Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
+      maxItems: NETWORKS_MAX,
+      description: 'A network from which it may be used, in CIDR; anywhere, unless set.',
+    }),
   ),
   stepUp: Type.Optional(Type.Boolean({ description: 'Let it run operations of the risk `step-up`.' })),
   expiresAt: Type.Optional(

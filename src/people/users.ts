@@ -30,7 +30,8 @@ import { endSessions, FACTORS } from './sessions.ts';
 const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 export const UserId = Id('user');
 /** The user that a command names. */
-export const NamedUser = Positional(Type.String({ ...UserId, option: 'user' }));
+const BY_NAME = 'The id of the user. The command takes the email address, too.';
+export const NamedUser = Positional(Type.String({ ...UserId, option: 'user', description: BY_NAME }));
 export const Roles = Type.Array(Word(ALL_ROLES), {
   minItems: 1,
   uniqueItems: true,
