@@ -267,13 +267,12 @@ returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocke
 
 /** Selects keys, with their counts of today and their last use. */
 const select = (service: Service, condition: Sql): Sql => sql`
-select k.id as "keyId", k.merchant_id::text as "merchantId",
-  case when k.is_of_merchant then 'merchant' else 'operator' end as "madeBy", k.created_at as "createdAt",
+select k.id as "keyId", k.merchant_id::text as "merchantId", k.created_at as "createdAt",
   k.revoked_at as "revokedAt", k.expires_at as "expiresAt", k.rotated_to as "rotatedTo", k.scopes,
   k.networks, case when k.calls_per_second is not null
     then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit",
   l.last_call_at as "lastUsedAt", coalesce(d.calls, 0)::float8 as calls, coalesce(d.guesses, 0) as guesses,
-  d.blocked_at as "blockedAt"
+  d.blocked_at as "blockedAt", case when k.is_of_merchant then 'merchant' else 'operator' end as "madeBy"
 from api_keys k
 left join api_key_days d on d.key_id = k.id and d.day = ${dayOf(service.clock())}::date
 left join lateral (

@@ -53,7 +53,7 @@ export type WebhookEndpoint = Static<typeof EndpointSchema>;
 type Row = Omit<WebhookEndpoint, 'pending' | 'failed'>;
 
 const COLUMNS = sql`
-id::text, merchant_id::text as "merchantId", disabled_at is null as enabled, url, events,
+id::text, merchant_id::text as "merchantId", disabled_at is null as enabled, events, url,
 full_vouchers as full, created_at as "createdAt", failing_since as "failingSince",
 disabled_at as "disabledAt", disabled_reason as "disabledReason"`;
 
