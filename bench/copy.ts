@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { drawNumbers } from '../src/batches/queries.ts';
+import { drawNumbers } from '../src/batches/fill.ts';
 import { makeRows } from '../src/batches/rows.ts';
 import type { Context } from '../src/context.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';
-import { drawNumbers } from '../src/batches/queries.ts';
+import { drawNumbers } from '../src/batches/fill.ts';
 import { serialOf } from '../src/db/buckets.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
 import type { Voucher } from './requests.ts';

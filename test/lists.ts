@@ -1,4 +1,4 @@
-import { listBatchRows } from '../src/batches/queries.ts';
+import { listBatchRows } from '../src/batches/batch.ts';
 import { listFloatPage, listUse } from '../src/books/days.queries.ts';
 import type { Queries } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';

@@ -31,7 +31,14 @@ const ROWS = [
  */
 const OF_PROCESS = [
   ...['db/sql', 'keyring/sealed', 'log', 'operations/validate', 'time'],
-  ...['batches/rows.worker', 'cli/usage', 'db/health', 'ledger/id', 'operator/sheets', 'people/password'],
+  ...[
+    'batches/order-sheets',
+    'batches/rows.worker',
+    'cli/usage',
+    'db/health',
+    'ledger/id',
+    'people/password',
+  ],
 ].map((name) => `src/${name}.ts`);
 
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');

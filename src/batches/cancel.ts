@@ -1,19 +1,10 @@
 import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { isUnavailable, retrying, sqlState } from '../db/errors.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { newId } from '../ledger/id.ts';
-import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
-import {
-  cancelBatchRow,
-  countFailure,
-  findBatchById,
-  lockBatchByTransactionId,
-  releasePrice,
-  setVoided,
-  voidVouchers,
-} from './queries.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, findBatchById, toBatch } from './batch.ts';
 
 /** The number of vouchers that one transaction takes back. */
 const CHUNK = 5_000;
@@ -34,12 +25,16 @@ export async function cancelBatch(
   const now = service.clock();
   return retrying(() =>
     service.db.transaction(async (tx) => {
-      const [row] = await tx.query<BatchRow>(lockBatchByTransactionId(transactionId));
+      const [row] = await tx.query<BatchRow>(
+        sql`select * from batches where transaction_id = ${transactionId} for update`,
+      );
       if (!row) return undefined;
       const batch = toBatch(row);
       if (batch.status !== 'PROCESSING') return batch;
-      if (batch.value) await tx.query(releasePrice(batch.id, newId(now), now));
-      const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
+      // Moves the price of a batch that is being canceled from its reserve to the float.
+      if (batch.value) await tx.query(sql`select release_batch(${batch.id}, ${newId(now)}, ${now})`);
+      const [canceled] = await tx.query<BatchRow>(sql`
+update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} where id = ${batch.id} returning *`);
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
       await enqueueBatchEvent(tx, after, now);
@@ -65,7 +60,9 @@ export async function voidBatch(service: Service, batchId: number): Promise<void
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'CANCELED') return;
   for (const bucket of service.buckets.all) await voidBucket(service, bucket, batchId);
-  await service.db.query(setVoided(batchId, service.clock()));
+  await service.db.query(
+    sql`update batches set voided_at = ${service.clock()} where id = ${batchId} and voided_at is null`,
+  );
 }
 
 async function voidBucket({ db, clock }: Service, bucket: number, batchId: number): Promise<void> {
@@ -73,7 +70,13 @@ async function voidBucket({ db, clock }: Service, bucket: number, batchId: numbe
   for (let after = 0n; ; ) {
     const now = clock();
     const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));
-    const [page] = await retrying(() => db.query<Voided>(voidVouchers(bucket, batchId, after, ids, now)));
+    // Voids vouchers of a canceled batch in one bucket, after a serial number (sql/012-vouchers.sql): as
+    // many as there are ids. `last` is null if none was left.
+    const [page] = await retrying(() =>
+      db.query<Voided>(
+        sql`select void_vouchers(${bucket}, ${batchId}, ${after}, ${ids}::uuid[], ${now}) as last`,
+      ),
+    );
     if (page?.last == null) return;
     after = page.last;
   }
@@ -98,8 +101,12 @@ export async function recordFailure(service: Service, batchId: number, error: un
   const isFull = sqlState(error) === DISK_FULL;
   if (isUnavailable(error) && !isFull) throw error;
   const now = service.clock();
+  // Counts a failure of a batch that is still being produced.
   const [counted] = await service.db.query<{ transaction_id: string; failures: number; failing_since: Date }>(
-    countFailure(batchId, isFull ? 0 : 1, now),
+    sql`
+update batches set
+  failures = least(failures + ${isFull ? 0 : 1}::int, 32767), failing_since = coalesce(failing_since, ${now})
+where id = ${batchId} and status = 'PROCESSING' returning transaction_id, failures, failing_since`,
   );
   if (!counted) throw error;
   const { transaction_id: transactionId, failures, failing_since: since } = counted;

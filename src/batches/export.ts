@@ -1,6 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Context, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { zoneOfBooks } from '../ledger/zone.ts';
@@ -8,19 +9,41 @@ import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { lockVoucher } from '../vouchers/operate.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import {
-  countVoucherExports,
+  type Batch,
+  type BatchRow,
   findBatchByReference,
   findBatchByTransactionId,
-  findLastExport,
-  insertExport,
-  insertExportEnd,
-  listExportRows,
-  listFaces,
-  listVouchers,
-  type NewExport,
-} from './queries.ts';
+  toBatch,
+} from './batch.ts';
+
+type NewExport = {
+  readonly format: 'csv' | 'pdf';
+  /** The operator. */
+  readonly by: string;
+  readonly reason: string | null;
+  /** The only voucher that is exported; null: the whole batch. */
+  readonly serialNumber: bigint | null;
+};
+
+/** Records an export with the planned number of vouchers: one, or those of the completed batch. */
+function insertExport(batchId: number, wanted: NewExport, now: Date): Sql {
+  const { format, by, reason, serialNumber } = wanted;
+  return sql`
+insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
+select id, ${serialNumber}, ${format}, ${by}, ${reason},
+  case when ${serialNumber}::bigint is null then quantity else 1 end, ${now}
+from batches where id = ${batchId}
+returning id, vouchers`;
+}
+
+/** Lists a page of a batch's vouchers, after a serial number. */
+export function listVouchers(batchId: number, after: bigint, count: number): Sql {
+  return sql`
+select serial_number, sealed from vouchers
+where batch_id = ${batchId} and serial_number > ${after} and closed is null
+order by serial_number limit ${count}`;
+}
 
 /**
  * The number of vouchers in a page. A page is opened and written before the next one is read, so a download
@@ -185,7 +208,10 @@ export async function countReplacementExports(
   batch: Batch,
   serialNumber: bigint,
 ): Promise<number> {
-  const [row] = await db.query<{ exports: number }>(countVoucherExports(batch.id, serialNumber));
+  // Counts the exports of this one voucher, also failed ones: its code may have been handed out.
+  const [row] = await db.query<{ exports: number }>(sql`
+select count(*)::int as exports from batch_exports
+where batch_id = ${batch.id} and serial_number = ${serialNumber}`);
   return row?.exports ?? 0;
 }
 
@@ -211,7 +237,10 @@ async function writeRecorded(
   pages: AsyncIterable<PrintedVoucher[]>,
   write: Write,
 ): Promise<Exported> {
-  const end = (complete: boolean) => db.query(insertExportEnd(begun.id, complete, vouchers, clock()));
+  const end = (complete: boolean) =>
+    db.query(sql`
+insert into batch_export_ends (export_id, complete, vouchers, ended_at)
+values (${begun.id}, ${complete}, ${vouchers}, ${clock()})`);
   let vouchers = 0;
   const counted = async function* () {
     for await (const page of pages) {
@@ -251,7 +280,14 @@ async function* readPrinted(
   for await (const page of pages) {
     const first = page[0]?.serialNumber ?? 0n;
     const last = page.at(-1)?.serialNumber ?? 0n;
-    const rows = await service.db.query<FaceRow>(listFaces(batch.id, first, last, zone));
+    // Lists the data that is printed next to the codes of a page of vouchers. An inactive voucher has the
+    // value of its batch. A voucher that expires at midnight is valid until the day before.
+    const rows = await service.db.query<FaceRow>(sql`
+select v.serial_number, v.expires_at, b.decimals,
+  ((v.expires_at - interval '1 millisecond') at time zone ${zone})::date::text as last_day,
+  case when v.activated_at is null then b.value_minor else v.balance_minor end as value_minor
+from vouchers v join batches b on b.id = v.batch_id
+where v.batch_id = ${batch.id} and v.serial_number between ${first} and ${last} and v.closed is null`);
     const faces = new Map(rows.map((row) => [row.serial_number, row]));
     yield page.flatMap(({ serialNumber, code, pin }) => {
       const face = faces.get(serialNumber);
@@ -276,7 +312,11 @@ async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: b
 
 /** Lists the exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
-  const rows = await db.query<ExportRow>(listExportRows(batchId, LISTED_MAX));
+  const rows = await db.query<ExportRow>(sql`
+select e.id, e.serial_number, e.format, e.exported_by, e.reason, e.begun_at, n.ended_at, n.complete,
+  coalesce(n.vouchers, e.vouchers) as vouchers
+from batch_exports e left join batch_export_ends n on n.export_id = e.id
+where e.batch_id = ${batchId} order by e.id desc limit ${LISTED_MAX}`);
   return rows.map((row) => ({
     id: row.id,
     serialNumber: row.serial_number,
@@ -295,6 +335,8 @@ export async function countExports(
   db: Queries,
   batchId: number,
 ): Promise<{ exports: number; lastExport: Date | null }> {
-  const [row] = await db.query<{ exports: number; last: Date | null }>(findLastExport(batchId));
+  const [row] = await db.query<{ exports: number; last: Date | null }>(sql`
+select count(*)::int as exports, max(begun_at) as last from batch_exports
+where batch_id = ${batchId} and serial_number is null`);
   return { exports: row?.exports ?? 0, lastExport: row?.last ?? null };
 }

@@ -1,22 +1,25 @@
 import { kept, type Service } from '../context.ts';
 import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
-import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, findBatchById, toBatch } from './batch.ts';
 import { recordFailure } from './cancel.ts';
-import {
-  advanceBatch,
-  createVouchers,
-  drawNumbers,
-  findBatchById,
-  findCodeKeys,
-  lockBatch,
-} from './queries.ts';
 import { drawCodes, type MadeRows, makeRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
+
+/** Returns those of these code keys that exist already. */
+export function findCodeKeys(codeKeys: string): Sql {
+  return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
+}
+
+/** Draws numbers for vouchers, ascending and unique. */
+export function drawNumbers(count: number): Sql {
+  return sql`
+    select array_agg(nextval('voucher_numbers')::text) as numbers from generate_series(1, ${count}::int)`;
+}
 
 /**
  * Creates `count` vouchers of a batch and records the progress, in the caller's transaction. The caller holds
@@ -42,7 +45,10 @@ async function prepare(service: Service, count: number): Promise<MadeRows> {
  * @returns how many were written: a voucher whose code exists is skipped
  */
 async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<number> {
-  const [result] = await tx.query<{ made: number }>(createVouchers(batchId, rows));
+  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, at } = rows;
+  const [result] = await tx.query<{ made: number }>(sql`
+select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[],
+  ${pinKeys}::uuid[], ${sealed}::bytea[], ${entryIds}::uuid[], ${at}) as made`);
   return result?.made ?? 0;
 }
 
@@ -50,7 +56,14 @@ async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<numb
  * Records the progress of a batch, whose row the caller's transaction holds. The last voucher completes it.
  */
 async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
-  const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
+  // Records progress in the transaction that made it. The last voucher completes the batch.
+  const [row] = await tx.query<BatchRow>(sql`
+update batches set
+  produced = produced + ${count}, progressed_at = now(), failures = 0, failing_since = null,
+  status = case when produced + ${count} = quantity then 'COMPLETED' else status end,
+  ended_at = case when produced + ${count} = quantity then ${now}::timestamptz end
+where id = ${batch.id}
+returning *`);
   const after = toBatch(row as BatchRow);
   if (after.status === 'COMPLETED') await enqueueBatchEvent(tx, after, now);
   return after;
@@ -226,7 +239,7 @@ function inTransaction(service: Service, work: (tx: Queries) => Promise<Batch>):
 }
 
 async function lock(tx: Queries, batchId: number): Promise<Batch> {
-  const [row] = await tx.query<BatchRow>(lockBatch(batchId));
+  const [row] = await tx.query<BatchRow>(sql`select * from batches where id = ${batchId} for update`);
   return toBatch(row as BatchRow);
 }
 

@@ -3,6 +3,7 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -11,16 +12,44 @@ import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toSum, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { DAY_MS } from '../time.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { produce } from './fill.ts';
 import {
+  type Batch,
+  type BatchRow,
   findBatchByReference,
   findBatchByTransactionId,
-  findProduct,
-  insertBatch,
-  type NewBatch,
-  reservePrice,
-} from './queries.ts';
+  toBatch,
+} from './batch.ts';
+import { produce } from './fill.ts';
+
+type NewBatch = {
+  readonly transactionId: string;
+  readonly merchantId: number;
+  readonly reference: string;
+  readonly productId: number;
+  readonly quantity: number;
+  readonly valueMinor: bigint | null;
+  readonly expiresAt: Date;
+  readonly currency: string;
+  readonly decimals: number;
+  readonly activation: string;
+  readonly scope: string;
+  readonly expiryPolicy: string;
+  readonly now: Date;
+};
+
+/**
+ * Finds a product by its code, or the default one. `default_expires_at` is the end of a day in the zone of
+ * the books, as cards show it.
+ */
+function findProduct(code: string | undefined, defaultId: number, now: Date): Sql {
+  return sql`
+select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor,
+  p.max_quantity, p.expiry_policy, p.on_sale, p.merchant_id,
+  ((((${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)::date + 1)::timestamp
+    at time zone k.zone) - interval '1 millisecond' as default_expires_at
+from products p, books k
+where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
+}
 
 export type Generate = {
   readonly reference: string;
@@ -206,7 +235,14 @@ async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Prom
   const { quantity } = wanted;
   // The close of a day freezes the terms of the batches that were accepted on it.
   await tx.query(checkStamp(wanted.now));
-  const [row] = await tx.query<BatchRow>(insertBatch(wanted));
+  const [row] = await tx.query<BatchRow>(sql`
+insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at,
+  currency, decimals, activation, scope, expiry_policy, accepted_at, progressed_at)
+values (${wanted.transactionId}, ${wanted.merchantId}, ${wanted.reference}, ${wanted.productId},
+  ${wanted.quantity}, ${wanted.valueMinor}, ${wanted.expiresAt}, ${wanted.currency}, ${wanted.decimals},
+  ${wanted.activation}::product_activation, ${wanted.scope}::product_scope,
+  ${wanted.expiryPolicy}::expiry_policy, ${wanted.now}, now())
+returning *`);
   const batch = toBatch(row as BatchRow);
   await reserve(tx, batch, wanted.now);
   if (quantity <= IMMEDIATE_MAX) return produce(service, tx, batch, quantity);
@@ -219,7 +255,10 @@ async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): 
   if (!value) return;
   // No float can hold this amount, and the database might not be able to compare it with a balance.
   if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
-  const [reserved] = await tx.query<{ done: boolean }>(reservePrice(id, newId(now), newId(now), now));
+  // Moves the price of a batch from the float to its reserve. `done` is false if the float is too low.
+  const [reserved] = await tx.query<{ done: boolean }>(
+    sql`select reserve_batch(${id}, ${newId(now)}, ${newId(now)}, ${now}) as done`,
+  );
   if (!reserved?.done) throw new Refusal('50');
 }
 

@@ -8,8 +8,8 @@ import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
 import type { Product } from '../products/products.ts';
 import { isDay } from '../time.ts';
+import { findCodeKeys } from './fill.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
-import { findCodeKeys } from './queries.ts';
 
 /** The rules by which the fields of a file become vouchers. */
 export type ImportRules = {

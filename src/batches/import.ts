@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import { listFloats } from '../merchants/floats.ts';
@@ -16,9 +17,17 @@ import {
   readChunks,
   spansOf,
 } from './import.check.ts';
-import { findImport, type ImportTableRow, insertImport, listDoneChunks } from './import.queries.ts';
 import { newDigest, type RowError, UnreadableFile } from './import.read.ts';
 import { type ImportToWrite, writeChunk } from './import.write.ts';
+
+type ImportTableRow = {
+  id: number;
+  digest: Buffer;
+  vouchers: number;
+  chunks: number;
+  started_at: Date;
+  finished_at: Date | null;
+};
 
 export type ImportWanted = {
   /** The issuer of the vouchers. */
@@ -116,14 +125,18 @@ function changed(): Error {
 }
 
 async function find({ db }: Service, merchantId: number, reference: string, digest: Buffer) {
-  const [row] = await db.query<ImportTableRow>(findImport(merchantId, reference));
+  const [row] = await db.query<ImportTableRow>(sql`
+select id, digest, vouchers, chunks, started_at, finished_at from voucher_imports
+where merchant_id = ${merchantId} and reference = ${reference}`);
   if (row && !row.digest.equals(digest))
     throw new Refusal('94', { message: 'the reference was used for another file, or for other options' });
   return row;
 }
 
 async function doneChunks({ db }: Service, importId: number): Promise<Map<number, number>> {
-  const rows = await db.query<{ chunk: number; vouchers: number }>(listDoneChunks(importId));
+  const rows = await db.query<{ chunk: number; vouchers: number }>(
+    sql`select chunk, vouchers from voucher_import_chunks where import_id = ${importId}`,
+  );
   return new Map(rows.map(({ chunk, vouchers }) => [chunk, vouchers]));
 }
 
@@ -221,10 +234,13 @@ async function start(
   for (const currency of new Set(totals.map((each) => each.currency)))
     await ensureAccounts(service.db, merchantId, currency);
   return service.db.transaction(async (tx) => {
-    const wanted = { merchantId, reference, digest, paidFrom, vouchers, chunks: chunkDigests.length };
-    const [row] = await tx.query<ImportTableRow>(
-      insertImport({ ...wanted, by: actor.name, now: service.clock() }),
-    );
+    const [row] = await tx.query<ImportTableRow>(sql`
+insert into voucher_imports (merchant_id, reference, digest, paid_from, vouchers, chunks, imported_by,
+  started_at)
+values (${merchantId}, ${reference}, ${digest}, ${paidFrom}, ${vouchers}, ${chunkDigests.length},
+  ${actor.name}, ${service.clock()})
+on conflict do nothing
+returning id, digest, vouchers, chunks, started_at, finished_at`);
     if (!row)
       throw new Refusal('94', {
         message: 'another process has just begun this import: run the command again',

@@ -4,6 +4,7 @@ import { randomPin } from '../credentials.ts';
 import { serialOf } from '../db/buckets.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { bytesArray, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -11,10 +12,50 @@ import { accountOf } from '../ledger/journal.ts';
 import { debitFloat } from '../ledger/queries.ts';
 import type { Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { drawNumbers } from './fill.ts';
 import { findTaken, type ImportRow } from './import.check.ts';
-import { finishImport, importVouchers, insertChunk, insertImportedBatch } from './import.queries.ts';
 import { UnreadableFile } from './import.read.ts';
-import { drawNumbers } from './queries.ts';
+
+type ImportedVoucher = {
+  readonly bucket: number;
+  readonly serial: bigint;
+  readonly codeKey: string;
+  readonly pinKey: string;
+  readonly sealed: Buffer;
+  readonly balanceMinor: bigint;
+  readonly expiresAt: Date;
+  readonly reference: string | null;
+  readonly issuedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+};
+
+/** Inserts the vouchers of an imported batch, and the movements that pay for them (sql/016-imports.sql). */
+function importVouchers(
+  importId: number,
+  batchId: number,
+  payer: bigint,
+  vouchers: readonly ImportedVoucher[],
+  now: Date,
+): Sql {
+  return sql`
+select import_vouchers(
+  ${importId},
+  ${newId(now)},
+  ${batchId},
+  ${payer},
+  ${plainArray(vouchers.map(({ bucket }) => bucket))}::int[],
+  ${plainArray(vouchers.map(({ serial }) => serial))}::bigint[],
+  ${plainArray(vouchers.map(({ codeKey }) => codeKey))}::uuid[],
+  ${plainArray(vouchers.map(({ pinKey }) => pinKey))}::uuid[],
+  ${bytesArray(vouchers.map(({ sealed }) => sealed))}::bytea[],
+  ${plainArray(vouchers.map(({ balanceMinor }) => balanceMinor))}::bigint[],
+  ${plainArray(vouchers.map(({ expiresAt }) => expiresAt.toISOString()))}::timestamptz[],
+  ${plainArray(vouchers.map(() => newId(now)))}::uuid[],
+  ${textArray(vouchers.map(({ reference }) => reference))}::text[],
+  ${plainArray(vouchers.map(({ issuedAt }) => issuedAt?.toISOString() ?? null))}::timestamptz[],
+  ${plainArray(vouchers.map(({ lastUsedAt }) => lastUsedAt?.toISOString() ?? null))}::timestamptz[],
+  ${now})`;
+}
 
 /** An import that has begun. */
 export type ImportToWrite = {
@@ -45,7 +86,11 @@ export function writeChunk(
   return retrying(() =>
     service.db.transaction(async (tx) => {
       await holdKeyRing(tx, service.keys);
-      const [isNew] = await tx.query(insertChunk(to.id, chunk, rows.length));
+      // Inserts a chunk. Returns a row if the chunk was not imported before. If another process is importing
+      // it, it waits for that process.
+      const [isNew] = await tx.query(sql`
+insert into voucher_import_chunks (import_id, chunk, vouchers) values (${to.id}, ${chunk}, ${rows.length})
+on conflict do nothing returning chunk`);
       if (!isNew) return;
       // An order may have drawn one of these codes since the check.
       const [taken] = await findTaken(tx, service, rows);
@@ -58,7 +103,12 @@ export function writeChunk(
       const groups: Group[] = [];
       for (const group of groupRows(rows)) groups.push(await prepareGroup(service, tx, to, group, now));
       for (const group of groups) await writeGroup(service, tx, to.id, group, now);
-      const [finished] = await tx.query(finishImport(to.id, now));
+      // Ends an import if all its chunks are imported, and then returns a row.
+      const [finished] = await tx.query(sql`
+update voucher_imports i set finished_at = ${now}
+where i.id = ${to.id} and i.finished_at is null
+  and i.chunks = (select count(*) from voucher_import_chunks c where c.import_id = i.id)
+returning i.id`);
       if (finished)
         await audit(tx, operator, {
           action: 'voucher.imported',
@@ -94,8 +144,14 @@ async function prepareGroup(
   await claimIn(tx, service, { merchantId, operation: 'generate', reference, id, fingerprint: 'import' });
   // The sweep visits a batch when it expires. From then on, vouchers that expire later are swept one by one.
   const expiresAt = new Date(Math.min(...rows.map((row) => row.expiresAt.getTime())));
-  const wanted = { transactionId, merchantId, reference, productId, quantity: rows.length, expiresAt, now };
-  const [batch] = await tx.query<{ id: number }>(insertImportedBatch(wanted));
+  // The batch is complete from the start, and has no value, since each voucher has its own balance.
+  const [batch] = await tx.query<{ id: number }>(sql`
+insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at,
+  currency, decimals, activation, scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
+select ${transactionId}, ${merchantId}, ${reference}, p.id, ${rows.length}, ${rows.length}, ${expiresAt},
+  p.currency, p.decimals, 'immediate', p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
+from products p where p.id = ${productId}
+returning id`);
   const isFloat = paidFrom === 'float';
   const payer = await accountOf(tx, isFloat ? merchantId : 0, currency, isFloat ? 'FLOAT' : 'FUNDING');
   if (!batch || payer === undefined)

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findProgress, percentOf, type Batch as StoredBatch } from '../batches/batch.ts';
+import { batches, type OrderedBatch } from '../batches/batches.ts';
 import { newReference } from '../batches/generate.ts';
 import { BATCH_JOBS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startJobs } from '../jobs/queue.ts';
-import { batches, type OrderedBatch } from '../operator/batches.ts';
 import { QUANTITY_MAX } from '../products/products.ts';
 import { addExport } from './batch-export.ts';
 import { untilStopped } from './open.ts';

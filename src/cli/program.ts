@@ -53,7 +53,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   batch: derived(
     'batch',
     'batches of vouchers',
-    async () => (await import('../operator/batches.ts')).BATCHES,
+    async () => (await import('../batches/batches.ts')).BATCHES,
     async () => (await import('./batch.ts')).addOrders,
   ),
   voucher: derived(

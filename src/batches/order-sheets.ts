@@ -2,12 +2,8 @@ import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
-import { type Batch, findProgress } from '../batches/batch.ts';
-import { countReplacementExports, exportBatch, exportReplacement, type Write } from '../batches/export.ts';
-import { findReplacement, requireBatch, requirePrintable } from '../batches/printable.ts';
-import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
-import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import type { Operator } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { type Money, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
@@ -30,6 +26,10 @@ import {
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
+import { type Batch, findProgress } from './batch.ts';
+import { countReplacementExports, exportBatch, exportReplacement, type Write } from './export.ts';
+import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
+import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from './sheets.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file
@@ -126,8 +126,12 @@ async function insertOrder(
   const expiresAt = new Date(now.getTime() + VALID_MS);
   const { name, reason } = actor;
   const id = await service.db.transaction(async (tx) => {
-    const wanted = { batchId: batch.id, card, orderedBy, name, reason, language, salt, now, expiresAt };
-    const [row] = await tx.query<{ id: number }>(insertSheets(wanted));
+    const [row] = await tx.query<{ id: number }>(sql`
+insert into batch_sheets
+  (batch_id, replaced, exports_before, ordered_by, name, reason, language, salt, ordered_at, expires_at)
+values (${batch.id}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name},
+  ${reason}, ${language}, ${salt}, ${now}, ${expiresAt})
+returning id`);
     const after = { ...facts, language, worth: toSum(batch.currency, worth), expiresAt };
     await audit(tx, caller, { action: 'sheets.order', subject, after });
     return String(row?.id);
@@ -199,7 +203,11 @@ const list = reading({
 });
 
 async function listOrders({ service, principal }: Caller, batch: Batch, replaced: bigint | null) {
-  const rows = await service.readDb.query<SheetsRow>(listSheets(batch.id, replaced, LISTED_MAX));
+  // Lists the newest sheets of a batch, or of the replacement of one of its vouchers.
+  const rows = await service.readDb.query<SheetsRow>(sql`
+select id, ordered_by, name, reason, language, ordered_at, expires_at from batch_sheets
+where batch_id = ${batch.id} and replaced is not distinct from ${replaced}::bigint
+order by id desc limit ${LISTED_MAX}`);
   const items = rows.map((row) => ({
     id: String(row.id),
     orderedBy: row.name,
@@ -250,7 +258,10 @@ const download = changing({
   effect: 'outside',
   async run(caller, { id }) {
     const { service, actor, principal } = caller;
-    const [row] = await service.db.query<SheetsRow>(findSheets(toId(id)));
+    const [row] = await service.db.query<SheetsRow>(sql`
+select s.id, s.replaced, s.exports_before, s.ordered_by, s.name, s.reason, s.language, s.salt, s.ordered_at,
+  s.expires_at, b.transaction_id
+from batch_sheets s join batches b on b.id = s.batch_id where s.id = ${toId(id)}`);
     // For everybody else the sheets do not exist.
     if (!row || row.ordered_by !== principal.userId) throw notFound(`sheets ${id}`);
     if (row.expires_at <= service.clock())

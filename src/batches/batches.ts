@@ -1,14 +1,4 @@
 import Type, { type Static } from 'typebox';
-import {
-  type Batch as BatchInfo,
-  findBatchForOperator,
-  findProgress,
-  pageOfBatches,
-  percentOf,
-} from '../batches/batch.ts';
-import { cancelBatch } from '../batches/cancel.ts';
-import { countExports, listExports } from '../batches/export.ts';
-import { generate, newReference } from '../batches/generate.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { actFor, findMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toNumber, toText } from '../money.ts';
@@ -35,6 +25,16 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import {
+  type Batch as BatchInfo,
+  findBatchForOperator,
+  findProgress,
+  pageOfBatches,
+  percentOf,
+} from './batch.ts';
+import { cancelBatch } from './cancel.ts';
+import { countExports, listExports } from './export.ts';
+import { generate, newReference } from './generate.ts';
 
 const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
 
