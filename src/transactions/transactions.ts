@@ -58,8 +58,8 @@ r.original_id as "originalTransactionId",
 case when ${isCanceled} then 'CANCELLED' when r.original_id is not null and r.kind = 'REDEMPTION' then 'NEW'
 end as "refundStatus"`;
 
-function toTransaction(keys: KeyRing, { voucherCode: sealed, ...row }: Row): Transaction {
-  const { serialNumber } = row;
+function toTransaction(keys: KeyRing, row: Row): Transaction {
+  const { serialNumber, voucherCode: sealed } = row;
   const isOfVoucher = serialNumber !== null && sealed !== null;
   return {
     ...row,
