@@ -4,6 +4,7 @@ import { generate } from '../src/batches/generate.ts';
 import { keepBooks } from '../src/books/close.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import type { Context } from '../src/context.ts';
+import { isUnavailable } from '../src/db/errors.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
 import { claimReference } from '../src/ledger/claims.ts';
 import { holdFloat } from '../src/ledger/holds.ts';
@@ -199,7 +200,12 @@ test('the journal takes no row whose id is far from its time', async (t) => {
       `update scrip.journal set occurred_at = '${time.toISOString()}' where serial_number = ${card.serial}`,
     );
   };
-  for (const minutes of [-61, 61]) await assert.rejects(move(minutes), /journal_id_near_time/);
+  // A clock that was set is no bug: the till is answered with 91, and tries again.
+  for (const minutes of [-61, 61])
+    await assert.rejects(move(minutes), (error: { constraint?: string }) => {
+      assert.match(String(error.constraint), /^journal_id_near_time/);
+      return isUnavailable(error);
+    });
   await move(57);
 });
 

@@ -10,6 +10,7 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 const UNIQUE_VIOLATION = '23505';
+const CHECK_VIOLATION = '23514';
 /**
  * Unique keys on which two transactions race for the same reference, update of a redemption, or statement of
  * a bank. Citus appends the number of the shard.
@@ -52,8 +53,15 @@ function isClockBack(error: unknown): boolean {
   return sqlState(error) === 'SC002';
 }
 
-/** Whether a booking was refused because the clock of this process is wrong. */
-export const isClockRefused = (error: unknown): boolean => isStampRefused(error) || isClockBack(error);
+/** Whether the clock was set between the making of a booking's id and its stamp (sql/001-core.sql). */
+function isIdOff(error: unknown): boolean {
+  const { constraint = '' } = (error ?? {}) as { constraint?: string };
+  return sqlState(error) === CHECK_VIOLATION && constraint.startsWith('journal_id_near_time');
+}
+
+/** Whether a booking was refused because the clock of this process is wrong, or was set meanwhile. */
+export const isClockRefused = (error: unknown): boolean =>
+  isStampRefused(error) || isClockBack(error) || isIdOff(error);
 
 /**
  * Whether a statement waited too long for a lock. Maintenance that may not wait in front of tills is tried
