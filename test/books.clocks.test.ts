@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seal } from '../src/books/close.queries.ts';
 import { closeDays, keepBooks } from '../src/books/close.ts';
 import { correctTopUp, getTopUp } from '../src/books/floats.ts';
 import { Pieces } from '../src/books/pieces.ts';
-import { passMark, sealDue } from '../src/books/seal.ts';
+import { passMark, seal, sealDue } from '../src/books/seal.ts';
 import { sweepExpired } from '../src/books/sweep.ts';
 import { createService, type Operator } from '../src/context.ts';
 import { idAt, newId } from '../src/ledger/id.ts';

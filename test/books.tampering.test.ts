@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
+import { dayChecks } from '../src/books/day-checks.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
-import { dayChecks } from '../src/books/verify.queries.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import type { Service } from '../src/context.ts';
 import { openOwner, type Queries } from '../src/db/pool.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ClosingRow, listClosings } from '../src/books/close.queries.ts';
-import { hashOfClosing } from '../src/books/seal.ts';
+import { type ClosingRow, hashOfClosing, listClosings } from '../src/books/seal.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import { openLedger, sell, spend } from './books.ts';
 

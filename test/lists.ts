@@ -1,5 +1,5 @@
 import { listBatchRows } from '../src/batches/batch.ts';
-import { listFloatPage, listUse } from '../src/books/days.queries.ts';
+import { listFloatPage, listUse } from '../src/books/floats.ts';
 import type { Queries } from '../src/db/pool.ts';
 import type { Sql } from '../src/db/sql.ts';
 import { listMerchants } from '../src/merchants/merchants.ts';

@@ -13,7 +13,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   // The partitions.
   7311990004: ['sql/004-partitions.sql', 'sql/021-declines.sql'],
   // The keeping of the books.
-  7311990014: ['src/books/close.queries.ts'],
+  7311990014: ['src/books/close.ts'],
   // The matching of bank lines.
   7311990017: ['src/bank/match.ts'],
   // The settings.

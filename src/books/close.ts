@@ -3,35 +3,34 @@ import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { checkStamp } from '../ledger/queries.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { checkDay, Day, Input, Reason, Text, Time, Word } from '../schema.ts';
+import { type ClosedDay, dayChecks, FLOATS_CHECK } from './day-checks.ts';
+import {
+  type BookDay,
+  type Books,
+  findOpenDay,
+  findUnswept,
+  getBooks,
+  lockBooks,
+  openDays,
+  SLICE_MS,
+} from './days.ts';
+import { Pieces } from './pieces.ts';
 import {
   allowLongWork,
   type ClosingRow,
-  findLastClosing,
-  findRecountStart,
-  hashAges,
-  hashAggregates,
-  insertAging,
-  insertBalances,
-  insertClosing,
-  insertLateRows,
-  insertMovements,
-  listBookedLate,
-  listSlices,
-  lockKeeping,
+  GENESIS,
+  hashOfClosing,
+  passMark,
   seal,
-  sumDay,
-  summarizeSeals,
-} from './close.queries.ts';
-import { findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
-import { type BookDay, type Books, getBooks, SLICE_MS } from './days.ts';
-import { Pieces } from './pieces.ts';
-import { GENESIS, hashOfClosing, passMark, sealDue, VERSION } from './seal.ts';
+  sealDue,
+  VERSION,
+} from './seal.ts';
 import { sweepExpired } from './sweep.ts';
-import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
 import {
   type DayRow,
   explainWait,
@@ -97,13 +96,26 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
 /** Lists the sealed slices of the last closed days and of the next one to which rows were added later. */
 async function findLateSlices(service: Service, pieces: Pieces, { starts_at }: DayRow): Promise<Date[]> {
   const { sealed_until } = await getBooks(service.db);
-  const [start] = await service.db.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
+  // Returns when the oldest of the last closed days began. A close counts the rows from then on again.
+  const [start] = await service.db.query<{ starts_at: Date | null }>(sql`
+select min(c.starts_at) as starts_at
+from (select starts_at from book_closings order by day desc limit ${RECOUNTED_DAYS}) c`);
   const found: Date[] = [];
   type Slice = { slice_at: Date; rows: bigint; is_late: boolean };
   await pieces.over(start?.starts_at ?? starts_at, sealed_until ?? starts_at, (from, to) =>
     service.db.transaction(async (tx) => {
       await tx.query(allowLongWork);
-      const slices = await tx.query<Slice>(listSlices(from, to));
+      // Lists the slices of an interval with their rows, and whether these are more than were sealed.
+      const slices = await tx.query<Slice>(sql`
+with counted as (
+  select r.slice_at, count(*) as rows from book_rows r
+  where r.place >= id_floor(${from}::timestamptz, '-1 hour')
+    and r.place < id_floor(${to}::timestamptz, '1 hour')
+    and r.booked_at >= ${from} and r.booked_at < ${to}
+  group by r.slice_at
+)
+select c.slice_at, c.rows, c.rows > coalesce(b.rows, 0) as is_late
+from counted c left join book_seals b on b.starts_at = c.slice_at order by c.slice_at`);
       found.push(...slices.filter(({ is_late }) => is_late).map(({ slice_at }) => slice_at));
       return slices.reduce((sum, { rows }) => sum + Number(rows), 0);
     }, 'read committed'),
@@ -128,7 +140,19 @@ function endDay(
     const [next] = await tx.query<DayRow>(findOpenDay());
     if (next?.day !== row.day) return;
     const bookedIn = new Date(row.ends_at.getTime() - SLICE_MS);
-    for (const slice of lateSlices) await tx.query(insertLateRows(slice, bookedIn, row.day));
+    // Books the rows that a slice's listing does not name as late rows of another slice.
+    for (const slice of lateSlices)
+      await tx.query(sql`
+insert into book_late_rows (id, occurred_at, slice_at, found_in)
+select r.id, r.occurred_at, ${bookedIn}, ${row.day}::date
+from book_rows r
+where r.place >= id_floor(${slice}::timestamptz, '-1 hour')
+  and r.place < id_floor(${slice}::timestamptz, '75 minutes') and r.slice_at = ${slice}
+  and uuid_send(r.id) not in (
+    select substring(b.listing from (20 * i.at + 1)::int for 16)
+    from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice}
+  )
+returning id`);
     for (const book of dayEnds) await book(operator, tx, toDay(row));
   }, 'read committed');
 }
@@ -153,16 +177,75 @@ function closeDay(operator: Operator, row: DayRow): Promise<Closed | Waiting> {
     const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
     if (unswept?.found) return waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE);
     await tx.query(seal(ends_at));
-    const [last] = await tx.query<{ day: string; hash: Buffer }>(findLastClosing());
-    await tx.query(insertMovements(day, starts_at, ends_at));
-    await tx.query(insertBalances(day, last?.day ?? null));
-    await tx.query(insertAging(day, zone));
-    const late = (await tx.query<{ id: string }>(listBookedLate(day))).map(({ id }) => id);
+    const [last] = await tx.query<{ day: string; hash: Buffer }>(
+      sql`select day::text as day, ends_at, hash from book_closings order by day desc limit 1`,
+    );
+    await tx.query(sql`
+insert into book_movements (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+  rows, amount_minor)
+select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id,
+  s.product_id, sum(s.rows), sum(s.amount_minor)
+from book_slices s where s.starts_at >= ${starts_at} and s.starts_at < ${ends_at} group by 2, 3, 4, 5, 6, 7, 8`);
+    // Stores the balances at the end of a day: those of the day before, plus the movements of the day.
+    await tx.query(sql`
+insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
+select ${day}::date, p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id,
+  sum(p.balance_minor)
+from (
+  select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
+  from book_balances where day = ${last?.day ?? null}::date
+  union all
+  select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
+  from book_movements m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+  ) e
+  where m.day = ${day}::date
+) p
+group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`);
+    // Counts and sums the vouchers with a balance at the end of a day by their ages: by the days until the
+    // day on which they expire, by the days since the day of their last use, and by the month in which
+    // they expire. Days and months are those of the day's time zone. Call it when the day is sealed.
+    await tx.query(sql`
+insert into book_aging (day, currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
+select ${day}::date, h.currency, h.product_id, h.issuer_id, b.basis,
+  b.bounds[width_bucket(greatest(b.age, 0), b.bounds)], sum(h.vouchers), sum(h.amount_minor)
+from (
+  select a.*, case a.basis
+      when 'expires' then (a.at at time zone ${zone})::date
+      else coalesce(
+        (select d.day from book_days d where d.starts_at = a.at),
+        (select (a.at at time zone d.zone)::date from book_days d order by d.day limit 1)
+      )
+    end as on_day
+  from book_ages a
+) h
+cross join lateral (values
+  (h.basis, case h.basis when 'expires' then h.on_day - ${day}::date else ${day}::date - h.on_day end,
+    array[0, 31, 61, 91, 181, 366]),
+  (case h.basis when 'expires' then 'month' end,
+    (extract(year from h.on_day) * 12 + extract(month from h.on_day)
+      - extract(year from ${day}::date) * 12 - extract(month from ${day}::date))::integer,
+    array[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+) as b (basis, age, bounds)
+where b.basis is not null
+group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`);
+    // Lists the late rows that were booked on a day.
+    const late = (
+      await tx.query<{ id: string }>(
+        sql`select id from book_late_rows where found_in = ${day}::date order by id`,
+      )
+    ).map(({ id }) => id);
     const checks = await check(service, tx, { day, from: starts_at, to: ends_at });
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
     const closing = await summarize(service, tx, row, last, { checks, late });
     const hash = hashOfClosing(closing);
-    await tx.query(insertClosing(closing, hash));
+    await tx.query(sql`
+insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version,
+  closed_at, previous_hash, hash)
+values (${closing.day}::date, ${closing.starts_at}, ${closing.ends_at}, ${closing.zone}, ${closing.rows}, ${closing.first_id}::uuid,
+  ${closing.last_id}::uuid, ${closing.rows_hash}, ${closing.totals}, ${closing.version}, ${closing.closed_at},
+  ${closing.previous_hash}, ${hash})`);
     const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
     await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });
     if (failed.length > 0 || late.length > 0)
@@ -193,7 +276,8 @@ async function check(service: Service, tx: Queries, day: ClosedDay): Promise<Che
  * committed may become visible on its shard only a moment later.
  */
 async function lookAgain(tx: Queries, look: () => Promise<object[]>): Promise<object[]> {
-  await tx.query(lockFloats());
+  // Blocks every other booking on a float until the transaction ends.
+  await tx.query(sql`select account_id from floats order by account_id for update`);
   for (const until = performance.now() + PASS_WAIT_MS; ; await sleep(PASS_STEP_MS)) {
     const differing = await look();
     if (differing.length === 0 || performance.now() > until) return differing;
@@ -208,9 +292,38 @@ async function summarize(
   { checks, late }: { checks: readonly Checked[]; late: readonly string[] },
 ): Promise<ClosingRow> {
   type Sealed = { rows: bigint; rows_hash: Buffer; first_id: string | null; last_id: string | null };
-  const [sealed] = await tx.query<Sealed>(summarizeSeals(day.starts_at, day.ends_at));
+  // Sums up the rows of a day from its seals.
+  const [sealed] = await tx.query<Sealed>(sql`
+select coalesce(sum(rows), 0)::bigint as rows,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash,
+  (
+    select encode(substring(listing from 1 for 16), 'hex') from book_seals
+    where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at} order by starts_at limit 1
+  ) as first_id,
+  (
+    select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
+    where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at} order by starts_at desc limit 1
+  ) as last_id
+from book_seals where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at}`);
   if (!sealed) throw new Error('the seals of a day have no sum');
-  const balances = await tx.query<Record<string, string>>(sumDay(day.day, last?.day ?? null));
+  // Returns the trial balance of a closed day, by currency and account kind.
+  const balances = await tx.query<Record<string, string>>(sql`
+select p.currency, p.account_kind, sum(p.opening)::text as opening, sum(p.debits)::text as debits,
+  sum(p.credits)::text as credits, sum(p.closing)::text as closing
+from (
+  select currency, account_kind, balance_minor as opening, 0 as debits, 0 as credits, 0 as closing
+  from book_balances where day = ${last?.day ?? null}::date
+  union all
+  select currency, account_kind, 0, 0, 0, balance_minor from book_balances where day = ${day.day}::date
+  union all
+  select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor, 0
+  from book_movements m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+  ) e
+  where m.day = ${day.day}::date
+) p
+group by 1, 2 order by 1, 2`);
   return {
     ...day,
     ...sealed,
@@ -231,13 +344,61 @@ async function summarize(
 
 /** Returns the hashes of a day's aggregates, by kind. */
 export async function readHashes(tx: Queries, day: string): Promise<Readonly<Record<string, string>>> {
-  const rows = await tx.query<{ what: string; hash: string }>(hashAggregates(day));
+  // Returns a SHA-256 hash for each kind of aggregate of a day, and for the terms of the batches that
+  // were accepted on it, over the rows in the order of their text.
+  const rows = await tx.query<{ what: string; hash: string }>(sql`
+select a.what, encode(
+  sha256(convert_to(string_agg(a.line, E'\n' order by a.line collate "C"), 'UTF8')), 'hex') as hash
+from (
+  select 'balances' as what,
+    concat_ws('|', currency, account_kind, merchant_id, issuer_id, product_id, balance_minor) as line
+  from book_balances where day = ${day}::date
+  union all
+  select 'movements', concat_ws('|', currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
+    product_id, rows, amount_minor)
+  from book_movements where day = ${day}::date
+  union all
+  select 'cohorts', concat_ws('|', currency, product_id, issuer_id, expiry_policy,
+    to_char(issue_month, 'YYYY-MM'), kind, is_credit, rows, amount_minor)
+  from book_cohorts where day = ${day}::date
+  union all
+  select 'reversals', concat_ws('|', to_char(original_day, 'YYYY-MM-DD'), currency, merchant_id, product_id,
+    rows, amount_minor, again_minor)
+  from book_reversals where day = ${day}::date
+  union all
+  select 'batches', (to_jsonb(b) - '{produced,status,progressed_at,ended_at,failures,failing_since,failure,
+    voided_at,swept_to,swept_at,lapsed}'::text[])::text
+  from book_days d join batches b on b.accepted_at >= d.starts_at and b.accepted_at < d.ends_at
+  where d.day = ${day}::date
+  union all
+  select 'aging',
+    concat_ws('|', currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
+  from book_aging where day = ${day}::date
+) a
+group by a.what order by a.what`);
   return Object.fromEntries(rows.map(({ what, hash }) => [what, hash]));
 }
 
 /** Returns the hash of the vouchers' ages at the end of the last day that is closed or being closed. */
 export async function readAges(tx: Queries, { ends_at }: Pick<DayRow, 'ends_at'>): Promise<string> {
-  const [row] = await tx.query<{ hash: string }>(hashAges(ends_at));
+  // Returns the SHA-256 hash over the ages at the end of the last closed day, or of the day that is
+  // being closed: the present ones less the changes since.
+  const [row] = await tx.query<{ hash: string }>(sql`
+select encode(
+  sha256(convert_to(coalesce(string_agg(s.line, E'\n' order by s.line collate "C"), ''), 'UTF8')), 'hex') as hash
+from (
+  select concat_ws('|', a.currency, a.product_id, a.issuer_id, a.basis, extract(epoch from a.at)::bigint,
+    sum(a.vouchers), sum(a.amount_minor)) as line
+  from (
+    select * from book_ages
+    union all
+    select m.currency, m.product_id, m.issuer_id, m.basis, age_of(m.basis, m.at), -m.vouchers, -m.amount_minor
+    from books b cross join lateral moved_ages(${ends_at}, b.sealed_until) m
+    where b.sealed_until > ${ends_at}
+  ) a
+  group by a.currency, a.product_id, a.issuer_id, a.basis, a.at
+  having sum(a.vouchers) <> 0 or sum(a.amount_minor) <> 0
+) s`);
   if (!row) throw new Error('the ages of the vouchers have no hash');
   return row.hash;
 }
@@ -268,7 +429,10 @@ export async function keepBooks(
 ): Promise<void> {
   const operator: Operator = { service, actor: KEEPER };
   const done = await service.db.transaction(async (tx) => {
-    const [lock] = await tx.query<{ is_free: boolean }>(lockKeeping());
+    // Returns whether this transaction may keep the books until it ends.
+    const [lock] = await tx.query<{ is_free: boolean }>(sql`
+select pg_try_advisory_xact_lock(7311990014) as is_free,
+  set_config('idle_in_transaction_session_timeout', '0', true)`);
     return lock?.is_free ? closeDays(operator, { dayEnds, stopping }) : undefined;
   }, 'read committed');
   if (!done) return;

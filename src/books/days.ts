@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { alone, type Caller, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
@@ -20,17 +21,39 @@ import {
   Time,
   Word,
 } from '../schema.ts';
-import {
-  findBooks,
-  findZone,
-  listDayRows,
-  lockBooks,
-  lockLastClosed,
-  nextDayIn,
-  openDays,
-  setGrace,
-  setZone,
-} from './days.queries.ts';
+
+/**
+ * Locks the row of the books until the transaction ends. Meanwhile no day is closed, no slice is sealed, and
+ * no voucher is swept.
+ */
+export function lockBooks(): Sql {
+  return sql`
+select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books for update`;
+}
+
+/** Adds the rows of all days up to now. */
+export function openDays(): Sql {
+  return sql`select open_days(database_time())`;
+}
+
+/** Returns the oldest day that is not closed. */
+export function findOpenDay(): Sql {
+  return sql`
+select d.day::text as day, d.starts_at, d.ends_at, d.zone from book_days d
+where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
+}
+
+/**
+ * Returns whether a voucher that expired before a time has not been swept. (Citus takes no subquery without a
+ * column.)
+ */
+export function findUnswept(before: Date): Sql {
+  return sql`
+select exists (
+    select 1 from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before}
+  )
+  or exists (select 1 from voucher_expiries where due_at < ${before}) as found`;
+}
 
 /** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
 export const SLICE_MS = 900_000;
@@ -77,7 +100,9 @@ export type Books = {
  * have ended.
  */
 export async function getBooks(db: Database): Promise<Books> {
-  const [books] = await db.query<Books>(findBooks());
+  const [books] = await db.query<Books>(
+    sql`select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books`,
+  );
   if (!books) throw new Error('the books have no row');
   return books;
 }
@@ -91,7 +116,12 @@ export async function listDays(
   interval: { from?: string | undefined; to?: string | undefined } = {},
 ): Promise<ListedDay[]> {
   await db.query(openDays());
-  const rows = await db.query<DayRow>(listDayRows(interval.from ?? null, interval.to ?? null));
+  // Lists the days of an interval, oldest first, with the closings of those that are closed.
+  const rows = await db.query<DayRow>(sql`
+select d.day::text as day, d.starts_at, d.ends_at, d.zone, c.rows, c.hash, c.closed_at, database_time() as now
+from book_days d left join book_closings c on c.day = d.day
+where (${interval.from ?? null}::date is null or d.day >= ${interval.from ?? null}::date) and (${interval.to ?? null}::date is null or d.day < ${interval.to ?? null}::date)
+order by d.day`);
   return rows.map((row) => ({
     day: row.day,
     startsAt: row.starts_at,
@@ -111,7 +141,10 @@ export async function listDays(
  * @throws Refusal `17`
  */
 export async function requireOpen(tx: Queries, from: string, what: string): Promise<void> {
-  const [closed] = await tx.query<{ day: string | null }>(lockLastClosed);
+  // Returns the last closed day, or null. The books are locked until the transaction ends, so no day is
+  // closed meanwhile.
+  const [closed] = await tx.query<{ day: string | null }>(sql`
+select (select max(day)::text from book_closings) as day from books for share`);
   if (closed?.day && from <= closed.day)
     throw new Refusal('17', {
       message: `Invalid date: ${closed.day} is closed, so ${what} begin on a later day`,
@@ -137,18 +170,22 @@ export async function setBooks(
     if (!before) throw new Error('the books have no row');
     const { zone = before.zone, graceMinutes = before.grace_minutes } = wanted;
     if (zone !== before.zone) {
-      if ((await tx.query(findZone(zone))).length === 0)
+      // Returns no row for a zone that PostgreSQL does not know.
+      if ((await tx.query(sql`select name from pg_timezone_names where name = ${zone}`)).length === 0)
         throw new Refusal('30', {
           message: 'Invalid request: the zone is not one of the IANA database, such as Europe/Rome',
         });
-      const [next] = await tx.query<{ starts_at: Date; ends_at: Date }>(nextDayIn(zone));
+      // Returns the end of the newest day, and the end that the day after it would have in another zone.
+      const [next] = await tx.query<{ starts_at: Date; ends_at: Date }>(sql`
+select d.ends_at as starts_at, (d.day + 2)::timestamp at time zone ${zone} as ends_at
+from book_days d order by d.day desc limit 1`);
       if (next && next.ends_at.getTime() - next.starts_at.getTime() < DAY_MIN_MS)
         throw new Refusal('30', {
           message: 'Invalid request: the next day would be over before it begins; change to UTC first',
         });
-      await tx.query(setZone(zone));
+      await tx.query(sql`update books set zone = ${zone}`);
     }
-    await tx.query(setGrace(graceMinutes));
+    await tx.query(sql`update books set grace_minutes = ${graceMinutes}`);
     await audit(tx, operator, {
       action: 'books.set',
       subject: 'books',

@@ -1,18 +1,54 @@
 import type { Database, Queries } from '../db/pool.ts';
-import type { Sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { decimalsOf, toText } from '../money.ts';
 import { addDays } from '../time.ts';
-import {
-  allowWholeDay,
-  listBalances,
-  listByAccount,
-  listClosings,
-  listLines,
-  listMovements,
-  listRows,
-  listSealed,
-  listSlices,
-} from './export.queries.ts';
+
+/** Lists the sealed slices of an interval, with the number and the hash of their rows. */
+function listSlices(from: Date, to: Date): Sql {
+  return sql`
+select starts_at, rows, hash from book_seals where starts_at >= ${from} and starts_at < ${to}
+order by starts_at`;
+}
+
+/**
+ * Returns rows by their ids, in any order. Account numbers of reserves begin at 5,000,000,000, those of
+ * vouchers at 10,000,000,000.
+ */
+function listRows(ids: readonly string[]): Sql {
+  return sql`
+select j.id, j.occurred_at, j.booked_at, j.kind::text as kind, j.currency, 1::bigint as rows,
+  j.amount_minor, j.serial_number, j.reference, j.original_id,
+  case
+    when j.debit_account >= 10000000000 then 'VOUCHER'
+    when j.debit_account >= 5000000000 then 'RESERVE'
+    else d.kind::text
+  end as debit_kind,
+  case
+    when j.credit_account >= 10000000000 then 'VOUCHER'
+    when j.credit_account >= 5000000000 then 'RESERVE'
+    else c.kind::text
+  end as credit_kind,
+  coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as merchant_id,
+  coalesce(n.merchant_id, 0) as issuer_id, coalesce(n.product_id, 0) as product_id
+from book_rows j
+left join accounts d on d.id = j.debit_account
+left join accounts c on c.id = j.credit_account
+left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
+where j.id = any (${plainArray(ids)}::uuid[])`;
+}
+
+/** Lets a statement read a whole day, which can take longer than a request. */
+const allowWholeDay: readonly Sql[] = [
+  sql`set transaction read only`,
+  sql`set local statement_timeout = '2h'`,
+  sql`set local enable_bitmapscan = on`,
+];
+
+/** Returns the texts of rows that are hashed, by their ids and in any order. */
+function listLines(ids: readonly string[]): Sql {
+  return sql`select id, line from book_rows where id = any (${plainArray(ids)}::uuid[])`;
+}
 
 /**
  * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
@@ -84,7 +120,11 @@ type ClosingRow = {
  * @throws DayNotClosed with the first day that is not closed
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
-  const rows = await db.query<ClosingRow>(listClosings(from, to));
+  // Lists the closed days of an interval that ends before `to`, in order.
+  const rows = await db.query<ClosingRow>(sql`
+select day::text, starts_at, ends_at, zone, closed_at, hash,
+  (day - (select min(day) from book_closings)) + 1 as number
+from book_closings where day >= ${from}::date and day < ${to}::date order by day`);
   const [first] = rows;
   let expected = first?.number === 1 && first.day > from ? first.day : from;
   for (const { day } of rows) {
@@ -114,7 +154,11 @@ type BalanceRow = {
 
 /** Returns the nonzero balances at the end of a day; none before the first closed day. */
 export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
-  const rows = await db.query<BalanceRow>(listBalances(day));
+  // Lists the balances of all accounts at the end of a day, credit minus debit.
+  const rows = await db.query<BalanceRow>(sql`
+select account_kind, currency, merchant_id, issuer_id, product_id, balance_minor
+from book_balances where day = ${day}::date and balance_minor <> 0
+order by currency, account_kind, merchant_id, issuer_id, product_id`);
   return rows.map((row) => ({
     account: accountOf(row.account_kind, row),
     balanceMinor: row.balance_minor,
@@ -173,7 +217,16 @@ function toMovement(row: MovementRow): Movement {
 
 /** Returns the movements of a day, summed by kind and accounts. */
 export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[]> {
-  return (await db.query<MovementRow>(listMovements(day))).map(toMovement);
+  // Sums the movements of a closed day. 0 means no merchant or no product.
+  return (
+    await db.query<MovementRow>(sql`
+select null::uuid as id, null::timestamptz as occurred_at, null::timestamptz as booked_at, kind::text,
+  currency, debit_kind, credit_kind,
+  merchant_id, issuer_id, product_id, rows, amount_minor, null::bigint as serial_number,
+  null::text as reference, null::uuid as original_id
+from book_movements where day = ${day}::date
+order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`)
+  ).map(toMovement);
 }
 
 /** The rows that are read at once. */
@@ -224,7 +277,11 @@ type Slice = { readonly starts_at: Date; readonly rows: bigint; readonly hash: B
 
 async function* pagesOf(db: Database, { starts_at, rows }: Slice): AsyncGenerator<string[]> {
   for (let skipped = 0; skipped < rows; skipped += PAGE) {
-    const page = await db.query<{ id: string }>(listSealed(starts_at, skipped, PAGE));
+    // Returns ids of a slice from its listing, in the order of time and id.
+    const page = await db.query<{ id: string }>(sql`
+select encode(substring(s.listing from 20 * i.at + 1 for 16), 'hex')::uuid as id
+from book_seals s, generate_series(${skipped}::integer, ${skipped}::integer + ${PAGE}::integer - 1) as i (at)
+where s.starts_at = ${starts_at} and i.at < s.rows order by i.at`);
     yield page.map(({ id }) => id);
   }
 }
@@ -245,7 +302,22 @@ async function* pagesByAccount(
 ): AsyncGenerator<string[]> {
   const accounts = await db.transaction(async (tx) => {
     for (const statement of allowWholeDay) await tx.query(statement);
-    return tx.query<{ ids: Buffer }>(listByAccount(startsAt, endsAt, merchantId ?? null));
+    // Returns the ids of the rows that were booked in an interval on floats and settlement accounts,
+    // account by account, in the order of time and id: 16 bytes each.
+    return tx.query<{ ids: Buffer }>(sql`
+select string_agg(uuid_send(r.id), ''::bytea order by r.booked_at, r.id) as ids
+from (
+  select j.id, j.booked_at, j.currency, coalesce(d.merchant_id, c.merchant_id) as merchant_id,
+    coalesce(d.kind, c.kind) as kind
+  from book_rows j
+  left join accounts d on d.id = j.debit_account and d.kind in ('FLOAT', 'SETTLEMENT')
+  left join accounts c on c.id = j.credit_account and c.kind in ('FLOAT', 'SETTLEMENT')
+  where coalesce(d.id, c.id) is not null and j.place >= id_floor(${startsAt}::timestamptz, '-1 hour')
+    and j.place < id_floor(${endsAt}::timestamptz, '1 hour')
+    and j.booked_at >= ${startsAt} and j.booked_at < ${endsAt}
+    and (${merchantId ?? null}::integer is null or ${merchantId ?? null} in (d.merchant_id, c.merchant_id))
+) r
+group by r.currency, r.merchant_id, r.kind order by r.currency, r.merchant_id, r.kind::text`);
   });
   for (const { ids } of accounts)
     for (let at = 0; at < ids.length; at += PAGE * ID_BYTES) {

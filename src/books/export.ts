@@ -7,7 +7,6 @@ import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { Day, FileSchema, Input, MerchantId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
-import { type ClosingRow, listClosings } from './close.queries.ts';
 import { checkInterval } from './days.ts';
 import {
   type Account,
@@ -35,7 +34,7 @@ import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from './gl.t
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
 import { CSV_TYPE, European, merchantIdOf } from './reports/reports.ts';
-import { textOfClosing } from './seal.ts';
+import { type ClosingRow, listClosings, textOfClosing } from './seal.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { findEntry } from '../ledger/queries.ts';
 import { listFloats } from '../merchants/floats.ts';
@@ -25,8 +26,52 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { type FloatFilter, listFloatPage, listUse } from './days.queries.ts';
 import { type Booked, bookOnce } from './sweep.ts';
+
+/**
+ * Returns what each float of some merchants paid for since a time, less what was returned to it, and the
+ * age of the merchant in days. It reads sealed slices, so the last hour or two are missing.
+ */
+export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
+  return sql`
+select f.merchant_id, f.currency, f.decimals, f.balance_minor,
+  coalesce(u.used_minor, 0)::bigint as used_minor,
+  extract(epoch from ${now}::timestamptz - m.created_at) / 86400 as days
+from unnest(${merchantIds}::integer[]) w (id)
+-- \`offset 0\` keeps these look-ups: else the sums of all merchants may be made before these are picked.
+cross join lateral (select r.created_at from merchants r where r.id = w.id offset 0) m
+cross join lateral (select r.* from floats r where r.merchant_id = w.id offset 0) f
+cross join lateral (
+  select sum(case s.debit_kind when 'FLOAT' then s.amount_minor else -s.amount_minor end) as used_minor
+  from book_slices s
+  where s.merchant_id = f.merchant_id and s.currency = f.currency and s.starts_at >= ${since}
+    and (s.debit_kind = 'FLOAT' or s.credit_kind = 'FLOAT')
+    and s.kind in ('RESERVATION', 'RELEASE', 'ACTIVATION', 'HOLD', 'HOLD_RELEASE', 'IMPORT')
+) u
+order by f.merchant_id, f.currency`;
+}
+
+/** Selects the floats of one merchant or of all, and only those that are low or all. */
+export type FloatFilter = { readonly merchantId: number | null; readonly isLow: boolean };
+
+const ID_MAX = 2 ** 31 - 1;
+
+/** Lists floats after a given one, merchant by merchant. */
+export function listFloatPage(
+  { merchantId, isLow }: FloatFilter,
+  afterId: number,
+  currency: string,
+  count: number,
+): Sql {
+  const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
+  return sql`
+select f.merchant_id, m.name as merchant, f.currency,
+  coalesce(f.low_minor, f.topped_up_minor / 10) as low_minor
+from floats f join merchants m on m.id = f.merchant_id
+where (f.merchant_id, f.currency) > (${afterId}, ${currency}) and f.merchant_id between ${least} and ${most}
+  and (not ${isLow} or f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10))
+order by f.merchant_id, f.currency limit ${count}`;
+}
 
 /** The operator's deductions from a float: refunds of unused prepayment, and corrections of wrong top-ups. */
 

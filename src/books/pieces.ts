@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { SLICE_MS } from './days.ts';
-import { countRows, countTransactions } from './pieces.queries.ts';
+
+/** Returns the number of the next transaction that writes. */
+function countTransactions(): Sql {
+  return sql`select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as count`;
+}
 
 /**
  * The fewest slices in a piece: an hour. A piece also reads the ids of the hour before it and of the hour
@@ -54,7 +59,12 @@ export class Pieces {
    */
   async over(from: Date, until: Date, work: (from: Date, to: Date) => Promise<number>): Promise<void> {
     if (from >= until) return;
-    const [found] = await this.#db.query<{ count: bigint }>(countRows(from, until, ROWS_MIN));
+    // Counts the rows of the journal in an interval, at most up to a limit.
+    const [found] = await this.#db.query<{ count: bigint }>(sql`
+select count(*) as count from (
+  select 1 from journal where id >= id_floor(${from}::timestamptz) and id < id_floor(${until}::timestamptz)
+  limit ${ROWS_MIN}
+) r`);
     if (Number(found?.count) < ROWS_MIN) {
       await this.run(() => work(from, until));
       return;

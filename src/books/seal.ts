@@ -1,9 +1,47 @@
 import { hash } from 'node:crypto';
 import type { Service } from '../context.ts';
-import { advanceMark, allowLongWork, type ClosingRow, findSealable, seal } from './close.queries.ts';
-import { findOpenDay } from './days.queries.ts';
-import { SLICE_MS } from './days.ts';
+import { type Sql, sql } from '../db/sql.ts';
+import { findOpenDay, SLICE_MS } from './days.ts';
 import type { Pieces } from './pieces.ts';
+
+/**
+ * Lets a close run longer than a request, and gives it memory for its sorts: it reads a whole day. The close
+ * uses only one core of the database and leaves the others to the tills.
+ */
+export const allowLongWork = sql`
+select set_config('max_parallel_workers_per_gather', '0', true), set_config('statement_timeout', '2h', true),
+  set_config('work_mem', '64MB', true), set_config('enable_bitmapscan', 'on', true),
+  set_config('TimeZone', 'UTC', true)`;
+
+/** Seals the slices from the last sealed one up to a time (sql/025-seals.sql). Returns the number of rows. */
+export function seal(until: Date): Sql {
+  return sql`select seal(${until}) as rows`;
+}
+
+export type ClosingRow = {
+  readonly day: string;
+  readonly starts_at: Date;
+  readonly ends_at: Date;
+  readonly zone: string;
+  readonly rows: bigint;
+  readonly first_id: string | null;
+  readonly last_id: string | null;
+  readonly rows_hash: Buffer;
+  readonly totals: string;
+  readonly version: number;
+  readonly closed_at: Date;
+  readonly previous_hash: Buffer;
+};
+
+/** Lists the closings of an interval of days, oldest first. */
+export function listClosings(from: string | null, to: string | null): Sql {
+  return sql`
+select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id,
+  last_id::text as last_id, rows_hash, totals, version, closed_at, previous_hash, hash
+from book_closings
+where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
+order by day`;
+}
 
 /**
  * The shortest interval that is sealed, except at the end of a day. A seal also reads the hour before and the
@@ -19,7 +57,9 @@ const MARKS = 3;
 
 /** Records the time up to which all transactions have ended. */
 export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
-  for (let marks = 0; marks < MARKS; marks++) await db.query(advanceMark());
+  // Marks the newest transaction and returns the time up to which all transactions have ended
+  // (sql/023-marks.sql).
+  for (let marks = 0; marks < MARKS; marks++) await db.query(sql`select now_at, passed from advance_mark()`);
 }
 
 /**
@@ -28,7 +68,10 @@ export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
  */
 export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Promise<void> {
   const [day] = await db.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
-  const [books] = await db.query<{ sealed_until: Date | null; sealable: Date | null }>(findSealable());
+  // Returns the times up to which slices are sealed, and may be sealed (sql/025-seals.sql).
+  const [books] = await db.query<{ sealed_until: Date | null; sealable: Date | null }>(
+    sql`select sealed_until, sealable_until() as sealable from books`,
+  );
   if (!day || !books?.sealable) return;
   const from = books.sealed_until ?? day.starts_at;
   const last = day.ends_at.getTime() - SLICE_MS;

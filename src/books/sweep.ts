@@ -2,19 +2,10 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
+import { plainArray, sql } from '../db/sql.ts';
 import { checkReference, claimIn, type OperatorOperation } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  listBatchSerials,
-  listDueVouchers,
-  listExpiredBatches,
-  lockExpiredBatch,
-  releaseLapsed,
-  setSwept,
-  sweepVouchers,
-} from './days.queries.ts';
 
 /** The number of vouchers in one transaction. It is small, so that a till never waits long. */
 const CHUNK = 500;
@@ -31,7 +22,10 @@ type Voucher = { readonly serial_number: bigint; readonly bucket: number };
 export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {
   let swept = 0;
   for (;;) {
-    const batches = await service.db.query<{ id: number }>(listExpiredBatches(service.clock(), BATCHES));
+    // Lists expired batches whose sweep has not finished, earliest expiry first.
+    const batches = await service.db.query<{ id: number }>(sql`
+select id from batches where status = 'COMPLETED' and swept_at is null and expires_at <= ${service.clock()}
+order by expires_at limit ${BATCHES}`);
     let seen = 0;
     for (const { id } of batches) {
       for (let more = true; more && !stopping(); ) {
@@ -55,18 +49,30 @@ function sweepBatch(
   const { db, clock } = service;
   return retrying(() =>
     db.transaction(async (tx) => {
-      const [batch] = await tx.query<{ swept_to: bigint }>(lockExpiredBatch(batchId));
+      // Locks a batch for a sweep. Returns no row if another sweep has it.
+      const [batch] = await tx.query<{ swept_to: bigint }>(sql`
+select swept_to from batches where id = ${batchId} and swept_at is null for update skip locked`);
       if (!batch) return { swept: 0, seen: false, more: false };
       const now = clock();
+      // Lists the next vouchers of a batch after a serial number.
       const found = await tx.query<Voucher & { counts: boolean }>(
-        listBatchSerials(batchId, batch.swept_to, CHUNK),
+        sql`
+select serial_number, bucket,
+  closed is null and (is_funded(balance_minor, activated_at, payer_id) or expires_at > b.batch_expires_at)
+    as counts
+from vouchers, (select expires_at as batch_expires_at from batches where id = ${batchId}) b
+where batch_id = ${batchId} and serial_number > ${batch.swept_to} order by serial_number limit ${CHUNK}`,
       );
       const counted = found.filter(({ counts }) => counts);
       const { swept, lapsed } = await sweep(service, tx, counted, batchId, now);
       const last = found.at(-1)?.serial_number ?? batch.swept_to;
       const more = found.length === CHUNK;
-      await tx.query(setSwept(batchId, last, lapsed, more ? null : now));
-      if (!more) await tx.query(releaseLapsed(batchId, newId(now), now));
+      // Records the progress of a sweep. @param lapsed how many more vouchers were found inactive
+      await tx.query(sql`
+update batches set swept_to = ${last}, lapsed = lapsed + ${lapsed}, swept_at = ${more ? null : now}
+where id = ${batchId}`);
+      // Returns the price of the vouchers that a finished sweep found inactive (sql/015-booking.sql).
+      if (!more) await tx.query(sql`select release_lapsed(${batchId}, ${newId(now)}, ${now})`);
       return { swept, seen: true, more };
     }),
   );
@@ -85,7 +91,12 @@ async function sweepSingle(service: Service, stopping: () => boolean): Promise<n
     const page = after;
     more = await retrying(() =>
       db.transaction(async (tx) => {
-        const found = await tx.query<Voucher & { due_at: Date }>(listDueVouchers(until, page, CHUNK));
+        // Lists vouchers that have expired separately from their batch, after the last one of a page.
+        const found = await tx.query<Voucher & { due_at: Date }>(sql`
+select serial_number, bucket, due_at from voucher_expiries
+where due_at <= ${until}
+  and (${page.due}::timestamptz is null or (due_at, serial_number) > (${page.due}, ${page.serial}))
+order by due_at, serial_number limit ${CHUNK}`);
         swept += (await sweep(service, tx, found, null, clock())).swept;
         const last = found.at(-1);
         if (last) after = { due: last.due_at, serial: last.serial_number };
@@ -111,8 +122,11 @@ async function sweep(
     const serials = vouchers.filter((each) => each.bucket === bucket).map((each) => each.serial_number);
     if (serials.length === 0) continue;
     const ids = serials.map(() => newId(now));
+    // Sweeps vouchers of one bucket (sql/015-booking.sql).
     const [row] = await tx.query<Swept>(
-      sweepVouchers(bucket, plainArray(serials), plainArray(ids), batchId, now),
+      sql`
+select swept, lapsed
+from sweep_vouchers(${bucket}, ${plainArray(serials)}::bigint[], ${plainArray(ids)}::uuid[], ${batchId}, ${now})`,
     );
     sum.swept += row?.swept ?? 0;
     sum.lapsed += row?.lapsed ?? 0;

@@ -3,28 +3,22 @@ import Type, { type Static } from 'typebox';
 import { verifyAudit } from '../audit/verify.ts';
 import type { Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { reading } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Count, Day, Input, Text, TransactionId } from '../schema.ts';
-import { allowLongWork, type ClosingRow, listClosings } from './close.queries.ts';
 import { readAges, readHashes } from './close.ts';
 import { checkInterval } from './days.ts';
-import { GENESIS, hashOfClosing } from './seal.ts';
-import {
-  findDay,
-  findInterrupted,
-  hashSeals,
-  insertVerification,
-  listAuditedClosings,
-  listBrokenAggregates,
-  listBrokenReversals,
-  listBrokenRows,
-  listBrokenSlices,
-  listBrokenSums,
-  listLateRows,
-  setVerified,
-} from './verify.queries.ts';
+import { allowLongWork, type ClosingRow, GENESIS, hashOfClosing, listClosings } from './seal.ts';
+
+/** Records how far a run came. @param day null: no day was verified */
+function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
+  return sql`
+update book_verifications
+set verified_to = coalesce(${day}::date, verified_to), breaks = ${breaks}, ended_at = ${endedAt}
+where id = ${id}`;
+}
 
 /** Something that has changed since the close. */
 const BreakSchema = Type.Object({
@@ -81,7 +75,14 @@ export async function verifyBooks(
   const closings = await db.query<Stored>(listClosings(null, to));
   const from = lastDays === undefined ? interval.from : closings.slice(-lastDays)[0]?.day;
   const run = from === undefined && to === null ? await beginRun(service) : undefined;
-  const known = new Map((await db.query<Audited>(listAuditedClosings())).map((each) => [each.day, each]));
+  // Lists the closings that the audit recorded, each with the end of the chain before its entry.
+  const known = new Map(
+    (
+      await db.query<Audited>(sql`
+select substr(subject, 5) as day, after::json ->> 'hash' as hash, sequence - 1 as before, previous_hash
+from audit where action = 'books.close' order by sequence`)
+    ).map((each) => [each.day, each]),
+  );
   const breaks: Break[] = [];
   let days = 0;
   let rows = 0;
@@ -111,9 +112,15 @@ async function beginRun({
   db,
   clock,
 }: Pick<Service, 'db' | 'clock'>): Promise<{ id: number; after: string | null }> {
-  const [interrupted] = await db.query<{ id: number; verified_to: string | null }>(findInterrupted());
+  // Finds a run over all closed days that was interrupted before it found anything.
+  const [interrupted] = await db.query<{ id: number; verified_to: string | null }>(sql`
+select r.id, r.verified_to::text as verified_to
+from (select * from book_verifications order by id desc limit 1) r
+where r.ended_at is null and r.breaks = 0`);
   if (interrupted) return { id: interrupted.id, after: interrupted.verified_to };
-  const [run] = await db.query<{ id: number }>(insertVerification(clock()));
+  const [run] = await db.query<{ id: number }>(
+    sql`insert into book_verifications (started_at) values (${clock()}) returning id`,
+  );
   return { id: run?.id ?? 0, after: null };
 }
 
@@ -166,22 +173,71 @@ async function verifyDay(
 ): Promise<Break[]> {
   const { day, starts_at, ends_at } = closing;
   const breaks: Break[] = [];
-  const [bounds] = await tx.query<Pick<Stored, 'starts_at' | 'ends_at' | 'zone'>>(findDay(day));
+  // Returns the bounds of a day by which reports find it.
+  const [bounds] = await tx.query<Pick<Stored, 'starts_at' | 'ends_at' | 'zone'>>(
+    sql`select starts_at, ends_at, zone from book_days where day = ${day}::date`,
+  );
   if (!isDeepStrictEqual(bounds, { starts_at, ends_at, zone: closing.zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
-  const [sealed] = await tx.query<{ rows: bigint; rows_hash: Buffer }>(hashSeals(starts_at, ends_at));
+  // Returns the hash over the sealed slices of a day.
+  const [sealed] = await tx.query<{ rows: bigint; rows_hash: Buffer }>(sql`
+select coalesce(sum(rows), 0)::bigint as rows,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash
+from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}`);
   if (sealed?.rows !== closing.rows || !sealed.rows_hash.equals(closing.rows_hash))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
-  const slices = await tx.query<{ slice_at: Date }>(listBrokenSlices(starts_at, ends_at));
+  // Lists the slices of an interval whose rows differ from the sealed ones in number or hash.
+  const slices = await tx.query<{ slice_at: Date }>(sql`
+with found as (
+  select r.slice_at, count(*) as rows,
+    sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
+  from book_rows r
+  where r.place >= id_floor(${starts_at}::timestamptz, '-1 hour')
+    and r.place < id_floor(${ends_at}::timestamptz, '1 hour')
+    and r.booked_at >= ${starts_at} and r.booked_at < ${ends_at}
+  group by r.slice_at
+)
+select coalesce(f.slice_at, b.starts_at) as slice_at
+from found f
+full join (select starts_at, rows, hash from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}) b
+  on b.starts_at = f.slice_at
+where f.hash is distinct from b.hash or f.rows is distinct from b.rows
+order by 1`);
   for (const { slice_at } of slices) {
     const slice = slice_at.toISOString();
-    const found = await tx.query<{ id: string; change: string }>(listBrokenRows(slice_at));
+    // Lists the rows of a slice that differ from its listing. A row that was moved to another time is
+    // missing in one slice and added in another.
+    const found = await tx.query<{ id: string; change: string }>(sql`
+with listed as (
+  select encode(substring(b.listing from (20 * i.at + 1)::int for 16), 'hex')::uuid as id,
+    substring(b.listing from (20 * i.at + 17)::int for 4) as mark
+  from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice_at}
+), found as (
+  select r.id, substring(r.digest from 1 for 4) as mark from book_rows r
+  where r.place >= id_floor(${slice_at}::timestamptz, '-1 hour')
+    and r.place < id_floor(${slice_at}::timestamptz, '75 minutes') and r.slice_at = ${slice_at}
+)
+select coalesce(l.id, f.id) as id,
+  case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
+from listed l full join found f on f.id = l.id
+where f.mark is distinct from l.mark
+order by 1 limit 1000`);
     for (const { id, change } of found) breaks.push({ day, change, transactionId: id, slice });
     if (found.length === 0) breaks.push({ day, change: 'seal', slice });
   }
   if (slices.length === 0) {
     type Sum = { slice_at: Date; currency: string; kind: string };
-    for (const { slice_at, currency, kind } of await tx.query<Sum>(listBrokenAggregates(starts_at, ends_at)))
+    // Lists differences between the slices of an interval and the rows themselves.
+    for (const { slice_at, currency, kind } of await tx.query<Sum>(sql`
+select slice_at, currency, kind::text as kind
+from slice_movements(${starts_at}, ${ends_at}) m
+full join (
+  select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+    rows, amount_minor
+  from book_slices where starts_at >= ${starts_at} and starts_at < ${ends_at}
+) s using (slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount_minor
+limit 100`))
       breaks.push({
         day,
         change: 'aggregate',
@@ -189,7 +245,14 @@ async function verifyDay(
         detail: `${kind} in ${currency}`,
       });
     type Reversal = { currency: string; merchant_id: number };
-    const reversals = await tx.query<Reversal>(listBrokenReversals(day, starts_at, ends_at));
+    // Lists differences between the stored reversals of earlier days and the rows themselves.
+    const reversals = await tx.query<Reversal>(sql`
+select currency, merchant_id
+from earlier_reversals(${starts_at}, ${ends_at}) f
+full join (select * from book_reversals where day = ${day}::date) r
+  using (original_day, currency, merchant_id, product_id)
+where (f.rows, f.amount_minor, f.again_minor) is distinct from (r.rows, r.amount_minor, r.again_minor)
+limit 100`);
     for (const { currency, merchant_id } of reversals)
       breaks.push({
         day,
@@ -198,11 +261,46 @@ async function verifyDay(
       });
   }
   type Broken = { what: string; currency: string; kind: string };
-  const sums = await tx.query<Broken>(listBrokenSums(day, last?.day ?? null, starts_at, ends_at));
+  // Lists differences between a day's stored movements and balances and those computed from its slices
+  // and the day before.
+  const sums = await tx.query<Broken>(sql`
+with sliced as (
+  select currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, sum(rows) as rows,
+    sum(amount_minor) as amount_minor
+  from book_slices where starts_at >= ${starts_at} and starts_at < ${ends_at} group by 1, 2, 3, 4, 5, 6, 7
+), carried as (
+  select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id,
+    sum(p.balance_minor) as balance_minor
+  from (
+    select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
+    from book_balances where day = ${last?.day ?? null}::date
+    union all
+    select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
+    from sliced m
+    cross join lateral effects(
+      m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor::bigint
+    ) e
+  ) p
+  group by 1, 2, 3, 4, 5
+)
+select 'movements' as what, s.currency, s.kind::text as kind
+from sliced s
+full join (select * from book_movements where day = ${day}::date) m
+  using (currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+where s.rows is distinct from m.rows or s.amount_minor is distinct from m.amount_minor
+union all
+select 'balances', currency, account_kind
+from carried c
+full join (select * from book_balances where day = ${day}::date) b
+  using (currency, account_kind, merchant_id, issuer_id, product_id)
+where coalesce(c.balance_minor, 0) <> coalesce(b.balance_minor, 0)
+limit 100`);
   for (const { what, currency, kind } of sums)
     breaks.push({ day, change: 'totals', detail: `${what}: ${kind} in ${currency}` });
   for (const { id, found_in } of await tx.query<{ id: string; found_in: string }>(
-    listLateRows(starts_at, ends_at),
+    sql`
+select id, occurred_at, found_in::text as found_in from book_late_rows
+where occurred_at >= ${starts_at} and occurred_at < ${ends_at} order by id limit 1000`,
   ))
     breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${found_in}` });
   type Totals = {

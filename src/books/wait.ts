@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
+import { sql } from '../db/sql.ts';
 import { MINUTE_MS } from '../time.ts';
-import { listPrepared } from './close.queries.ts';
-import { findUnswept, lockBooks } from './days.queries.ts';
 import type { Books } from './days.ts';
+import { findUnswept, lockBooks } from './days.ts';
 import { passMark } from './seal.ts';
 
 /** Why a day cannot be closed yet. */
@@ -68,7 +68,10 @@ function findWait(service: Service, row: DayRow): Promise<Waiting | null> {
       const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
       return unswept?.found ? waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE) : null;
     }
-    const rows = await tx.query<{ gid: string; prepared: Date }>(listPrepared());
+    // Lists prepared transactions that have not ended. A close may have to wait for them.
+    const rows = await tx.query<{ gid: string; prepared: Date }>(
+      sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`,
+    );
     const prepared = rows.map(({ gid: name, prepared: since }) => ({ name, since }));
     const names = prepared.map(({ name, since }) => `${name} (since ${since.toISOString()})`).join(', ');
     const held = names === '' ? '' : `; prepared transactions: ${names}`;

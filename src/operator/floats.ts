@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
-import type { FloatFilter } from '../books/days.queries.ts';
+import type { FloatFilter } from '../books/floats.ts';
 import { pageOfFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';

@@ -1,5 +1,5 @@
 import { sql } from '../../db/sql.ts';
-import { listUnclaimed, type UnclaimedRow } from '../escheat.queries.ts';
+import { listUnclaimed, type UnclaimedRow } from '../escheat.ts';
 import { type Definition, money, number, text } from './report.ts';
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
