@@ -5,7 +5,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import type { Context } from '../src/context.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults } from '../src/products/products.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';

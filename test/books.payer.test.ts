@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { importVouchers } from '../src/batches/import.ts';
 import type { Context } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults } from '../src/products/products.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { activate } from '../src/vouchers/activate.ts';

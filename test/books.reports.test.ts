@@ -6,7 +6,7 @@ import { reportCsv, streamTransactions } from '../src/books/reports/transactions
 import { verifyBooks } from '../src/books/verify.ts';
 import type { Service } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { getSettlement } from '../src/settlement/settlements.ts';
 import { linesOf } from '../src/settlement/steps.ts';
 import { type Played, playDays, playMonth } from './books.history.ts';

@@ -2,7 +2,7 @@ import { GL_KINDS } from '../src/books/gl.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import type { Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { cents, make, type Row, rowsOf } from './reports.ts';
 
 /** The identities that hold between the reports (docs/explanation/books.md), in one currency. */

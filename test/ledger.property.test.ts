@@ -5,7 +5,7 @@ import { authenticate } from '../src/api-keys/authenticate.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';

@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import { listKeys } from '../src/api-keys/keys.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats, topUp } from '../src/merchants/floats.ts';
-import { findMerchant, listMerchants } from '../src/merchants/merchants.ts';
+import { topUp } from '../src/merchants/floats.ts';
+import { findMerchant, listFloats, listMerchants } from '../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../src/money.ts';
 import {
   DEFAULT_PRODUCT,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { listFloats } from '../src/merchants/floats.ts';
+import { listFloats } from '../src/merchants/merchants.ts';
 import { showVoucher } from '../src/vouchers/show.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import type { ListeningService } from './harness.ts';

@@ -5,7 +5,7 @@ import type { Operator, Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
-import { listFloats } from '../merchants/floats.ts';
+import { listFloats } from '../merchants/merchants.ts';
 import { type Sum, toText } from '../money.ts';
 import { listProducts, type Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';

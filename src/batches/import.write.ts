@@ -9,7 +9,6 @@ import { holdKeyRing } from '../keyring/store.ts';
 import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf } from '../ledger/journal.ts';
-import { debitFloat } from '../ledger/queries.ts';
 import type { Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import { drawNumbers } from './fill.ts';
@@ -158,7 +157,10 @@ returning id`);
     throw new Error('the batch of an import, or the account that pays for it, is missing');
   if (isFloat) {
     const amountMinor = rows.reduce((sum, row) => sum + row.balanceMinor, 0n);
-    const [debited] = await tx.query<{ done: boolean }>(debitFloat(payer, amountMinor, newId(now), now));
+    // Takes an amount from a float for a hold. `done` is false if the float is too low.
+    const [debited] = await tx.query<{ done: boolean }>(
+      sql`select debit_float(${payer}, ${amountMinor}, ${newId(now)}, ${now}) as done`,
+    );
     if (!debited?.done) throw new Refusal('50');
   }
   return { product, rows, batchId: batch.id, payer };

@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts';
 import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { checkStamp } from '../ledger/queries.ts';
+import { checkStamp } from '../ledger/functions.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { checkDay, Day, Input, Reason, Text, Time, Word } from '../schema.ts';

@@ -1,14 +1,13 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { getAccount, post } from '../ledger/journal.ts';
-import { findEntry } from '../ledger/queries.ts';
-import { listFloats } from '../merchants/floats.ts';
-import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
+import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { type Money, toMinor, toNumber, toSum } from '../money.ts';
-import { type Asked, changing, tableOf, twoPeople } from '../operation.ts';
-import { MONEY } from '../principal.ts';
+import { type Asked, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
@@ -121,7 +120,12 @@ export type Entry = {
 
 /** Returns a top-up by its transaction id. @throws Refusal `60` */
 export async function getTopUp({ service }: Operator, transactionId: string): Promise<Entry> {
-  const [entry] = await service.db.query<Entry>(findEntry(transactionId));
+  // Finds a row of the journal by its id, in any bucket.
+  const [entry] = await service.db.query<Entry>(sql`
+select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
+  j.serial_number, j.reference, j.original_id,
+  (select min(a.decimals) from accounts a where a.currency = j.currency) as decimals
+from journal j where j.id = ${transactionId}::uuid`);
   if (entry?.kind !== 'TOP_UP')
     throw new Refusal('60', { message: 'Transaction not found: no top-up has this transaction id' });
   return entry;
@@ -326,4 +330,71 @@ const correct = changing({
   },
 });
 
-export const FLOAT_MONEY = tableOf(refund, correct);
+const FloatSchema = Type.Object({
+  merchantId: MerchantId,
+  merchant: Text,
+  currency: Text,
+  balance: Major(),
+  usePerDay: Major('The mean use per day over the last 28 days, or since the merchant was created.'),
+  daysLeft: Nullable(
+    Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
+  ),
+  low: Nullable(Major('The threshold at which the merchant is warned; null before the first top-up.')),
+});
+
+type FloatUse = Static<typeof FloatSchema>;
+
+const showFloats = reading({
+  name: 'float.show',
+  summary: 'List floats, merchant by merchant: those of one merchant, or of all',
+  method: 'GET',
+  path: '/floats',
+  command: 'float show',
+  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId) }),
+  output: Page(FloatSchema),
+  roles: SEE_VOUCHERS,
+  async run(caller, { merchantId, ...page }) {
+    const merchant = merchantId === undefined ? null : await requireMerchant(caller, merchantId);
+    return listUsed(caller, 'floats', { merchantId: merchant?.id ?? null, isLow: false }, page);
+  },
+});
+
+const lowFloats = reading({
+  name: 'float.low',
+  summary: 'List the floats that are below their threshold, merchant by merchant',
+  method: 'GET',
+  path: '/floats/low',
+  command: 'float low',
+  input: Input({ ...PAGE }),
+  output: Page(FloatSchema),
+  roles: SEE_VOUCHERS,
+  run: (caller, page) => listUsed(caller, 'low floats', { merchantId: null, isLow: true }, page),
+});
+
+async function listUsed(
+  { service }: Caller,
+  what: string,
+  filter: FloatFilter,
+  { cursor, limit = 50 }: { readonly cursor?: string; readonly limit?: number },
+) {
+  const given = { merchantId: filter.merchantId };
+  const [id = 0, currency = ''] = readCursor(what, given, cursor) ?? [];
+  const after = { merchantId: Number(id), currency: String(currency) };
+  const found = await pageOfFloats(service, filter, after, limit + 1);
+  const items = found.map(
+    ({ merchantId, merchant, currency: of, balance, usePerDay, daysLeft, low }): FloatUse => ({
+      merchantId: String(merchantId),
+      merchant,
+      currency: of,
+      balance: toNumber(balance),
+      usePerDay: toNumber(usePerDay),
+      daysLeft,
+      low: low && toNumber(low),
+    }),
+  );
+  return pageOf(what, given, items, limit, (each) => [Number(each.merchantId), each.currency]);
+}
+
+export const floats = { show: showFloats, low: lowFloats };
+
+export const FLOAT_MONEY = tableOf(showFloats, lowFloats, refund, correct);

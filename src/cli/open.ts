@@ -21,7 +21,6 @@ import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
-
 import { actor, readVersion } from './usage.ts';
 
 /**

@@ -42,7 +42,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   ),
   keyring: async () => (await import('./keyring.ts')).registerKeyring,
   float: derived('float', 'floats, the money that merchants have paid in advance', async () => [
-    ...(await import('../operator/floats.ts')).FLOATS,
+    ...(await import('../merchants/floats.ts')).FLOATS,
     ...(await import('../books/floats.ts')).FLOAT_MONEY,
   ]),
   product: derived(

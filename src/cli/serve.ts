@@ -21,7 +21,6 @@ import {
   type Stop,
   startProcesses,
 } from './processes.ts';
-
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { startBackground, startMetrics } from './work.ts';
 

@@ -2,16 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { plainArray, sql, textArray } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  CLAIM,
-  claimOne,
-  FIND_VOUCHERS,
-  findWithoutReference,
-  REASSIGN_CLAIM,
-  VOID_TRANSACTION,
-} from './queries.ts';
+import { CLAIM, claimOne, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from './functions.ts';
 
 /**
  * Claims references on several shards (sql/008-claims.sql, docs/how-to/citus.md). On one server, the
@@ -136,9 +129,13 @@ export async function findCandidates(
   const candidates = found.flatMap((claim) =>
     claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
   );
+  // Finds a merchant's transaction without a reference by its id. It asks every shard.
   return candidates.length > 0
     ? candidates
-    : db.query<Candidate>(findWithoutReference(merchantId, reference));
+    : db.query<Candidate>(sql`
+select id, bucket from journal
+where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind in ('ACTIVATION', 'REDEMPTION')
+  and reference is null and original_id is null and batch_id is null`);
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { plainArray, sql, textArray } from '../db/sql.ts';
+import { END_HOLDS, HOLD_FLOATS, RELEASE_HOLDS, VOID_TRANSACTION } from './functions.ts';
 import { newId } from './id.ts';
 import { ensureAccounts } from './journal.ts';
-import { END_HOLDS, HOLD_FLOATS, listOldHolds, RELEASE_HOLDS, VOID_TRANSACTION } from './queries.ts';
 
 /**
  * On several shards, a float and the voucher that it pays for may be on different servers. The money moves
@@ -133,7 +133,9 @@ type OldHold = { id: string; merchant_id: number; bucket: number; serial_number:
 export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);
-  const rows = await db.query<OldHold>(listOldHolds(before, PAGE));
+  const rows = await db.query<OldHold>(sql`
+select id, merchant_id, bucket, serial_number from float_holds
+where ended_at is null and held_at < ${before} order by held_at limit ${PAGE}`);
   for (const { id, merchant_id: merchantId, bucket, serial_number: serialNumber } of rows)
     await releaseHold(service, { id, merchantId, bucket, serialNumber }).catch((error: Error) =>
       log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be resolved'),

@@ -1,17 +1,9 @@
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { decimalsOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { type AccountKind, book, bookVoucher, type Movement, type VoucherMovement } from './functions.ts';
 import { newId } from './id.ts';
-import {
-  type AccountKind,
-  book,
-  bookVoucher,
-  findAccount,
-  insertAccounts,
-  insertFloat,
-  type Movement,
-  type VoucherMovement,
-} from './queries.ts';
 
 /** The accounts, and the bookings between them. */
 
@@ -23,8 +15,20 @@ import {
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
-  await db.query(insertAccounts(merchantId, currency, decimals));
-  await db.query(insertFloat(merchantId, currency));
+  // Inserts a merchant's accounts in a currency, and the operator's (merchant 0). Existing accounts do
+  // not change.
+  await db.query(sql`
+insert into accounts (kind, merchant_id, currency, decimals)
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end,
+  ${currency}, ${decimals}
+from unnest(enum_range(null::account_kind)) as k (kind)
+where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
+on conflict do nothing`);
+  await db.query(sql`
+insert into floats (account_id, merchant_id, currency, decimals)
+select id, merchant_id, currency, decimals from accounts
+where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
+on conflict do nothing`);
 }
 
 /**
@@ -37,7 +41,10 @@ export async function accountOf(
   currency: string,
   kind: AccountKind,
 ): Promise<bigint | undefined> {
-  const [row] = await db.query<{ id: bigint }>(findAccount(merchantId, currency, kind));
+  // Finds the number of an account. @param merchantId 0 for the operator's accounts
+  const [row] = await db.query<{ id: bigint }>(sql`
+select id from accounts
+where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`);
   return row?.id;
 }
 

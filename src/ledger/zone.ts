@@ -1,8 +1,8 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { invalid } from '../problem.ts';
 import { isDay } from '../time.ts';
-import { findBooksZone, findSpanOfDay, findToday } from './queries.ts';
 
 /**
  * Days that people name, such as the expiry of a voucher: they begin and end in the time zone of the books.
@@ -17,21 +17,29 @@ export type SpanOfDay = { readonly startsAt: Date; readonly endsAt: Date };
  * @param day such as `2026-01-31`
  */
 export async function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
-  const [span] = await db.query<SpanOfDay>(findSpanOfDay(day));
+  // Returns the first and the last millisecond of a day in the zone of the books.
+  const [span] = await db.query<SpanOfDay>(sql`
+select ${day}::date::timestamp at time zone zone as "startsAt",
+  (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"
+from books`);
   if (!span) throw new Error('the books have no row');
   return span;
 }
 
 /** Returns the zone of the books, for the days of many times. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
-  const [books] = await db.query<{ zone: string }>(findBooksZone);
+  // Returns the zone of the days that have not begun.
+  const [books] = await db.query<{ zone: string }>(sql`select zone from books`);
   if (!books) throw new Error('the books have no row');
   return books.zone;
 }
 
 /** Returns the day that it is now. */
 export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promise<string> {
-  const [row] = await db.query<{ day: string }>(findToday(clock()));
+  // Returns the day of a time in the zone of the books.
+  const [row] = await db.query<{ day: string }>(
+    sql`select (${clock()}::timestamptz at time zone zone)::date::text as day from books`,
+  );
   if (!row) throw new Error('the books have no row');
   return row.day;
 }

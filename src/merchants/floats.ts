@@ -1,17 +1,22 @@
+import Type from 'typebox';
+import { changeIn } from '../agreement.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
+import { insertPosting } from '../ledger/functions.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
-import { insertPosting } from '../ledger/queries.ts';
 import { MINOR_MAX, toSum } from '../money.ts';
+import { ABOVE_LIMIT, alone, changing, tableOf, twoPeople } from '../operation.ts';
+import { MONEY } from '../principal.ts';
+import { Problem } from '../problem.ts';
+import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-
-/** The balance of a float is in minor units. */
-export type Float = { readonly currency: string; readonly balance: bigint };
+import { Amount, Input, Line, Major, MerchantId, Money, minorOf, Nullable, Reason, Text } from '../schema.ts';
+import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
 
 export type TopUp = {
   readonly merchantId: number;
@@ -122,8 +127,82 @@ returning f.decimals, b.low_minor as before_minor`,
   });
 }
 
-/** Lists a merchant's floats, one for each currency that it uses. */
-export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
-  return db.query(sql`
-select currency, balance_minor as balance from floats where merchant_id = ${merchantId} order by currency`);
-}
+const topUpFloat = changing({
+  name: 'float.top-up',
+  summary: 'Put money on a float',
+  method: 'POST',
+  path: '/floats/top-up',
+  command: 'float top-up',
+  input: Input({
+    merchantId: MerchantId,
+    amount: Amount('In major units.'),
+    currency: FloatCurrency,
+    reference: Type.Optional(
+      Nullable(Line(100, 'Your reference: a repetition under it tops up once.', 'transfer-81')),
+    ),
+    reason: Reason,
+  }),
+  output: Type.Object({
+    merchantId: MerchantId,
+    currency: Text,
+    balance: Money(),
+    transactionId: Text,
+    replayed: Type.Boolean(),
+  }),
+  roles: MONEY,
+  approval: twoPeople({
+    why: 'Money on a float can be spent at once.',
+    when: [ABOVE_LIMIT],
+  }),
+  agreement: {
+    sentence: 'Top up the float of {merchant} by {amount}: {before} → {after}',
+    async of(asked) {
+      const { merchantId, reference = null } = asked.input;
+      const { before, after } = changeIn(asked);
+      const about = await ofMerchant(asked, merchantId);
+      const found = { amount: after['amount'], before: before['balance'], after: after['balance'] };
+      return { ...about, ...found, reference: reference ?? undefined };
+    },
+  },
+  async run(caller, { merchantId, amount, currency: given, reference }) {
+    const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given, product);
+    const amountMinor = minorOf(amount, currency, 'amount');
+    const done = await topUp(caller, {
+      merchantId: id,
+      currency,
+      amountMinor,
+      reference: reference ?? undefined,
+    });
+    const { float, transactionId, replayed } = done;
+    return { merchantId, ...float, transactionId, replayed };
+  },
+});
+
+const warnFloat = changing({
+  name: 'float.warn',
+  summary: 'Set the threshold of a low float, at which its merchant gets an event',
+  method: 'POST',
+  path: '/floats/warn',
+  command: 'float warn',
+  input: Input({
+    merchantId: MerchantId,
+    below: Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
+    currency: FloatCurrency,
+    reason: Reason,
+  }),
+  output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Major()) }),
+  roles: MONEY,
+  approval: alone('It moves no money: it decides when the merchant is warned.'),
+  risk: 'step-up',
+  async run(caller, { merchantId, below, currency: given }) {
+    const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given, product);
+    const lowMinor = below === null ? null : minorOf(below, currency, 'below');
+    if (!(await setLow(caller, id, currency, lowMinor)))
+      throw new Problem('conflict', `merchant ${merchantId} has no float in ${currency}: top it up first`);
+    return { merchantId, currency, below };
+  },
+});
+
+export const FLOATS = tableOf(topUpFloat, warnFloat);

@@ -24,7 +24,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { listFloats } from './floats.ts';
 
 /**
  * Merchants, which sell and accept vouchers. One is created with its first key
@@ -369,6 +368,15 @@ const setMerchant = changing({
     return show(caller, id);
   },
 });
+
+/** The balance of a float is in minor units. */
+export type Float = { readonly currency: string; readonly balance: bigint };
+
+/** Lists a merchant's floats, one for each currency that it uses. */
+export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
+  return db.query(sql`
+select currency, balance_minor as balance from floats where merchant_id = ${merchantId} order by currency`);
+}
 
 export const merchants = {
   list,

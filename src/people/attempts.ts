@@ -6,7 +6,6 @@ import { networkOf } from '../network.ts';
 import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
-
 import type { Door, Origin } from './sessions.ts';
 
 /**

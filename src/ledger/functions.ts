@@ -1,26 +1,6 @@
 import { type HotStatement, plainArray, type Sql, sql } from '../db/sql.ts';
 
-/**
- * Inserts a merchant's accounts in a currency, and the operator's (merchant 0). Existing accounts do not
- * change.
- */
-export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
-  return sql`
-insert into accounts (kind, merchant_id, currency, decimals)
-select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end,
-  ${currency}, ${decimals}
-from unnest(enum_range(null::account_kind)) as k (kind)
-where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
-on conflict do nothing`;
-}
-
-export function insertFloat(merchantId: number, currency: string): Sql {
-  return sql`
-insert into floats (account_id, merchant_id, currency, decimals)
-select id, merchant_id, currency, decimals from accounts
-where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
-on conflict do nothing`;
-}
+/** The calls of the functions of sql/ that several parts share. Only these functions move money. */
 
 /**
  * Fails if nothing may be booked at this time: the clock of this process and that of the database differ, or
@@ -28,22 +8,6 @@ on conflict do nothing`;
  */
 export function checkStamp(now: Date): Sql {
   return sql`select check_stamp(${now})`;
-}
-
-/** Returns the first and the last millisecond of a day in the zone of the books. */
-export function findSpanOfDay(day: string): Sql {
-  return sql`
-select ${day}::date::timestamp at time zone zone as "startsAt",
-  (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"
-from books`;
-}
-
-/** Returns the zone of the days that have not begun. */
-export const findBooksZone = sql`select zone from books`;
-
-/** Returns the day of a time in the zone of the books. */
-export function findToday(now: Date): Sql {
-  return sql`select (${now}::timestamptz at time zone zone)::date::text as day from books`;
 }
 
 export type AccountKind =
@@ -56,13 +20,6 @@ export type AccountKind =
   | 'GOODWILL'
   | 'UNCLAIMED'
   | 'BREAKAGE';
-
-/** Finds the number of an account. @param merchantId 0 for the operator's accounts */
-export function findAccount(merchantId: number, currency: string, kind: AccountKind): Sql {
-  return sql`
-select id from accounts
-where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`;
-}
 
 /** A movement of a float whose balance the caller changes (sql/012-vouchers.sql). */
 export type Posting = {
@@ -82,13 +39,6 @@ export function insertPosting(posting: Posting): Sql {
 select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
   ${reference ?? null}, ${now})`;
 }
-
-/** Takes an amount from a float for a hold. `done` is false if the float is too low. */
-export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string, now: Date): Sql {
-  return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
-}
-
-/** The functions of sql/015-booking.sql. */
 
 /** A movement between two accounts other than vouchers and reserves. */
 export type Movement = {
@@ -139,15 +89,6 @@ select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${ac
   as outcome`;
 }
 
-/** Finds a row of the journal by its id, in any bucket. */
-export function findEntry(id: string): Sql {
-  return sql`
-select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
-  j.serial_number, j.reference, j.original_id,
-  (select min(a.decimals) from accounts a where a.currency = j.currency) as decimals
-from journal j where j.id = ${id}::uuid`;
-}
-
 export type ExpiryRow = {
   readonly serial_number: bigint;
   readonly id: string;
@@ -171,7 +112,6 @@ select expiry_id, escheat_id from escheated_expiries
 where expiry_id = any (${plainArray(expiryIds)}::uuid[])`;
 }
 
-/** The functions of sql/008-claims.sql. */
 export const FIND_VOUCHERS: HotStatement = {
   name: 'find-vouchers',
   text: 'select * from find_vouchers($1, $2, $3)',
@@ -188,14 +128,6 @@ export const REASSIGN_CLAIM: HotStatement = {
   name: 'reassign-claim',
   text: 'select reassign_claim($1, $2, $3, $4, $5, $6, $7, $8) as done',
 };
-
-/** Finds a merchant's transaction without a reference by its id. It asks every shard. */
-export function findWithoutReference(merchantId: number, id: string): Sql {
-  return sql`
-select id, bucket from journal
-where merchant_id = ${merchantId} and id = uuid_from(${id}) and kind in ('ACTIVATION', 'REDEMPTION')
-  and reference is null and original_id is null and batch_id is null`;
-}
 
 export function claimOne(claim: {
   readonly bucket: number;
@@ -228,9 +160,3 @@ export const RELEASE_HOLDS: HotStatement = {
   text: 'select release_holds($1, $2, $3)',
   isSlow: true,
 };
-
-export function listOldHolds(before: Date, count: number): Sql {
-  return sql`
-select id, merchant_id, bucket, serial_number from float_holds
-where ended_at is null and held_at < ${before} order by held_at limit ${count}`;
-}
