@@ -74,6 +74,29 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     broken: [[file('src/jobs/jobs.ts', "import pg from 'pg';")]],
     fine: [file('src/db/pool.ts', "import pg from 'pg';")],
   },
+  'a statement stands beside its only caller': {
+    broken: [
+      [
+        file('src/bank/list.ts', 'export const FIND = sql`select 1`;'),
+        file('src/bank/bank.ts', "import { FIND } from './list.ts';\nawait db.query(FIND);"),
+      ],
+      [
+        file('src/bank/list.ts', 'export function find(): Sql {\n  return sql`select 1`;\n}'),
+        file('src/bank/bank.ts', "import { find } from './list.ts';\nawait db.query(find());"),
+      ],
+    ],
+    fine: [
+      file('src/bank/list.ts', 'export const FIND = sql`select 1`;\nexport const ALL = sql`select 2`;'),
+      file('src/bank/bank.ts', "import { FIND } from './list.ts';\nawait db.query(FIND);"),
+      file('src/bank/match.ts', "import { FIND } from './list.ts';\nawait db.query(FIND);"),
+    ],
+  },
+  'a noun has no layers': {
+    broken: ['queries', 'list.queries', 'bank-schema', 'bank-operations'].map((name) => [
+      file(`src/bank/${name}.ts`),
+    ]),
+    fine: [file('src/bank/bank.ts'), file('src/schema.ts'), file('src/operations/perform.ts')],
+  },
   'priorities only in src/priority.ts': {
     broken: [[file('src/cli/backup.ts', "import { setPriority } from 'node:os';")]],
     fine: [file('src/priority.ts', 'setPriority(nice);'), file('src/cli/backup.ts', 'lowerPriority(10);')],

@@ -107,8 +107,34 @@ const packagesStandAlone: Rule = (files) =>
 const sqlIsTagged = forbid(
   /(?<!sql|raw\(|text: ?\n? *)(?:['"]|`)\s*(?:select\s+\S|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s+(?:materialized\s+)?\(|(?:create|alter|drop)\s+(?:table|index|role|schema)\s)/g,
   'SQL stands in a template that is tagged sql',
-  ({ path, ...file }) => isSource({ path, ...file }) && !/^src\/db\/|(\/|\.)queries\.ts$/.test(path),
+  ({ path, ...file }) => isSource({ path, ...file }) && !path.startsWith('src/db/'),
 );
+
+/** Exported statements, and functions that only return one. */
+const STATEMENT =
+  /^export (?:const (\w+)(?:: Sql)? = (?:\([^)]*\)(?:: Sql)? =>\s*)?sql`|function (\w+)\([^{]*\): Sql \{\n {2}(?:const [^\n]*\n {2})*return sql`)/gm;
+
+const statementsStandBesideTheirCaller: Rule = (files) => {
+  const sources = files.filter(isSource);
+  return sources.flatMap(({ path, text }) =>
+    [...text.matchAll(STATEMENT)].flatMap(([, constant, made]) => {
+      const name = constant ?? made ?? '';
+      const uses = (each: SourceFile) => each.text.split(/\W+/).filter((word) => word === name).length;
+      const callers = sources.filter((each) => uses(each) > Number(each.path === path));
+      const [caller] = callers;
+      return callers.length === 1 && caller && caller.path !== path
+        ? [`${path} exports the statement ${name}: it belongs to ${caller.path}, its only caller`]
+        : [];
+    }),
+  );
+};
+
+const nounsHaveNoLayers: Rule = (files) =>
+  files.flatMap(({ path }) =>
+    isSource({ path, text: '' }) && /(\/|\.)queries\.ts$|-(schema|operations)\.ts$/.test(path)
+      ? [`${path} is a layer: schema, statements and operations of a noun stand in the file of the noun`]
+      : [],
+  );
 
 /** The length of each function, by its indentation, which the formatter keeps. */
 const functionsAreShort: Rule = (files) => files.filter(isCode).flatMap(longFunctions);
@@ -214,6 +240,8 @@ const BUILDS_PATTERNS = ['src/http/wire.ts', 'src/cli/output.ts', 'src/bank/matc
 export const RULES = {
   'imports point one way': importsPointOneWay,
   'SQL only in templates tagged sql, src/db and sql/': sqlIsTagged,
+  'a statement stands beside its only caller': statementsStandBesideTheirCaller,
+  'a noun has no layers': nounsHaveNoLayers,
   'Fastify only in src/http': importOnlyIn(
     /^(@?fastify\b|@scalar\/fastify)/,
     'src/http/',

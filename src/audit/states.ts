@@ -173,12 +173,5 @@ from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`).text,
 ) s
 group by s.subject`);
 
-/** The last digest of each subject in the audit, as a query with the columns `subject` and `digest`. */
-export const LAST_STATES = sql`
-select distinct on (s.key) s.key as subject, s.value as digest
-from audit a cross join lateral json_each_text(a.states::json) s
-where a.states is not null
-order by s.key, a.sequence desc`;
-
 /** The digest of a voucher `v`, to compare with its last entry. */
 export const VOUCHER_STATE = `encode(sha256(convert_to(${VOUCHER}::text, 'UTF8')), 'hex')`;

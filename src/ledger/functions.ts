@@ -21,25 +21,6 @@ export type AccountKind =
   | 'UNCLAIMED'
   | 'BREAKAGE';
 
-/** A movement of a float whose balance the caller changes (sql/012-vouchers.sql). */
-export type Posting = {
-  readonly id: string;
-  readonly kind: 'TOP_UP' | 'HOLD' | 'HOLD_RELEASE';
-  readonly debit: bigint;
-  readonly credit: bigint;
-  readonly amountMinor: bigint;
-  readonly merchantId: number;
-  readonly reference?: string | undefined;
-  readonly now: Date;
-};
-
-export function insertPosting(posting: Posting): Sql {
-  const { id, kind, debit, credit, amountMinor, merchantId, reference, now } = posting;
-  return sql`
-select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
-  ${reference ?? null}, ${now})`;
-}
-
 /** A movement between two accounts other than vouchers and reserves. */
 export type Movement = {
   readonly kind: string;
@@ -63,30 +44,6 @@ export function book(movement: Movement): Sql {
   return sql`
 select book(${kind}::entry_kind, ${id}, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
   ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId}, ${now}) as outcome`;
-}
-
-/** A movement between a voucher and an account. */
-export type VoucherMovement = {
-  readonly kind: string;
-  readonly id: string;
-  readonly bucket: number;
-  readonly serialNumber: bigint;
-  readonly account: bigint;
-  readonly toVoucher: boolean;
-  readonly amountMinor: bigint;
-  readonly originalId?: string | null;
-  readonly reference?: string | null;
-  readonly eventId: string;
-  readonly now: Date;
-};
-
-/** Books a movement of a voucher. `outcome` is `ok`, or the code of a refusal. */
-export function bookVoucher(movement: VoucherMovement): Sql {
-  const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, eventId, now } = movement;
-  return sql`
-select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
-  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId}, ${now})
-  as outcome`;
 }
 
 export type ExpiryRow = {

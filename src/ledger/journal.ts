@@ -2,7 +2,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { decimalsOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { type AccountKind, book, bookVoucher, type Movement, type VoucherMovement } from './functions.ts';
+import { type AccountKind, book, type Movement } from './functions.ts';
 import { newId } from './id.ts';
 
 /** The accounts, and the bookings between them. */
@@ -15,8 +15,6 @@ import { newId } from './id.ts';
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
-  // Inserts a merchant's accounts in a currency, and the operator's (merchant 0). Existing accounts do
-  // not change.
   await db.query(sql`
 insert into accounts (kind, merchant_id, currency, decimals)
 select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end,
@@ -41,7 +39,6 @@ export async function accountOf(
   currency: string,
   kind: AccountKind,
 ): Promise<bigint | undefined> {
-  // Finds the number of an account. @param merchantId 0 for the operator's accounts
   const [row] = await db.query<{ id: bigint }>(sql`
 select id from accounts
 where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`);
@@ -79,10 +76,28 @@ export async function post(tx: Queries, movement: Omit<Movement, 'eventId'>): Pr
   await checkBooked(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
 }
 
+/** A movement between a voucher and an account. */
+type VoucherMovement = {
+  readonly kind: string;
+  readonly id: string;
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly account: bigint;
+  readonly toVoucher: boolean;
+  readonly amountMinor: bigint;
+  readonly originalId?: string | null;
+  readonly reference?: string | null;
+  readonly now: Date;
+};
+
 /** Books a movement between a voucher and an account. @throws Refusal if the database declines it */
-export async function postVoucher(tx: Queries, movement: Omit<VoucherMovement, 'eventId'>): Promise<void> {
-  const eventId = newId(movement.now);
-  await checkBooked(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));
+export async function postVoucher(tx: Queries, movement: VoucherMovement): Promise<void> {
+  const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, now } = movement;
+  const booking = tx.query<{ outcome: string }>(sql`
+select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
+  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${newId(now)}, ${now})
+  as outcome`);
+  await checkBooked(booking);
 }
 
 /**

@@ -1,16 +1,5 @@
-import { raw, type Sql, sql } from '../db/sql.ts';
+import { raw, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.scope.ts';
-
-/** Up to this number of vouchers, a reconciliation reads all of them every night. */
-const FEW_VOUCHERS = 1_000_000;
-
-/** Finds the last closing, at which a reconciliation begins that does not read closed days. */
-export function findLastClosing(): Sql {
-  return sql`
-select day::text as day, ends_at,
-  (select reltuples from pg_class where oid = 'vouchers'::regclass) <= ${FEW_VOUCHERS} as "areFew"
-from book_closings order by day desc limit 1`;
-}
 
 /** What the check of activations shows of a voucher. */
 export const ACTIVATED = `v.serial_number as "serialNumber", v.activated_at as "activatedAt",

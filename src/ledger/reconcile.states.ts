@@ -1,5 +1,13 @@
-import { ALL_STATES, LAST_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.ts';
+import { ALL_STATES, VOUCHER_STATE, VOUCHER_SUBJECT } from '../audit/states.ts';
+import { sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.scope.ts';
+
+/** The last digest of each subject in the audit, as a query with the columns `subject` and `digest`. */
+const LAST_STATES = sql`
+select distinct on (s.key) s.key as subject, s.value as digest
+from audit a cross join lateral json_each_text(a.states::json) s
+where a.states is not null
+order by s.key, a.sequence desc`;
 
 const OF_VOUCHER = `subject like '${VOUCHER_SUBJECT}%'`;
 const SERIAL = `substr(k.subject, ${VOUCHER_SUBJECT.length + 1})::bigint`;

@@ -6,7 +6,6 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
-import { insertPosting } from '../ledger/functions.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
 import { MINOR_MAX, toSum } from '../money.ts';
@@ -73,9 +72,8 @@ where account_id = ${credit} returning balance_minor, decimals`);
   if (!row) throw new Error('a float that was made sure of is not there');
   const { balance_minor, decimals } = row;
   if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
-  await tx.query(
-    insertPosting({ id, kind: 'TOP_UP', debit, credit, amountMinor, merchantId, reference, now }),
-  );
+  await tx.query(sql`
+select post(${id}, 'TOP_UP', ${debit}, ${credit}, ${amountMinor}, ${merchantId}, ${reference ?? null}, ${now})`);
   const sum = (minor: bigint) => toSum(currency, { minor, decimals });
   const change = {
     action: 'float.top-up',
