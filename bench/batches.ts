@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Batch } from '../src/batches/batch.ts';
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing } from '../test/support/leave-nothing.ts';
 import { measureGenerate } from './generate.ts';
 import { median } from './measure.ts';
 import { type Load, play } from './play.ts';

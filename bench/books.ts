@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
-import { leavingNothing, started } from '../test/leave-nothing.ts';
+import { leavingNothing, started } from '../test/support/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
 import { dropIndexes, restoreIndexes } from './fill.ts';
 import { fillVouchers } from './growth.ts';

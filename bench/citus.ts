@@ -10,7 +10,7 @@ import { migrate } from '../src/db/migrate.ts';
 import { newKeyRing } from '../src/keyring/file.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
-import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
+import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { table } from './table.ts';
 
 const CALLERS = [1, 16, 64, 256, 1_024];

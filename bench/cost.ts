@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
+import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { type Measured, measure, median } from './measure.ts';
 import { MAIN, Stage } from './stage.ts';
 

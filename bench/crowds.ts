@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { end, started } from '../test/leave-nothing.ts';
+import { end, started } from '../test/support/leave-nothing.ts';
 import { CROWDS, type CrowdName } from './crowd.ts';
 import { prepare } from './measure.ts';
 import { playOpen } from './play.ts';

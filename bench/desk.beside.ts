@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { end, started } from '../test/leave-nothing.ts';
+import { end, started } from '../test/support/leave-nothing.ts';
 import { dayOf } from './desk.lists.ts';
 import { ask, overviewCalls } from './desk.measure.ts';
 import { stockOf } from './desk.tills.ts';

@@ -11,7 +11,7 @@ import { mkdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import type { Caller } from '../src/operation.ts';
 import { createToken } from '../src/people/tokens.ts';
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing } from '../test/support/leave-nothing.ts';
 import { measureBeside } from './desk.beside.ts';
 import { fillDesk } from './desk.fill.ts';
 import { measureLists } from './desk.measure.ts';

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { temporaryFolder } from '../test/leave-nothing.ts';
+import { temporaryFolder } from '../test/support/leave-nothing.ts';
 import { type Measured, measure, median } from './measure.ts';
 import { GENERATOR } from './play.ts';
 import { type Serve, type Stage, serveIn } from './stage.ts';

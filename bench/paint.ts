@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { launchChromium } from '../test/chromium.ts';
-import { startDemo } from '../test/demo.process.ts';
+import { launchChromium } from '../test/support/chromium.ts';
+import { startDemo } from '../test/support/demo.process.ts';
 import { median } from './measure.ts';
 
 const TURNS = 12;

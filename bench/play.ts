@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { started } from '../test/leave-nothing.ts';
+import { started } from '../test/support/leave-nothing.ts';
 import type { BatchLoad, BatchPlan } from './batch-load.ts';
 import type { OpenLoad, OpenPlan } from './open-load.ts';
 

@@ -13,7 +13,7 @@ import { openEmbedded } from '../src/db/embedded.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
+import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Voucher } from './requests.ts';
 import { Stage } from './stage.ts';
 

@@ -9,7 +9,7 @@
  *   npm run bench -- bloat --redemptions 1000000                       another one
  */
 import { parseArgs } from 'node:util';
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing } from '../test/support/leave-nothing.ts';
 import { measureBloat } from './bloat.ts';
 import { measureCrowds } from './crowds.ts';
 import { measureDownload } from './download.ts';

@@ -14,7 +14,7 @@ import { readConfig } from '../src/config.ts';
 import type { Context, Operator, Service } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
-import { end, opened, started, temporaryFolder } from '../test/leave-nothing.ts';
+import { end, opened, started, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Stock, Voucher } from './requests.ts';
 
 /**

@@ -9,7 +9,7 @@
  *   npm run bench:timing -- guessing                what a wrong PIN of an opaque merchant costs
  */
 import { parseArgs } from 'node:util';
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing } from '../test/support/leave-nothing.ts';
 import { measure, prepare } from './measure.ts';
 import { GENERATOR, play } from './play.ts';
 import type { Stock } from './requests.ts';

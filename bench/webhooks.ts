@@ -19,7 +19,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { createSender } from '../src/webhooks/send.ts';
-import { leavingNothing, opened, started, temporaryFolder } from '../test/leave-nothing.ts';
+import { leavingNothing, opened, started, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { median } from './measure.ts';
 
 const EVENTS = 20_000;

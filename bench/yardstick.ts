@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { end, started } from '../test/leave-nothing.ts';
+import { end, started } from '../test/support/leave-nothing.ts';
 import { play } from './play.ts';
 import type { Stage } from './stage.ts';
 

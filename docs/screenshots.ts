@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { launchChromium, newPage, ready } from '../test/chromium.ts';
-import { startDemo } from '../test/demo.process.ts';
+import { launchChromium, newPage, ready } from '../test/support/chromium.ts';
+import { startDemo } from '../test/support/demo.process.ts';
 
 const FOLDER = fileURLToPath(new URL('./images/', import.meta.url));
 

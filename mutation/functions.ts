@@ -3,12 +3,13 @@
  * [--seed S]`. Each mutant is created in the template database of the tests, and the tests of its function
  * run until one fails. Prints the survivors.
  */
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openOwner } from '../src/db/pool.ts';
-import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
-import { withTestServer } from '../test/server.ts';
+import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
+import { withTestServer } from '../test/support/server.ts';
 import { shuffle } from './mutants.ts';
 import { Ranking } from './ranking.ts';
 import { type Sandbox, withSandbox } from './sandbox.ts';
@@ -143,7 +144,8 @@ async function onTemplate(text: string): Promise<void> {
 async function measureTests(sandbox: Sandbox, names: readonly string[]): Promise<Reaching[]> {
   const tests: Reaching[] = [];
   for (const each of names) {
-    const name = `${each}.test.ts`;
+    const [name] = await Array.fromAsync(glob(`**/${each}.test.ts`, { cwd: join(ROOT, 'test') }));
+    if (name === undefined) throw new Error(`there is no test ${each}.test.ts`);
     const started = Date.now();
     const result = await sandbox.runTest(name, FIRST_MS);
     if (result !== 'passed') throw new Error(`test/${name} ${result} without any change`);

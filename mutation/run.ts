@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { withTestServer } from '../test/server.ts';
+import { withTestServer } from '../test/support/server.ts';
 import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
 import { formatScore, formatSurvivors, type Outcome, readOutcomes, writeOutcome } from './outcomes.ts';
 import { Ranking } from './ranking.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isMutated, type Mutant } from './mutants.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -109,7 +109,7 @@ function testsThatName(name: string, texts: ReadonlyMap<string, string>): Set<st
   const modules = [...texts]
     .filter(([path, text]) => !path.endsWith('.test.ts') && names(text))
     .map(([path]) => path);
-  const uses = (text: string) => names(text) || modules.some((path) => text.includes(`'./${path}'`));
+  const uses = (text: string) => names(text) || modules.some((path) => text.includes(`/${basename(path)}'`));
   return new Set(
     [...texts].filter(([path, text]) => path.endsWith('.test.ts') && uses(text)).map(([path]) => path),
   );
@@ -151,8 +151,10 @@ async function reachAll(
       .update(texts.get(path) ?? '')
       .digest('hex');
   await mkdir(cache, { recursive: true });
-  const names = [...texts.keys()].flatMap((path) => path.match(/^test\/([^/]*\.test\.ts)$/)?.[1] ?? []);
-  const chosen = names.filter((name) => TESTS.test(name) || words.some((word) => name.includes(word)));
+  const names = [...texts.keys()].flatMap((path) => path.match(/^test\/(.*\.test\.ts)$/)?.[1] ?? []);
+  const chosen = names.filter(
+    (name) => TESTS.test(basename(name)) || words.some((word) => name.includes(word)),
+  );
   // In random order, so that two concurrent runs seldom run the same file.
   for (const name of [...chosen].sort(() => Math.random() - 0.5)) {
     const hashes = Object.entries((await read(name)).hashes);
@@ -167,6 +169,7 @@ async function reachAll(
       hashes: Object.fromEntries([`test/${name}`, ...ran].map((path) => [path, hashOf(path)])),
     };
     // Renamed into place, since another run may read it at the same time.
+    await mkdir(dirname(fileOf(name)), { recursive: true });
     await writeFile(`${fileOf(name)}.${process.pid}`, JSON.stringify(kept));
     await rename(`${fileOf(name)}.${process.pid}`, fileOf(name));
   }
@@ -181,13 +184,13 @@ async function reachAll(
  */
 function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
-  const named = tests.filter(({ name }) => name.startsWith(`${stem}.`));
+  const named = tests.filter(({ name }) => basename(name).startsWith(`${stem}.`));
   // For SQL the tests of the statement, if there are some.
   const ofStatement = path.endsWith('queries.ts')
     ? named.filter(({ name }) => name.includes('.statement.'))
     : [];
   const own = tests.filter(({ name }) =>
-    SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(name)),
+    SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(basename(name))),
   );
   // Tests about the source come first only if none is named after it.
   const first = [ofStatement, named, own].find(({ length }) => length > 0) ?? [];

@@ -7,7 +7,7 @@ import { newKeyRing } from '../src/keyring/file.ts';
 import { resolveOldHolds } from '../src/ledger/holds.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { type Cluster, createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
-import { atEnd, temporaryFolder } from '../test/leave-nothing.ts';
+import { atEnd, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { type Ask, any, ask, openService, prepare, type Update, update } from './citus.load.ts';
 import { verify } from './citus.verify.ts';

@@ -3,7 +3,7 @@ import { access, chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { atEnd, opened } from '../test/leave-nothing.ts';
+import { atEnd, opened } from '../test/support/leave-nothing.ts';
 import { freePort } from './process.ts';
 
 /**

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { atEnd, opened } from '../test/leave-nothing.ts';
+import { atEnd, opened } from '../test/support/leave-nothing.ts';
 
 /** A small disk for the database alone, which can be filled to the last byte and emptied again. */
 

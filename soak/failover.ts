@@ -5,7 +5,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/file.ts';
 import { createLogger } from '../src/log.ts';
-import { opened, temporaryFolder } from '../test/leave-nothing.ts';
+import { opened, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster.ts';
 import { Hooks } from './hooks.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner, type Queries } from '../src/db/pool.ts';
-import type { Way } from '../test/way.ts';
+import type { Way } from '../test/support/way.ts';
 import type { Disk } from './disk.ts';
 import type { Hooks } from './hooks.ts';
 import type { Supervised } from './process.ts';

@@ -1,8 +1,8 @@
 import Table from 'cli-table3';
 import fc from 'fast-check';
-import { startListening } from '../test/harness.ts';
-import { explained, reconciles, type Tally } from '../test/model.run.ts';
-import { withTestServer } from '../test/server.ts';
+import { startListening } from '../test/support/harness.ts';
+import { explained, reconciles, type Tally } from '../test/support/model.run.ts';
+import { withTestServer } from '../test/support/server.ts';
 import type { Options } from './arguments.ts';
 
 const MINUTE_MS = 60_000;

@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { atEnd, end } from '../test/leave-nothing.ts';
+import { atEnd, end } from '../test/support/leave-nothing.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CLOCK = new URL('./clock.ts', import.meta.url).href;

@@ -5,7 +5,7 @@ import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import type { Operator, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { atEnd } from '../test/leave-nothing.ts';
+import { atEnd } from '../test/support/leave-nothing.ts';
 import type { EventReport, Hooks } from './hooks.ts';
 import type { Load, Merchant } from './load.ts';
 import { type Verdict, verify, verifyBalances, verifyBooks } from './verify.ts';

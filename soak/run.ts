@@ -9,7 +9,7 @@
  * - `citus`: concurrent calls on a Citus cluster while its shards move and its workers are killed;
  * - `model`: the answers of two processes are those of a plain model in some order of the calls.
  */
-import { leavingNothing } from '../test/leave-nothing.ts';
+import { leavingNothing } from '../test/support/leave-nothing.ts';
 import { type Options, readArguments } from './arguments.ts';
 import { soakCitus } from './citus.ts';
 import { soakFailover } from './failover.ts';

@@ -23,13 +23,13 @@ import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type Attack, attackTable, isAttack } from './attack-table.ts';
 import { findCitus } from './citus/cluster.ts';
-import { type Counts, lastLines } from './last-lines.ts';
-import { atEnd, leavingNothing, temporaryFolder } from './leave-nothing.ts';
-import { useMemory } from './memory.ts';
 import { findPgBouncer, findTransactionPooler } from './pgbouncer/bouncer.ts';
-import { type Place, withTestServer } from './server.ts';
+import { type Attack, attackTable, isAttack } from './support/attack-table.ts';
+import { type Counts, lastLines } from './support/last-lines.ts';
+import { atEnd, leavingNothing, temporaryFolder } from './support/leave-nothing.ts';
+import { useMemory } from './support/memory.ts';
+import { type Place, withTestServer } from './support/server.ts';
 
 /** Processes at a time: two for each core of a small machine, since some tests wait for timeouts. */
 const CONCURRENCY = 4;
@@ -37,7 +37,7 @@ const CONCURRENCY = 4;
 const FILES_OF_A_PROCESS = 8;
 /** Every process of tests and every command compiles the same source. */
 const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url));
-const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
+const DEADLINE = fileURLToPath(new URL('./support/deadline.ts', import.meta.url));
 
 /**
  * The files that run on Citus: tests of behaviour, not those of the functions, tables and plans of one
@@ -70,9 +70,13 @@ const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
 /** Finds the files to run, by name; those that take longest first, so that no core is idle at the end. */
 async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts') && isWanted(name)).sort();
-  const rank = (name: string) => Number(isEndToEnd(name)) * 2 + Number(LONG.test(name));
-  return names.sort((one, other) => rank(other) - rank(one)).map((name) => join(folder, name));
+  const paths = (await readdir(folder, { recursive: true })).filter(
+    (path) => path.endsWith('.test.ts') && isWanted(basename(path)),
+  );
+  const rank = (path: string) => Number(isEndToEnd(path)) * 2 + Number(LONG.test(basename(path)));
+  return paths
+    .sort((one, other) => rank(other) - rank(one) || basename(one).localeCompare(basename(other)))
+    .map((path) => join(folder, path));
 }
 
 /**

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { openDatabase, openOwner } from '../../src/db/pool.ts';
 import { ensureDefaultProduct } from '../../src/products/products.ts';
-import { type ListeningService, startListening, type TestService } from '../harness.ts';
+import { type ListeningService, startListening, type TestService } from '../support/harness.ts';
 
-/** Databases of the cluster that the run has started (test/server.ts). */
+/** Databases of the cluster that the run has started (test/support/server.ts). */
 
 const nodes = () => [
   process.env['SCRIP_TEST_URL'] ?? '',

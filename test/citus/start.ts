@@ -3,7 +3,7 @@
  * until Ctrl-C, and prints their addresses. Leaves nothing behind.
  */
 import { listenForStop } from '../../src/cli/processes.ts';
-import { leavingNothing, temporaryFolder } from '../leave-nothing.ts';
+import { leavingNothing, temporaryFolder } from '../support/leave-nothing.ts';
 import { createOnAll, startCitus } from './cluster.ts';
 
 await leavingNothing(async () => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../../soak/process.ts';
 import { openOwner } from '../../src/db/pool.ts';
-import { atEnd, end, temporaryFolder } from '../leave-nothing.ts';
+import { atEnd, end, temporaryFolder } from '../support/leave-nothing.ts';
 
 /** PgBouncer between the tests and their server. */
 

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { admit, authenticate } from '../../src/api-keys/authenticate.ts';
+import { createKey, revokeKey } from '../../src/api-keys/keys.ts';
+import { createService } from '../../src/context.ts';
+import type { HotStatement } from '../../src/db/sql.ts';
+import { permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
+import type { Refusal } from '../../src/refusal.ts';
+import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+
+let testService: TestService;
+
+before(async () => {
+  testService = await startTestService();
+});
+
+after(async () => {
+  await testService?.stop();
+});
+
+const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
+const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
+
+/** The service of a new process: its cache is empty, tests set its clock and count its look-ups. */
+function startProcess() {
+  const { service } = testService;
+  const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };
+  const process = createService({
+    ...service,
+    clock: () => new Date(Date.now() + state.aheadMs),
+    db: {
+      ...service.db,
+      async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
+        state.lookups.push(String(values[0]));
+        await state.gate;
+        if (state.broken) throw Object.assign(new Error('no database'), { code: 'ECONNREFUSED' });
+        return service.db.hot<Row>(statement, values);
+      },
+    },
+  });
+  return { process, state };
+}
+
+describe('the key cache of a process', () => {
+  test('answers repeated calls without a look-up each', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    for (let call = 0; call < 500; call++) await authenticate(process, basic(keyId, secret));
+    // Even on a slow machine a call takes less than a second.
+    assert.ok(state.lookups.length < 250);
+  });
+
+  test('looks a key up once for concurrent calls', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    const callers = await Promise.all(
+      Array.from({ length: 200 }, () => authenticate(process, basic(keyId, secret))),
+    );
+    assert.equal(callers.length, 200);
+    // One look-up for missed changes, and one for the key.
+    assert.deepEqual(state.lookups, ['null', `{"${keyId}"}`]);
+  });
+
+  test('refuses a revoked key within a second', async () => {
+    const { id } = await testService.createMerchant();
+    const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    await revokeKey(asOperator(testService.service), keyId, null);
+    state.aheadMs += 900;
+    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
+  });
+
+  test('refuses a suspended merchant within a second, and admits it again once it is resumed', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    admit(await authenticate(process, basic(keyId, secret)), true);
+    await suspendMerchant(asOperator(testService.service), Number(id), true);
+    state.aheadMs += 900;
+    const suspended = await authenticate(process, basic(keyId, secret));
+    assert.throws(() => admit(suspended, false), refusal('04'));
+    await suspendMerchant(asOperator(testService.service), Number(id), false);
+    state.aheadMs += 900;
+    admit(await authenticate(process, basic(keyId, secret)), false);
+  });
+
+  test('applies changed permissions within a second', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    const permissions = async () =>
+      (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
+    assert.ok(!(await permissions()).has('update-redemption'));
+    await permitMerchant(asOperator(testService.service), Number(id), 'update-redemption', true);
+    await permitMerchant(asOperator(testService.service), Number(id), 'redeem', false);
+    state.aheadMs += 900;
+    assert.ok((await permissions()).has('update-redemption'));
+    assert.ok(!(await permissions()).has('redeem'));
+  });
+
+  test('is used during a refresh, unless the refresh takes too long', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    let open = () => {};
+    state.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    state.aheadMs += 500;
+    await authenticate(process, basic(keyId, secret));
+    state.aheadMs += 900;
+    await revokeKey(asOperator(testService.service), keyId, null);
+    // The look-up under way was sent before the key was revoked, so it cannot admit a later call.
+    const late = authenticate(process, basic(keyId, secret));
+    open();
+    await assert.rejects(late, refusal('01'));
+  });
+
+  test('expires after a second without the database, whose error is then thrown', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    state.broken = true;
+    state.aheadMs += 500;
+    await authenticate(process, basic(keyId, secret));
+    state.aheadMs += 500;
+    await assert.rejects(authenticate(process, basic(keyId, secret)), /no database/);
+    state.broken = false;
+    await authenticate(process, basic(keyId, secret));
+  });
+});
+
+describe('credentials', () => {
+  test('are refused with the same code and message, whatever is wrong with them', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    const encoded = btoa(`${keyId}:${secret}`);
+    const wrong = [
+      undefined,
+      '',
+      'Basic',
+      'Basic ',
+      `Bearer ${encoded}`,
+      `Basic ${encoded}!`,
+      `Basic ${btoa(keyId)}`,
+      `Basic ${btoa(`:${secret}`)}`,
+      basic(keyId, ''),
+      basic(keyId, `${secret}x`),
+      basic(keyId, secret.slice(1)),
+      basic('key_thatIsUnknown000', secret),
+      basic('key_short', secret),
+      basic('a\0b', secret),
+      basic("' or true --", secret),
+      `Basic ${'QUJD'.repeat(10_000)}`,
+    ];
+    for (const header of wrong) {
+      await assert.rejects(authenticate(process, header), (error: Refusal) => {
+        assert.equal(error.code, '01');
+        assert.equal(error.message, 'Unauthorized');
+        return true;
+      });
+    }
+  });
+
+  test('may differ in case and spacing as HTTP allows', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { context } = await authenticate(testService.service, `bASIC   ${btoa(`${keyId}:${secret}`)}`);
+    assert.equal(context.keyId, keyId);
+  });
+
+  test('cost one look-up if they are wrong, whether or not the key exists', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    state.lookups.length = 0;
+    await assert.rejects(authenticate(process, basic(keyId, 'wrong')), refusal('01'));
+    assert.equal(state.lookups.length, 1);
+    await assert.rejects(authenticate(process, basic('key_thatIsMadeUp0000', 'wrong')), refusal('01'));
+    assert.equal(state.lookups.length, 2);
+  });
+
+  test('of one key stay valid when another key of the merchant is revoked', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const second = await createKey(asOperator(testService.service), Number(id));
+    const { process } = startProcess();
+    const { context } = await authenticate(process, basic(second.keyId, second.secret));
+    assert.equal(context.merchant.id, Number(id));
+    await revokeKey(asOperator(testService.service), keyId, Number(id));
+    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
+    await authenticate(process, basic(second.keyId, second.secret));
+  });
+});

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { authenticate } from '../../src/api-keys/authenticate.ts';
+import { createMerchant } from '../../src/api-keys/create-merchant.ts';
+import { createKey, revokeKey } from '../../src/api-keys/keys.ts';
+import { audit } from '../../src/audit/audit.ts';
+import { auditHead, listAudit } from '../../src/audit/entries.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { cancelBatch } from '../../src/batches/cancel.ts';
+import { generate } from '../../src/batches/generate.ts';
+import type { Operator, Service } from '../../src/context.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { topUp } from '../../src/merchants/floats.ts';
+import { changeMerchant, permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
+import { MINOR_MAX } from '../../src/money.ts';
+import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
+import {
+  blockVoucher,
+  extendVoucher,
+  replaceVoucher,
+  unblockVoucher,
+  unlockPin,
+} from '../../src/vouchers/operate.ts';
+import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { type Made, makeVouchers } from '../support/operator.ts';
+
+let testService: TestService;
+let service: Service;
+let operator: Operator;
+let owner: Awaited<ReturnType<typeof openOwner>>;
+
+before(async () => {
+  testService = await startTestService();
+  service = testService.service;
+  operator = {
+    service,
+    actor: {
+      kind: 'command-line',
+      id: null,
+      requestId: null,
+      name: 'anna',
+      origin: 'her desk',
+      reason: 'she was asked to',
+    },
+  };
+  owner = await openOwner(testService.url);
+  await owner.query(sql`set search_path to scrip`);
+});
+
+after(async () => {
+  await owner?.close();
+  await testService?.stop();
+});
+
+/** Runs a change, and returns the entries that it added. */
+async function entriesOf(run: () => Promise<unknown>) {
+  const last = (await auditHead(service.db))?.sequence ?? 0n;
+  await run();
+  return (await listAudit(service.db, null, 100)).filter(({ sequence }) => BigInt(sequence) > last).reverse();
+}
+
+describe('the audit', () => {
+  test('records the actor, origin and reason of a change, and the state before and after', async () => {
+    const { id } = await testService.createMerchant();
+    const [entry, ...more] = await entriesOf(() => permitMerchant(operator, id, 'update-redemption', true));
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      [entry?.actor, entry?.origin, entry?.reason, entry?.action, entry?.subject],
+      ['anna', 'her desk', 'she was asked to', 'merchant.permit', `merchant ${id}`],
+    );
+    const permissions = ['generate', 'download', 'activate', 'balance', 'redeem'];
+    assert.deepEqual(entry?.before, { permissions });
+    assert.deepEqual(entry?.after, { permissions: [...permissions, 'update-redemption'] });
+  });
+
+  test('has an entry for every kind of change', async () => {
+    const product = { ...productDefaults('EUR', 2), code: 'AUDITED', name: 'Audited' };
+    const float = { currency: 'USD', amountMinor: 5_000n };
+    const wanted = { name: 'Seen', permit: [], opaque: false, productId: 1, float };
+    const merchant = await createMerchant(operator, wanted);
+    const { id, keyId, secret } = merchant;
+    const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
+    const [first, second] = (await makeVouchers(context, 'audited', 2, 1)) as [Made, Made];
+    const { batch } = await generate(context, { reference: 'canceled', quantity: 11, value: 1 });
+    const changes: [string, () => Promise<unknown>][] = [
+      ['merchant.create api-key.create float.top-up', () => createMerchant(operator, wanted)],
+      ['merchant.forbid', () => permitMerchant(operator, id, 'redeem', false)],
+      ['merchant.suspend', () => suspendMerchant(operator, id, true)],
+      ['merchant.resume', () => suspendMerchant(operator, id, false)],
+      ['merchant.set', () => changeMerchant(operator, id, { name: null, opaque: true, productId: null })],
+      ['api-key.create', () => createKey(operator, id)],
+      ['api-key.revoke', () => revokeKey(operator, keyId, null)],
+      ['float.top-up', () => topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 1n })],
+      ['product.create', () => createProduct(operator, product)],
+      ['product.off-sale', () => putOnSale(operator, 'AUDITED', false)],
+      ['voucher.block', () => blockVoucher(operator, first.serialNumber)],
+      ['voucher.unblock', () => unblockVoucher(operator, first.serialNumber)],
+      ['voucher.unlock-pin', () => unlockPin(operator, first.serialNumber)],
+      ['voucher.extend', () => extendVoucher(operator, first.serialNumber, new Date('2099-01-01'))],
+      ['voucher.replace', () => replaceVoucher(operator, second.serialNumber)],
+      ['batch.cancel', () => cancelBatch(operator, batch.transactionId)],
+    ];
+    for (const [actions, run] of changes) {
+      const entries = await entriesOf(run);
+      assert.equal(entries.map(({ action }) => action).join(' '), actions);
+    }
+    assert.deepEqual((await verifyAudit(service, null)).broken, null);
+  });
+
+  test('has no entry for a change that was refused or had no effect', async () => {
+    const { id } = await testService.createMerchant();
+    const entries = await entriesOf(async () => {
+      await assert.rejects(blockVoucher(operator, 10_999_999_999n));
+      await assert.rejects(suspendMerchant(operator, 999_999, true));
+      await assert.rejects(revokeKey(operator, 'key_unknown', null));
+      await assert.rejects(topUp(operator, { merchantId: id, currency: 'USD', amountMinor: MINOR_MAX }));
+      // A transaction that rolls back takes its entry with it.
+      await assert.rejects(
+        service.db.transaction(async (tx) => {
+          await audit(tx, operator, { action: 'nothing', subject: 'nobody' });
+          throw new Error('taken back');
+        }),
+      );
+    });
+    assert.deepEqual(entries, []);
+  });
+
+  test('stays one chain under concurrent appends', async () => {
+    const other = await startTestService(testService);
+    const { id } = await testService.createMerchant();
+    const top = { merchantId: id, currency: 'EUR', amountMinor: 1n };
+    const append = async (writer: number) => {
+      for (let nth = 0; nth < 5; nth++) await topUp(asOperator(writer % 2 ? service : other.service), top);
+    };
+    // At most one append for each connection: a longer wait would time out on a busy machine.
+    await Promise.all(Array.from({ length: 16 }, (_, writer) => append(writer)));
+    await other.stop();
+    const { ok, entries } = await verifyAudit(service, null);
+    assert.ok(ok && entries > 80);
+  });
+
+  test('cannot be changed or deleted by the service', async () => {
+    for (const statement of [
+      sql`update audit set reason = 'another one'`,
+      sql`delete from audit`,
+      sql`truncate audit`,
+      sql`alter table audit drop constraint audit_hash_once`,
+    ]) {
+      await assert.rejects(service.db.query(statement), { code: '42501' });
+    }
+  });
+});
+
+describe('verifying the audit', () => {
+  /** Tampers as the owner, verifies, and puts everything back. */
+  async function verifyAfter(text: string, published: string | null = null) {
+    const keep = 'create temp table kept as table audit';
+    await owner.query({ text: keep, values: [] });
+    try {
+      await owner.query({ text, values: [] });
+      return await verifyAudit(service, published);
+    } finally {
+      await owner.query({
+        text: 'truncate audit; insert into audit table kept; drop table kept',
+        values: [],
+      });
+      assert.equal((await verifyAudit(service, null)).ok, true);
+    }
+  }
+
+  before(async () => {
+    const { id } = await testService.createMerchant();
+    for (let count = 0; count < 10; count++) await suspendMerchant(operator, id, count % 2 === 0);
+  });
+
+  const at = async (back: bigint) => ((await auditHead(service.db))?.sequence ?? 0n) - back;
+
+  for (const [column, value] of [
+    ['occurred_at', "occurred_at + interval '1 microsecond'"],
+    ['actor', "'bert'"],
+    ['origin', "'elsewhere'"],
+    ['action', "'merchant.resumed'"],
+    ['subject', "'merchant 0'"],
+    ['reason', 'null'],
+    ['reason', "reason || ' '"],
+    ['before', "before || ' '"],
+    ['before', 'null'],
+    ['after', "'{}'"],
+    ['hash', String.raw`sha256('\x01')`],
+    ['previous_hash', String.raw`sha256('\x02')`],
+  ]) {
+    test(`finds an entry whose ${column} was edited to ${value}`, async () => {
+      const sequence = await at(4n);
+      const { ok, broken } = await verifyAfter(
+        `update audit set ${column} = ${value} where sequence = ${sequence}`,
+      );
+      assert.deepEqual([ok, broken?.sequence], [false, sequence]);
+    });
+  }
+
+  test('finds a deleted entry, even if the later entries were renumbered', async () => {
+    const sequence = await at(4n);
+    const remove = `delete from audit where sequence = ${sequence}`;
+    assert.equal((await verifyAfter(remove)).broken?.sequence, sequence + 1n);
+    const moved = `${remove}; update audit set sequence = sequence + 1000000 where sequence > ${sequence};
+      update audit set sequence = sequence - 1000001 where sequence > 1000000`;
+    assert.equal((await verifyAfter(moved)).broken?.sequence, sequence);
+  });
+
+  test('finds entries that were swapped', async () => {
+    const sequence = await at(4n);
+    const swap = `update audit set sequence = 1000000 where sequence = ${sequence};
+      update audit set sequence = ${sequence} where sequence = ${sequence + 1n};
+      update audit set sequence = ${sequence + 1n} where sequence = 1000000`;
+    assert.equal((await verifyAfter(swap)).broken?.sequence, sequence);
+  });
+
+  test('finds an inserted entry at any position', async () => {
+    const columns = 'occurred_at, actor, origin, action, subject';
+    const values = `now(), 'bert', 'elsewhere', 'merchant.set', 'merchant 1'`;
+    const last = await at(0n);
+    const insert = (sequence: bigint, previous: string) =>
+      `
+        insert into audit (sequence, ${columns}, previous_hash, hash)
+        values (${sequence}, ${values}, ${previous}, sha256('x'))`;
+    const head = `(select hash from audit where sequence = ${last})`;
+    assert.equal((await verifyAfter(insert(last + 1n, head))).ok, false);
+    const shifted = `
+      update audit set sequence = sequence + 1000000 where sequence > 3; ${insert(4n, String.raw`'\x00'`)};
+      update audit set sequence = sequence - 999999 where sequence > 1000000`;
+    assert.equal((await verifyAfter(shifted)).broken?.sequence, 4n);
+    const before = `alter table audit drop constraint audit_sequence_positive; ${insert(-5n, String.raw`'\x00'`)}`;
+    assert.equal((await verifyAfter(before)).ok, false);
+  });
+
+  test('finds that the first entries were deleted', async () => {
+    assert.equal((await verifyAfter('delete from audit where sequence < 3')).broken?.sequence, 3n);
+  });
+});

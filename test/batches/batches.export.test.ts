@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { FONTS } from '../../print/names.ts';
+import { cancelBatch } from '../../src/batches/cancel.ts';
+import { generate } from '../../src/batches/generate.ts';
+import type { Context } from '../../src/context.ts';
+import { redeem } from '../../src/redemptions/redeem.ts';
+import { replaceVoucher } from '../../src/vouchers/operate.ts';
+import { asOperator } from '../support/harness.ts';
+import { type Made, Operator, vouchersOf } from '../support/operator.ts';
+import { readSheet } from '../support/print.ts';
+
+let operator: Operator;
+let folder: string;
+const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
+
+before(async () => {
+  operator = await Operator.start();
+  folder = await mkdtemp(join(tmpdir(), 'scrip-export-'));
+});
+
+after(async () => {
+  await operator?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function merchant(name: string): Promise<Context> {
+  return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));
+}
+
+async function make(context: Context, reference: string, quantity: number, value: number | undefined = 25) {
+  const { batch } = await generate(context, { reference, quantity, value, expiryDate: EXPIRY });
+  return { batch, vouchers: batch.status === 'COMPLETED' ? await vouchersOf(context, reference) : [] };
+}
+
+const grouped = (code: string) => `${code.slice(0, 4)} ${code.slice(4, 8)} ${code.slice(8)}`;
+const HEADER =
+  '"serialNumber","code","pin","voucherCode","value","currency","expiryDate","lastDay","merchant","product","reference"';
+
+function line({ serialNumber, code, pin }: Made, value: string, rest: string): string {
+  return `"${serialNumber}","${code}","${pin}","${code}${pin}","${value}","USD","2099-12-31T23:59:59.999Z","2099-12-31",${rest}`;
+}
+
+describe('a batch as CSV', () => {
+  test('holds every voucher, in text cells without formulas', async () => {
+    const context = await merchant(`=HYPERLINK("http://x")`);
+    const reference = '+1,2 "spring"';
+    const { batch, vouchers } = await make(context, reference, 10);
+    const rest = `"'=HYPERLINK(""http://x"")","Voucher","'+1,2 ""spring"""`;
+    const expected = [HEADER, ...vouchers.map((each) => line(each, '25.00', rest)), ''].join('\r\n');
+    const { status, out, err } = await operator.run(
+      'batch',
+      'export',
+      batch.transactionId,
+      '--format',
+      'csv',
+    );
+    assert.deepEqual([status, err], [0, '']);
+    assert.equal(out, expected);
+  });
+
+  test('shows the current balance of each voucher, and leaves out replaced ones', async () => {
+    const context = await merchant('Worth');
+    const { batch, vouchers } = await make(context, 'worth', 3);
+    const [spent, lost, whole] = vouchers as [Made, Made, Made];
+    await redeem(context, { code: spent.code, pin: spent.pin, amount: 5 });
+    await replaceVoucher(asOperator(operator.testService.service), lost.serialNumber);
+    const fresh = (await vouchersOf(context, 'worth')).at(-1) as Made;
+    const rest = '"Worth","Voucher","worth"';
+    const { out } = await operator.run(
+      'batch',
+      'export',
+      batch.transactionId,
+      '--format',
+      'csv',
+      '--out',
+      '-',
+    );
+    assert.deepEqual(out.split('\r\n'), [
+      HEADER,
+      line(spent, '20.00', rest),
+      line(whole, '25.00', rest),
+      line(fresh, '25.00', rest),
+      '',
+    ]);
+  });
+
+  test('leaves the value empty if it is given at activation', async () => {
+    const context = await merchant('Open');
+    const { batch } = await generate(context, { reference: 'open', quantity: 1, expiryDate: EXPIRY });
+    const [voucher] = (await vouchersOf(context, 'open')) as [Made];
+    const { out } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    assert.equal(out, `${HEADER}\r\n${line(voucher, '', '"Open","Voucher","open"')}\r\n`);
+  });
+});
+
+describe('a batch as a sheet', () => {
+  const pdf = async (transactionId: string, name: string, ...args: string[]) => {
+    const file = join(folder, name);
+    const ran = await operator.run(
+      'batch',
+      'export',
+      transactionId,
+      '--format',
+      'pdf',
+      '--out',
+      file,
+      ...args,
+    );
+    assert.equal(ran.status, 0, ran.err);
+    return { pages: await readSheet(await readFile(file)), ...ran };
+  };
+
+  test('shows ten vouchers on a page, with barcodes that a scanner reads', async () => {
+    const context = await merchant('Café Żółw Уют');
+    const args = ['--merchant', String(context.merchant.id), '--quantity', '12', '--value', '25', '--wait'];
+    const batch = await operator.json(
+      'batch',
+      'generate',
+      ...args,
+      '--reference',
+      'sheet',
+      '--expiry',
+      '2099-12-31',
+    );
+    const vouchers = await vouchersOf(context, 'sheet');
+    const { pages, out, err } = await pdf(batch.transactionId, 'sheet.pdf');
+    assert.match(out, /^12 vouchers written to .*sheet\.pdf; recorded as export \d+ by /);
+    assert.equal(err, '');
+    assert.equal(pages.length, 2);
+    for (const [index, page] of pages.entries()) {
+      const own = vouchers.slice(10 * index, 10 * index + 10);
+      assert.deepEqual(
+        page.qr,
+        own.map(({ code, pin }) => `${code}${pin}`),
+      );
+      assert.deepEqual(
+        page.bars,
+        own.map(({ code }) => code),
+      );
+      for (const { code, pin, serialNumber } of own) {
+        assert.ok(page.text.includes(grouped(code)), 'the code in groups of four');
+        assert.match(page.text, new RegExp(`\\b${pin}\\b`));
+        assert.match(page.text, new RegExp(`\\b${serialNumber}\\b`));
+      }
+      assert.equal(page.text.split('Café Żółw Уют').length - 1, own.length);
+      assert.equal(page.text.split('31 Dec 2099').length - 1, own.length);
+      assert.equal(page.text.split('25.00').length - 1, own.length);
+      assert.equal(page.text.split('USD').length - 1, own.length);
+      assert.ok(page.text.includes(`Page ${index + 1} of 2`));
+    }
+  });
+
+  test('says in German what a German customer reads, beside names of any script and length', async () => {
+    for (const [name, shown] of [
+      ['متجر الهدايا', 'متجر الهدايا'],
+      ['חנות מתנות', 'חנות מתנות'],
+      ['Donaudampfschifffahrtsgesellschaft für Geschenke aller Art', 'Donaudampfschifffahrtsgesel'],
+      ['東京ギフト', 'Händler '],
+    ] as const) {
+      const context = await merchant(name);
+      const { batch } = await make(context, `german-${context.merchant.id}`, 1, 1250.5);
+      const file = `german-${context.merchant.id}.pdf`;
+      const [page] = (await pdf(batch.transactionId, file, '--language', 'de')).pages;
+      const text = page?.text ?? '';
+      for (const each of ['GÜLTIG BIS', 'SERIENNR.', '31.12.2099', '1.250,50', 'USD', 'Seite 1 von 1'])
+        assert.ok(text.includes(each), `${each} in ${text}`);
+      assert.ok(text.normalize('NFKC').includes(shown), `${shown} in ${text}`);
+      assert.doesNotMatch(text, /VALID|SERIAL|Batch|voucher/);
+      assert.equal(page?.qr.length, 1);
+    }
+  });
+
+  test('warns in German of a card that has to be activated', async () => {
+    const context = await merchant('Aktivierung');
+    const product = [
+      '--code',
+      'ACT',
+      '--name',
+      'Geschenk',
+      '--currency',
+      'USD',
+      '--activation',
+      'on-activation',
+    ];
+    await operator.run('product', 'create', ...product);
+    const args = ['--merchant', String(context.merchant.id), '--quantity', '1', '--product', 'ACT', '--wait'];
+    const batch = await operator.json('batch', 'generate', ...args, '--reference', 'act');
+    const [german] = (await pdf(batch.transactionId, 'act-de.pdf', '--language', 'de')).pages;
+    assert.match(german?.text ?? '', /WERT WIRD BEI AKTIVIERUNG FESTGELEGT/);
+    assert.match(german?.text ?? '', /ERST NACH DER AKTIVIERUNG GÜLTIG/);
+    const [english] = (await pdf(batch.transactionId, 'act-en.pdf')).pages;
+    assert.match(english?.text ?? '', /VALUE GIVEN AT ACTIVATION/);
+    assert.match(english?.text ?? '', /NOT VALID BEFORE ACTIVATION/);
+  });
+
+  test('shows an identifier if the font lacks the letters of a name, and warns of it', async () => {
+    const context = await merchant('東京ギフト');
+    const { batch } = await make(context, '注文', 1);
+    const { pages, err } = await pdf(batch.transactionId, 'tokyo.pdf');
+    assert.match(err, /no letters for "東京ギフト"[^\n]*--font\n.*no letters for "注文"/);
+    assert.ok(pages[0]?.text.includes(`Merchant ${context.merchant.id}`));
+    assert.ok(pages[0]?.text.includes(batch.transactionId));
+    const font = await pdf(batch.transactionId, 'font.pdf', '--font', FONTS.text);
+    assert.match(font.err, /no letters for/);
+    const file = join(folder, 'never.pdf');
+    const args = ['batch', 'export', batch.transactionId, '--format', 'pdf', '--out', file, '--font', folder];
+    await operator.fails(/not a TrueType or OpenType font/, ...args);
+  });
+});
+
+describe('the file of an export', () => {
+  test('is complete, readable by its owner only, and replaced only with --force', async () => {
+    const { batch } = await make(await merchant('Files'), 'files', 2);
+    const own = await mkdtemp(join(folder, 'own-'));
+    const file = join(own, 'print.csv');
+    const args = ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', file];
+    const made = await operator.json(...args, '--by', 'Ann Smith', '--reason', 'first print');
+    assert.deepEqual(
+      { ...made, exportId: '0' },
+      {
+        exportId: '0',
+        transactionId: batch.transactionId,
+        format: 'csv',
+        file,
+        vouchers: 2,
+        by: 'Ann Smith',
+        reason: 'first print',
+      },
+    );
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    await writeFile(file, 'mine');
+    await operator.fails(/is there already: --force overwrites it/, ...args);
+    assert.equal(await readFile(file, 'utf8'), 'mine');
+    await operator.json(...args, '--force');
+    assert.match(await readFile(file, 'utf8'), /^"serialNumber"/);
+    assert.deepEqual(await readdir(own), ['print.csv']);
+    const at = (path: string) => ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', path];
+    await operator.fails(/its folder does not exist/, ...at(join(own, 'none', 'a.csv')));
+    await operator.fails(/no ordinary file/, ...at(own), '--force');
+    await operator.fails(/both need stdout/, ...at('-'), '--json');
+    // A refused export released no codes, and is not recorded.
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).exports, 2);
+  });
+
+  test('is refused for a batch without vouchers to print', async () => {
+    const context = await merchant('Unfinished');
+    const { batch: running } = await make(context, 'running', 11);
+    const { batch: canceled } = await make(context, 'canceled', 11);
+    await cancelBatch(asOperator(operator.testService.service), canceled.transactionId);
+    const none = '00000000-0000-7000-8000-000000000000';
+    for (const [expected, id] of [
+      [/is PROCESSING: it can be exported once it is COMPLETED/, running.transactionId],
+      [/is CANCELED: none of its vouchers can be used/, canceled.transactionId],
+      [/there is no batch/, none],
+    ] as const)
+      await operator.fails(expected, 'batch', 'export', id, '--format', 'csv');
+    await operator.fails(/--format takes csv or pdf/, 'batch', 'export', none, '--format', 'xlsx');
+    const wanting = (format: string, language: string) =>
+      ['batch', 'export', none, '--format', format, '--language', language] as const;
+    await operator.fails(/--language needs --format pdf/, ...wanting('csv', 'de'));
+    await operator.fails(/--language takes en or de/, ...wanting('pdf', 'fr'));
+    await operator.fails(/--by takes one line/, 'batch', 'export', none, '--format', 'csv', '--by', 'a\nb');
+  });
+});

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findReport, makeReport } from '../../src/books/reports/reports.ts';
+import { setDormancyRule, setVatTreatment, type VatTreatment } from '../../src/books/rules.ts';
+import { cashOut } from '../../src/books/vouchers.ts';
+import { findProduct } from '../../src/products/products.ts';
+import { updateRedemption } from '../../src/redemptions/update.ts';
+import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
+import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
+import { until } from '../support/until.ts';
+
+/** The reports that depend on the law: dormancy (R10) and VAT (R11). */
+
+async function rowsOf({ started }: Ledger, name: string, from: string, to: string) {
+  const kind = findReport(name);
+  assert.ok(kind);
+  const { tables } = await makeReport(started.service, kind, { from, to });
+  return tables.flatMap(({ columns, rows }) =>
+    rows.map((row) =>
+      Object.fromEntries(
+        columns.map((column, at) => {
+          const cell = row[at] ?? null;
+          return [column, cell !== null && typeof cell === 'object' ? cell.amount : cell];
+        }),
+      ),
+    ),
+  );
+}
+
+/** Closes the days. A transaction of another test on the server may delay a close for a moment. */
+async function close(ledger: Ledger): Promise<void> {
+  await until('the days are closed', async () => {
+    const { waiting } = await ledger.close();
+    return !/has not ended/.test(waiting?.reason ?? '');
+  });
+}
+
+test('a voucher is dormant some months after its issue or last redemption', async (t) => {
+  const ledger = await openLedger(t, '2026-01-10T12:00:00Z');
+  const shop = await ledger.merchant();
+  const [used, idle] = await sell(shop, 2, 20);
+  assert.ok(used && idle);
+  await setDormancyRule(ledger.operator, { name: 'by issue', basis: 'issue', months: 2, productId: 0 });
+  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 2, productId: 0 });
+  await ledger.at('2026-02-20T12:00:00Z');
+  await spend(shop, used, 5);
+  await ledger.at('2026-03-12T12:00:00Z');
+  const day = '2026-03-12';
+  const found = await rowsOf(ledger, 'R10', day, '2026-03-13');
+  const expected = (rule: string, { serial }: { serial: bigint }, lastUsedOn: string, balance: string) => {
+    return {
+      rule,
+      serialNumber: String(serial),
+      product: 'DEFAULT',
+      issuedOn: '2026-01-10',
+      lastUsedOn,
+      dueOn: '2026-03-10',
+      balance,
+    };
+  };
+  assert.deepEqual(found, [
+    expected('by issue', used, '2026-02-20', '15.00'),
+    expected('by issue', idle, '2026-01-10', '20.00'),
+    expected('by use', idle, '2026-01-10', '20.00'),
+  ]);
+  await ledger.at('2026-03-14T12:00:00Z');
+  await spend(shop, idle, 20);
+  assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
+  await blockVoucher(ledger.operator, used.serial);
+  const replacement = await replaceVoucher(ledger.operator, used.serial);
+  assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found, 'before the replacement');
+  await ledger.at('2026-03-16T12:00:00Z');
+  const later = await rowsOf(ledger, 'dormancy', '2026-03-15', '2026-03-16');
+  assert.deepEqual(
+    later.map(({ rule, serialNumber, balance }) => [rule, serialNumber, balance]),
+    [['by issue', String(replacement), '15.00']],
+  );
+});
+
+test('the last use of a voucher is its last redemption under any of its numbers, and no correction', async (t) => {
+  const ledger = await openLedger(t, '2026-01-01T12:00:00Z');
+  const shop = await ledger.merchant();
+  const [kept, lost] = await sell(shop, 2, 20);
+  assert.ok(kept && lost);
+  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 1, productId: 0 });
+  await ledger.at('2026-01-10T12:00:00Z');
+  await spend(shop, lost, 5, 'till 1');
+  await ledger.at('2026-01-20T12:00:00Z');
+  await spend(shop, lost, 1, 'till 2');
+  await spend(shop, kept, 4, 'till 3');
+  await ledger.at('2026-01-25T12:00:00Z');
+  const replacement = await replaceVoucher(ledger.operator, lost.serial);
+  const last = await replaceVoucher(ledger.operator, replacement);
+  await ledger.at('2026-01-28T12:00:00Z');
+  const now = ledger.started.service.clock();
+  for (const reference of ['till 1', 'till 3'])
+    await updateRedemption({ ...shop, now }, { reference, amountUsed: 3 });
+  await ledger.at('2026-02-02T12:00:00Z');
+  await close(ledger);
+  const idle = (await rowsOf(ledger, 'R4', '2026-02-01', '2026-02-02')).filter(
+    ({ basis, vouchers }) => basis === 'idle' && vouchers !== '0',
+  );
+  assert.deepEqual(
+    idle.map(({ days, vouchers, outstanding }) => [days, vouchers, outstanding]),
+    [['0-30', '2', '33.00']],
+  );
+  await ledger.at('2026-02-21T12:00:00Z');
+  assert.deepEqual(await rowsOf(ledger, 'R10', '2026-02-19', '2026-02-20'), []);
+  const due = await rowsOf(ledger, 'R10', '2026-02-20', '2026-02-21');
+  assert.deepEqual(
+    due.map(({ serialNumber, issuedOn, lastUsedOn, dueOn, balance }) => {
+      return [serialNumber, issuedOn, lastUsedOn, dueOn, balance];
+    }),
+    [
+      [String(kept.serial), '2026-01-01', '2026-01-20', '2026-02-20', '17.00'],
+      [String(last), '2026-01-01', '2026-01-20', '2026-02-20', '16.00'],
+    ],
+  );
+});
+
+test('months of dormancy are counted in the time zone of the books, and a short month counts as one', async (t) => {
+  const ledger = await openLedger(t, '2026-01-31T23:30:00Z');
+  await ledger.sql("update scrip.books set zone = 'Europe/Rome'");
+  const shop = await ledger.merchant();
+  const [january] = await sell(shop, 1, 20);
+  await ledger.at('2026-02-28T22:30:00Z');
+  const [february] = await sell(shop, 1, 20);
+  assert.ok(january && february);
+  await setDormancyRule(ledger.operator, { name: 'month', basis: 'issue', months: 1, productId: 0 });
+  await ledger.at('2026-03-31T12:00:00Z');
+  const found = await rowsOf(ledger, 'R10', '2026-03-30', '2026-03-31');
+  assert.deepEqual(
+    found.map(({ serialNumber, issuedOn, dueOn }) => [serialNumber, issuedOn, dueOn]),
+    [
+      [String(january.serial), '2026-02-01', '2026-03-01'],
+      [String(february.serial), '2026-02-28', '2026-03-28'],
+    ],
+  );
+});
+
+test('VAT is part of the issued or of the redeemed amount, by the treatment of the day', async (t) => {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const { operator } = ledger;
+  const { db } = ledger.started.service;
+  const shop = await ledger.merchant();
+  for (const code of ['SINGLE', 'MULTI']) await product(operator, code, 'operator');
+  const idOf = async (code: string) => (await findProduct(db, code))?.id ?? 0;
+  const single = {
+    productId: await idOf('SINGLE'),
+    from: '2026-03-01',
+    treatment: 'single',
+    country: 'DE',
+    ratePpm: 190_000,
+  } as const;
+  await setVatTreatment(operator, 'SINGLE', single);
+  await assert.rejects(setVatTreatment(operator, 'SINGLE', single), { code: '94' });
+  await setVatTreatment(operator, 'MULTI', {
+    ...single,
+    productId: await idOf('MULTI'),
+    treatment: 'multi',
+    ratePpm: 70_000,
+  });
+  const [returned] = await sell(shop, 2, 50, { productCode: 'SINGLE' });
+  assert.ok(returned);
+  const [card] = await sell(shop, 1, 50, { productCode: 'MULTI' });
+  assert.ok(card);
+  await spend(shop, card, 10.7);
+  const cash = { merchantId: null, amountMinor: 1_000n, reference: 'paid back' };
+  await cashOut(operator, { ...cash, serialNumber: returned.serial });
+  await sell(shop, 1, 5);
+  await ledger.at('2026-03-02T01:00:00Z');
+  await close(ledger);
+  const rows = await rowsOf(ledger, 'R11', '2026-03-01', '2026-03-02');
+  assert.deepEqual(
+    rows.map(({ product: code, treatment, ratePercent, issued, redeemed, taxed, base, tax }) => {
+      return [code, treatment, ratePercent, issued, redeemed, taxed, base, tax];
+    }),
+    [
+      ['DEFAULT', null, null, '5.00', '0.00', '0.00', '0.00', '0.00'],
+      ['MULTI', 'multi', 7, '50.00', '10.70', '10.70', '10.00', '0.70'],
+      ['SINGLE', 'single', 19, '90.00', '0.00', '90.00', '75.63', '14.37'],
+    ],
+  );
+});
+
+test('the treatment of vouchers is fixed when they are issued, their rate on days that are open', async (t) => {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const { operator } = ledger;
+  const shop = await ledger.merchant();
+  await product(operator, 'GIFT', 'operator');
+  const { id: productId = 0 } = (await findProduct(ledger.started.service.db, 'GIFT')) ?? {};
+  const set = (more: Partial<VatTreatment>) =>
+    setVatTreatment(operator, 'GIFT', {
+      ...{ productId, from: '2026-03-01', treatment: 'single', country: 'FR', ratePpm: 190_000 },
+      ...more,
+    });
+  await set({});
+  await set({ from: '2026-03-02', country: 'DE' });
+  await sell(shop, 1, 100, { productCode: 'GIFT' });
+  for (const more of [{ treatment: 'multi' }, { country: 'AT' }] as const)
+    await assert.rejects(set({ from: '2026-04-01', country: 'DE', ...more }), {
+      code: '94',
+      message: /were sold as single, DE/,
+    });
+  await ledger.at('2026-03-03T01:00:00Z');
+  await close(ledger);
+  await assert.rejects(set({ from: '2026-03-02', country: 'DE', ratePpm: 70_000 }), { code: '17' });
+  await set({ from: '2026-03-03', country: 'DE', ratePpm: 70_000 });
+});

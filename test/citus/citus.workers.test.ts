@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { distribute } from '../../src/db/distribute.ts';
+import { retrying } from '../../src/db/errors.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { openOwner, type Queries } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { DIALECTS, type Voucher } from '../support/dialects.ts';
+import { temporaryFolder } from '../support/leave-nothing.ts';
+import { Till } from '../support/till.ts';
+import { type Cluster, createOnAll, execute, startCitus } from './cluster.ts';
+import { startOn } from './databases.ts';
+
+const [A] = DIALECTS;
+assert.ok(A);
+
+/** Opens a till on a cluster of its own, since tests kill its workers. */
+async function openTill(
+  t: TestContext,
+  { spare = 0 }: { readonly spare?: number } = {},
+): Promise<{ till: Till; cluster: Cluster; url: string }> {
+  const folder = await temporaryFolder('scrip-citus-');
+  const cluster = await startCitus(folder, ['shared_buffers = 64MB'], 2 + spare);
+  t.after(async () => {
+    for (const server of [cluster.coordinator, ...cluster.workers]) await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await createOnAll({ ...cluster, workers: cluster.workers.slice(0, 2) }, 'scrip');
+  const url = cluster.coordinator.url(undefined, 'scrip');
+  await migrate(url);
+  await distribute(url, 4);
+  const listening = await startOn(url);
+  t.after(listening.stop);
+  return { till: await Till.at(listening), cluster, url };
+}
+
+/** The port of the worker that has the bucket of each voucher. */
+async function portsOf(url: string, vouchers: readonly Voucher[]): Promise<Map<Voucher, number>> {
+  const owner = await openOwner(url);
+  const rows = await owner.query<{ serial_number: bigint; port: number }>({
+    text: `select v.serial_number, n.nodeport as port from scrip.vouchers v
+      join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', v.bucket)
+      join pg_dist_node n on n.groupid = p.groupid`,
+    values: [],
+  });
+  await owner.close();
+  const ports = new Map(rows.map((row) => [Number(row.serial_number), row.port]));
+  return new Map(vouchers.map((voucher) => [voucher, ports.get(voucher.serialNumber) ?? 0]));
+}
+
+test('an absent worker fails only the calls of its buckets, with 91, until it is back', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const ports = await portsOf(url, vouchers);
+  const [gone, other] = cluster.workers;
+  assert.ok(gone && other);
+  const on = ({ port }: { port: number }) => vouchers.filter((voucher) => ports.get(voucher) === port);
+  assert.ok(on(gone).length > 0 && on(other).length > 0);
+  await gone.kill();
+  for (const voucher of on(gone)) {
+    const answer = await till.ask(A.balance(voucher));
+    assert.deepEqual([answer.statusCode, answer.status], ['91', 503]);
+    assert.ok(answer.headers.get('retry-after'));
+  }
+  for (const voucher of on(other)) await till.done(A.balance(voucher));
+  const { reference: _, ...withoutReference } = A.redeem(on(other)[0] as Voucher, 1, 'x').body as Record<
+    string,
+    unknown
+  >;
+  await till.done({ ...A.redeem(on(other)[0] as Voucher, 1, 'x'), body: withoutReference });
+  await gone.restart();
+  for (const voucher of on(gone)) {
+    for (let look = 0; (await till.ask(A.balance(voucher))).statusCode !== '00'; look++) {
+      assert.ok(look < 200, 'the worker is back, but its calls fail');
+      await sleep(50);
+    }
+  }
+  for (const voucher of vouchers) await till.done(A.redeem(voucher, 2, `r${voucher.serialNumber}`));
+  await till.reconciles();
+});
+
+test('a transaction that reads all buckets is repeated if a bucket moves meanwhile', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const [from, to] = cluster.workers;
+  assert.ok(from && to);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  const { db } = till.testService.service;
+  const found: number[] = [];
+  const readAll = () =>
+    db.transaction(async (tx) => {
+      const count = async () => (await tx.query(sql`select serial_number from vouchers`)).length;
+      // Each worker has a snapshot from now on.
+      found.push(await count());
+      if (found.length === 1) await moveAll(owner, from.port, to.port);
+      found.push(await count());
+    }, 'repeatable read');
+  await retrying(readAll);
+  assert.ok((found[1] as number) < vouchers.length, 'nothing has moved');
+  assert.deepEqual(found.slice(2), [vouchers.length, vouchers.length]);
+});
+
+/** Moves all buckets of one worker to another one. */
+async function moveAll(owner: Queries, from: number, to: number): Promise<void> {
+  const shards = await owner.query<{ shard: bigint }>(sql`
+    select p.shardid as shard from scrip.bucket_positions b
+    join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
+    join pg_dist_node n on n.groupid = p.groupid where n.nodeport = ${from}`);
+  for (const { shard } of shards)
+    await owner.query(
+      sql`select citus_move_shard_placement(${shard}, '127.0.0.1', ${from}, '127.0.0.1', ${to}, 'force_logical')`,
+    );
+}
+
+test('calls follow a bucket that moves to another worker', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const [from, to] = cluster.workers;
+  assert.ok(from && to);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  let moves = true;
+  const calls = (async () => {
+    for (let turn = 0; moves || turn < 3; turn++)
+      await Promise.all(
+        vouchers.map((voucher) => till.done(A.redeem(voucher, 0.01, `m${turn} ${voucher.serialNumber}`))),
+      );
+  })();
+  for (const [source, target] of [
+    [from, to],
+    [to, from],
+  ] as const) {
+    await moveAll(owner, source.port, target.port);
+    assert.deepEqual([...new Set((await portsOf(url, vouchers)).values())].includes(source.port), false);
+  }
+  moves = false;
+  await calls;
+  await till.reconciles();
+});
+
+/** What a node must have before the service can use it: `functions` are open to every account. */
+const prepared = `
+  select (select array_to_string(s.setconfig, ' ') from pg_db_role_setting s
+      join pg_database d on d.oid = s.setdatabase and d.datname = current_database()) as settings,
+    (select rolcanlogin from pg_roles where rolname = 'scrip_service') as "signsIn",
+    (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
+      and 'p_bucket' = any (p.proargnames) and has_function_privilege('public', p.oid, 'execute')) as open,
+    (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
+      and 'p_bucket' = any (p.proargnames)
+      and exists (select from unnest(p.proconfig) c where c like 'plan_cache_mode=%')) as generic`;
+
+test('a worker that is added later is prepared by the same command, and takes over buckets', async (t) => {
+  const { till, cluster, url } = await openTill(t, { spare: 1 });
+  const vouchers = await till.vouchers(10, 25);
+  const [from, , added] = cluster.workers;
+  assert.ok(from && added);
+  await execute(added, 'postgres', 'create database scrip');
+  await execute(added, 'scrip', 'create extension citus');
+  const add = `select citus_add_node('127.0.0.1', ${added.port})`;
+  await execute(cluster.coordinator, 'scrip', 'set search_path = pg_catalog', add);
+  assert.deepEqual(await distribute(url), { buckets: 4, workers: 3, isNew: false });
+  const on = async (server: { url(user?: string, database?: string): string }) => {
+    const owner = await openOwner(server.url(undefined, 'scrip'));
+    return owner.query({ text: prepared, values: [] }).finally(() => owner.close());
+  };
+  const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
+  assert.deepEqual(await on(added), [ready]);
+  assert.deepEqual(await on(from), [ready]);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  await owner.query(sql`select replicate_reference_tables('force_logical')`);
+  await moveAll(owner, from.port, added.port);
+  for (const voucher of vouchers) await till.done(A.redeem(voucher, 2, `r${voucher.serialNumber}`));
+  await till.reconciles();
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { access, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { testDatabase } from '../support/harness.ts';
+import { runScrip } from '../support/scrip.ts';
+
+/** Commands without a database. */
+
+async function temporary(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-database-'));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+  return folder;
+}
+
+const COMMANDS = [
+  ['merchant', 'list'],
+  ['batch', 'list', '--json'],
+  ['float', 'top-up', '--merchant', '1', '--amount', '5'],
+  ['db', 'url'],
+  ['reconcile'],
+];
+
+test('a command in a mistyped data folder creates nothing, and names the setting', async (t) => {
+  const folder = await temporary(t);
+  const mistyped = join(folder, 'mistyped');
+  for (const command of COMMANDS) {
+    const { status, out, err } = await runScrip({ SCRIP_DATA_DIR: mistyped }, ...command);
+    assert.deepEqual([status, out], [5, ''], command.join(' '));
+    assert.match(
+      err,
+      /there is no Scrip database in .*mistyped: run `scrip serve` or `scrip migrate` first, .*SCRIP_DATA_DIR/,
+    );
+    await assert.rejects(access(mistyped));
+  }
+});
+
+test('a wrong password of the database is told at the start as a setting to correct', async (t) => {
+  const { url } = await testDatabase(t);
+  const wrong = new URL(url);
+  wrong.username = 'nobody';
+  const { status, err } = await runScrip({ SCRIP_DATABASE_URL: wrong.href }, 'merchant', 'list');
+  assert.deepEqual(
+    [status, err.includes('refuses the user or password of SCRIP_DATABASE_URL')],
+    [5, true],
+    err,
+  );
+});
+
+test('no command but serve and migrate makes a database where its settings name none', async (t) => {
+  const folder = await temporary(t);
+  const settings = { SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
+  for (const args of [['merchant', 'create', '--name', 'Oops', '--float', '5'], ['work']]) {
+    const { status, out, err } = await runScrip(settings, ...args);
+    assert.deepEqual([status, out], [5, '']);
+    assert.match(err, /^(scrip: |.*)there is no Scrip database in .*data: .* and SCRIP_DATABASE_URL\n$/);
+    assert.deepEqual(await readdir(folder), []);
+  }
+});
+
+test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
+  const folder = await temporary(t);
+  const { url } = await testDatabase(t);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  await owner.query({ text: 'drop schema scrip cascade', values: [] });
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
+  const { status, out, err } = await runScrip(settings, 'merchant', 'list');
+  assert.deepEqual([status, out], [5, '']);
+  assert.match(
+    err,
+    /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
+  );
+  const schemas = await owner.query(sql`select from pg_namespace where nspname = 'scrip'`);
+  assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
+});
+
+test('a first start with a database elsewhere warns once of the key file that it writes', async (t) => {
+  const folder = await temporary(t);
+  const { url } = await testDatabase(t);
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
+  const create = ['merchant', 'create', '--name', 'Kiosk', '--json'];
+  const first = await runScrip(settings, ...create);
+  assert.equal(first.status, 0, first.err);
+  const warning = JSON.parse(first.err);
+  const file = join(folder, 'data', 'keys');
+  assert.deepEqual([warning.level, warning.file], [40, file]);
+  assert.match(
+    warning.msg,
+    /SCRIP_KEYS is not set.*written to .*keys\. Back this file up.*scrip keyring make/,
+  );
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const second = await runScrip(settings, ...create);
+  assert.deepEqual([second.status, second.err], [0, '']);
+});
+
+test('a data folder that cannot be created is reported in one line, also with a database elsewhere', async (t) => {
+  const { url } = await testDatabase(t);
+  for (const settings of [{}, { SCRIP_DATABASE_URL: url }]) {
+    const { status, out, err } = await runScrip(
+      { ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' },
+      'serve',
+    );
+    assert.deepEqual([status, out], [5, '']);
+    assert.match(
+      err,
+      /^scrip: the data folder \/proc\/nope cannot be (created|written)[^\n]*SCRIP_DATA_DIR\)\n$/,
+    );
+  }
+});
+
+test('a database that takes no writes is reported as a standby', async (t) => {
+  const { url } = await testDatabase(t);
+  const owner = await openOwner(url);
+  const name = new URL(url).pathname.slice(1);
+  await owner.query({ text: `alter database ${name} set default_transaction_read_only = on`, values: [] });
+  await owner.close();
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(await temporary(t), 'data') };
+  const { status, out, err } = await runScrip(settings, 'reconcile');
+  assert.deepEqual([status, out], [4, '']);
+  assert.match(
+    err,
+    /^scrip: the database at \S+ takes no writes: it is a standby, its recovery has not ended[^\n]*\n$/,
+  );
+});

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { after, before, describe, test } from 'node:test';
+import { fillBatch } from '../../src/batches/fill.ts';
+import { generate } from '../../src/batches/generate.ts';
+import type { Context } from '../../src/context.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { redeem } from '../../src/redemptions/redeem.ts';
+import { balance } from '../../src/vouchers/balance.ts';
+import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+describe('scrip voucher', () => {
+  let context: Context;
+  let merchantId: string;
+  before(async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Vouchers', '--float', '10000');
+    merchantId = merchant.id;
+    context = await operator.enter(merchant);
+  });
+
+  test('show masks the code and shows no PIN', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'shown', 1)) as [Made];
+    await redeem(context, { code, pin, amount: 12, reference: 'shown-sale' });
+    const { status, out } = await operator.run('voucher', 'show', String(serialNumber));
+    assert.equal(status, 0);
+    assert.ok(!out.includes(code) && !new RegExp(`\\b${pin}\\b`).test(out));
+    const shown = await operator.json('voucher', 'show', String(serialNumber));
+    assert.equal(shown.voucherCode, `${code.slice(0, 4)}****${code.slice(8)}`);
+    assert.deepEqual(
+      [shown.serialNumber, shown.state, shown.balance, shown.value, shown.merchantId, shown.batchReference],
+      [String(serialNumber), 'ACTIVE', 18, 30, merchantId, 'shown'],
+    );
+    assert.deepEqual(
+      shown.timeline.map(({ what, amount }: { what: string; amount: number }) => [what, amount]),
+      [
+        ['REDEMPTION', -12],
+        ['ACTIVATION', 30],
+      ],
+    );
+    assert.ok(!JSON.stringify(shown).includes(code));
+  });
+
+  test('block refuses redemptions until unblock', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'blocked', 1)) as [Made];
+    const serial = String(serialNumber);
+    assert.equal((await operator.json('voucher', 'block', serial)).state, 'BLOCKED');
+    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '43' });
+    assert.equal((await operator.json('voucher', 'unblock', serial)).state, 'ACTIVE');
+    await redeem(context, { code, pin, amount: 1 });
+  });
+
+  test('unlock-pin ends a permanent lock', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'locked', 1)) as [Made];
+    const owner = await openOwner(operator.testService.url);
+    await owner.query(
+      sql`update scrip.vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = ${serialNumber}`,
+    );
+    await owner.close();
+    await assert.rejects(balance(context, { code, pin }), { code: '75' });
+    const locked = await operator.json('voucher', 'show', String(serialNumber));
+    assert.deepEqual([locked.pinLocked, locked.pinLockedUntil], [true, null]);
+    const { wrongPins, pinLocked } = await operator.json('voucher', 'unlock-pin', String(serialNumber));
+    assert.deepEqual([wrongPins, pinLocked], [0, false]);
+    await balance(context, { code, pin });
+  });
+
+  test('extend makes an expired voucher valid again, and refuses an earlier date', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
+    const owner = await openOwner(operator.testService.url);
+    await owner.query(
+      sql`update scrip.vouchers set expires_at = now() - interval '1 day' where serial_number = ${serialNumber}`,
+    );
+    await owner.close();
+    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '54' });
+    const serial = String(serialNumber);
+    const extended = await operator.json('voucher', 'extend', serial, '--expiry', '2099-02-28');
+    assert.deepEqual([extended.state, extended.expiresAt], ['ACTIVE', '2099-02-28T23:59:59.999Z']);
+    await redeem(context, { code, pin, amount: 1 });
+    await Promise.all([
+      operator.fails(/name a later date/, 'voucher', 'extend', serial, '--expiry', '2098-01-01'),
+      operator.fails(/--expiry must be a day/, 'voucher', 'extend', serial, '--expiry', '2099-02-30'),
+      operator.fails(/--expiry has the wrong form/, 'voucher', 'extend', serial, '--expiry', 'tomorrow'),
+    ]);
+  });
+
+  test('replace moves the balance to a new code, which takes the place of the old one in the batch', async () => {
+    const [first, second] = (await makeVouchers(context, 'lost', 2)) as [Made, Made];
+    await redeem(context, { code: first.code, pin: first.pin, amount: 5 });
+    const { out, err } = await operator.run('voucher', 'replace', String(first.serialNumber), '--json');
+    const replacement = JSON.parse(out);
+    assert.deepEqual([replacement.state, replacement.balance, replacement.value], ['ACTIVE', 25, 25]);
+    const vouchers = await vouchersOf(context, 'lost');
+    assert.deepEqual(
+      vouchers.map(({ serialNumber }) => String(serialNumber)),
+      [String(second.serialNumber), replacement.serialNumber],
+    );
+    const fresh = vouchers[1] as Made;
+    assert.ok(!`${out}${err}`.includes(fresh.code));
+    await redeem(context, { code: fresh.code, pin: fresh.pin, amount: 25 });
+    await assert.rejects(redeem(context, { code: first.code, pin: first.pin, amount: 1 }), { code: '44' });
+    assert.equal((await operator.json('voucher', 'show', String(first.serialNumber))).state, 'REPLACED');
+    await Promise.all([
+      operator.fails(/final/, 'voucher', 'replace', String(first.serialNumber)),
+      operator.fails(/final/, 'voucher', 'block', String(first.serialNumber)),
+    ]);
+  });
+
+  test('does not find vouchers of a batch that is not complete', async () => {
+    const { batch } = await generate(context, { reference: 'unfinished', quantity: 20_001, value: 0.01 });
+    await fillBatch(operator.testService.service, batch.id, () => true);
+    const owner = await openOwner(operator.testService.url);
+    const [made] = await owner.query<{ serial: string }>(
+      sql`select max(serial_number)::text as serial from scrip.vouchers where batch_id = ${batch.id}`,
+    );
+    await owner.close();
+    const { status, produced } = await operator.json('batch', 'show', batch.transactionId);
+    assert.equal(status, 'PROCESSING');
+    assert.ok(produced > 0);
+    await Promise.all([
+      operator.fails(/Invalid voucher/, 'voucher', 'show', made?.serial ?? ''),
+      operator.fails(/Invalid voucher/, 'voucher', 'block', made?.serial ?? ''),
+      operator.fails(/the serial has the wrong form/, 'voucher', 'show', 'x1'),
+    ]);
+  });
+
+  test('bulk ends with status 1 if a voucher was not changed', async (t) => {
+    const [{ serialNumber }] = (await makeVouchers(context, 'many', 1)) as [Made];
+    const folder = await mkdtemp(`${tmpdir()}/scrip-bulk-`);
+    t.after(() => rm(folder, { recursive: true }));
+    const file = `${folder}/serials`;
+    const block = ['voucher', 'bulk', 'block', '--serials', file, '--json'];
+    await writeFile(file, `${serialNumber}\n`);
+    assert.equal((await operator.run(...block)).status, 0);
+    await writeFile(file, `${serialNumber}\n999999\n`);
+    const { status, out } = await operator.run(...block);
+    const { state, total, done, failed } = JSON.parse(out);
+    assert.deepEqual([status, state, total, done, failed], [1, 'COMPLETED', 2, 2, 1]);
+  });
+});
+
+describe('scrip reconcile', () => {
+  test('ends with status 0 if the books agree, and with status 1 if they differ', async () => {
+    const good = await operator.json('reconcile');
+    assert.equal(good.ok, true);
+    assert.ok(good.checks.every((check: { ok: boolean }) => check.ok));
+    const owner = await openOwner(operator.testService.url);
+    try {
+      await owner.query(sql`update scrip.floats set balance_minor = balance_minor + 1`);
+      const { status, out, err } = await operator.run('reconcile', '--json');
+      assert.equal(status, 1);
+      assert.equal(err, '');
+      const bad = JSON.parse(out);
+      assert.equal(bad.ok, false);
+      assert.deepEqual(
+        bad.checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name),
+        ['float-balances', 'totals'],
+      );
+      assert.equal((await operator.run('reconcile')).status, 1);
+    } finally {
+      await owner.query(sql`update scrip.floats set balance_minor = balance_minor - 1`);
+      await owner.close();
+    }
+  });
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { createService } from '../../src/context.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import type { Sql } from '../../src/db/sql.ts';
+import { examine, type Finding } from '../../src/monitor/doctor.ts';
+import { SURROUNDINGS } from '../support/doctor.ts';
+import { startTestService } from '../support/harness.ts';
+import { Installation } from '../support/installation.ts';
+
+const stateOf = (findings: readonly Finding[], check: string) =>
+  findings.find((each) => each.check === check)?.state;
+
+test('the doctor reports a healthy installation as ok, and gives advice otherwise', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  const before = await installation.json('doctor');
+  assert.equal(before.ok, true);
+  assert.equal(stateOf(before.findings, 'backup'), 'warning');
+  await installation.json('backup', 'create', installation.at('backups'));
+  const { ok, findings } = await installation.json('doctor');
+  assert.equal(ok, true);
+  for (const check of [
+    'node',
+    'network',
+    'versions',
+    'clocks',
+    'durability',
+    'checksums',
+    'backup',
+    'archive',
+    'webhooks',
+    'last close',
+  ])
+    assert.equal(stateOf(findings, check), 'ok', check);
+  for (const { state, advice } of findings as Finding[]) assert.equal(advice === null, state === 'ok');
+
+  // A copy that archives to the same place.
+  const history = `00000002.history.key.${'A'.repeat(43)}`;
+  await writeFile(installation.at('archive', history), '1\t0/3000000\tno recovery target specified\n');
+  const beside = await installation.run(['doctor', '--json']);
+  assert.equal(beside.status, 1);
+  const archive = JSON.parse(beside.out).findings.find(({ check }: Finding) => check === 'archive');
+  assert.match(archive.found, /^a restored copy of this database archives to the same place \(timeline 2\)/);
+  await rm(installation.at('archive', history));
+
+  // A failure sets the exit status.
+  await chmod(installation.at('data', 'keys'), 0o644);
+  const old = { endedAt: '2020-01-01T00:00:00Z', path: '/backups/old', bytes: 1 };
+  await writeFile(installation.at('data', 'last-backup.json'), JSON.stringify(old));
+  const { status, out } = await installation.run(['doctor']);
+  assert.equal(status, 1);
+  assert.match(out, /key ring .*FAILURE .*can be read by other accounts/);
+  assert.match(out, /→ chmod 600, then scrip keyring rotate/);
+  assert.match(out, /backup .*FAILURE .*\/backups\/old/);
+  assert.match(out, /2 failures/);
+});
+
+test('the doctor reports a server with synchronous_commit off as a failure', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const name = new URL(started.url).pathname.slice(1);
+  const owner = await openOwner(started.url);
+  await owner.query({ text: `alter database ${name} set synchronous_commit = off`, values: [] });
+  await owner.close();
+  const again = await startTestService(started);
+  t.after(again.stop);
+  const findings = await examine(SURROUNDINGS, again.service);
+  assert.equal(stateOf(findings, 'durability'), 'failure');
+  assert.match(
+    findings.find(({ check }) => check === 'durability')?.advice ?? '',
+    /set synchronous_commit to on/,
+  );
+  // Checks of the embedded database are left out.
+  assert.equal(stateOf(findings, 'disk'), undefined);
+});
+
+test('the doctor finds wrong clocks, overdue work and a nearly full server', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const { db } = started.service;
+  const change: Readonly<Record<string, unknown>> = {
+    clock: Date.now() / 1_000 - 3_600,
+    connections: 99,
+    max_connections: 100,
+    version_number: 140_005,
+    oldest_seconds: 7_200,
+    processing: 3,
+    seconds: 500 * 3_600,
+    months: 1,
+    disabled: 1,
+  };
+  // The rows as the database answers them, with some values changed.
+  const query = async <Row>(statement: Sql): Promise<Row[]> => {
+    const rows = await db.query<Record<string, unknown>>(statement);
+    return rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([key, value]) => [key, change[key] ?? value])),
+    ) as Row[];
+  };
+  const findings = await examine(SURROUNDINGS, createService({ ...started.service, db: { ...db, query } }));
+  for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
+    assert.equal(stateOf(findings, check), 'failure', check);
+  for (const check of ['connections', 'partitions']) assert.equal(stateOf(findings, check), 'warning', check);
+});
+
+test('the doctor checks what needs no database while the database is away', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_DATABASE_URL'] = 'postgres://scrip@127.0.0.1:1/scrip';
+  const { status, out } = await installation.run(['doctor', '--json']);
+  assert.equal(status, 1);
+  const { ok, findings } = JSON.parse(out);
+  assert.equal(ok, false);
+  assert.deepEqual(
+    findings.map(({ check, state }: Finding) => [check, state]),
+    [
+      ['node', 'ok'],
+      ['key ring', 'ok'],
+      ['network', 'ok'],
+      ['database', 'failure'],
+    ],
+  );
+  assert.match(findings.at(-1).found, /cannot be reached/);
+});
+
+test('the doctor warns of a proxy that is not trusted, and of an address that nobody knows', async () => {
+  const found = async (network: Partial<(typeof SURROUNDINGS)['network']>) => {
+    const findings = await examine({ ...SURROUNDINGS, network: { ...SURROUNDINGS.network, ...network } });
+    return findings.find(({ check }) => check === 'network')?.advice ?? null;
+  };
+  const publicUrl = 'https://vouchers.example';
+  assert.equal(await found({}), null);
+  assert.match(String(await found({ publicUrl })), /set SCRIP_TRUSTED_PROXIES/);
+  assert.equal(await found({ publicUrl, trustedProxies: ['127.0.0.1/32'] }), null);
+  assert.match(String(await found({ host: '0.0.0.0' })), /set SCRIP_PUBLIC_URL/);
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { type TestContext, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { furnish, openStage, type Shown, type Somebody, type Stage } from '../support/console.scene.ts';
+
+/** A tour of every page: axe, the policy, and errors; in both themes and widths, and as every role. */
+
+const skip = await whyNoBrowser();
+
+const DOORS = {
+  console: ['owner', 'finance', 'support', 'operations', 'developer', 'auditor'],
+  portal: ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'],
+} as const;
+type Door = keyof typeof DOORS;
+
+/** Colors do not depend on the width, and nothing else on the theme: axe looks at each of them once. */
+const VIEWS = [
+  { colorScheme: 'light', width: 1280, contrast: 'also' },
+  { colorScheme: 'dark', width: 1280, contrast: 'only' },
+  { colorScheme: 'light', width: 360, contrast: 'not' },
+] as const;
+
+/** The pages behind the sign-in, as the router has them; what a page shows stands in its address. */
+async function findPages(door: Door, shown: Shown): Promise<string[]> {
+  const text = await readFile(new URL(`../../console/src/${door}.tsx`, import.meta.url), 'utf8');
+  const paths = [...text.matchAll(/^ {4}'(\/[^']*)': \(\) =>/gm)].map(([, path = '']) => path);
+  assert.ok(paths.length > 14);
+  return paths.map((path) => shown[path] ?? path);
+}
+
+async function load(page: Page, door: Door, path: string): Promise<void> {
+  await page.goto(`/${door}${path}`);
+  await ready(page);
+}
+
+/** Goes to another page as a link does, without a reload: axe, which takes long to load, stays loaded. */
+async function visit(page: Page, door: Door, path: string): Promise<void> {
+  await page.evaluate(`document.querySelector('main h1').setAttribute('data-left', '')
+    history.pushState({}, '', '/${door}${path}')`);
+  await page.locator('main h1:not([data-left])').waitFor();
+  await ready(page);
+}
+
+/** Every page of a door, light and dark, wide and narrow. */
+async function tour(t: TestContext, stage: Stage, shown: Shown, door: Door, somebody: Somebody) {
+  const browser = openBrowser(t);
+  const { page, faults } = await pageOf(browser, stage.listening, somebody.browser);
+  const found: string[] = [];
+  const pages = [...new Set(await findPages(door, shown))];
+  await load(page, door, pages.at(-1) ?? '/');
+  for (const path of pages) {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.emulateMedia({ colorScheme: 'light' });
+    await visit(page, door, path);
+    for (const { colorScheme, width, contrast } of VIEWS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+      if (wide > width) found.push(`${path} at ${width}: the page is ${wide} wide`);
+      for (const each of await inaccessible(page, contrast))
+        found.push(`${path}, ${colorScheme}, at ${width}: ${each}`);
+    }
+  }
+  assert.deepEqual([...found, ...faults], [], door);
+}
+
+test('every page is accessible and causes no error', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const shown = await furnish(stage);
+  await t.test('the console', (sub) => tour(sub, stage, shown, 'console', stage.owner));
+  const merchant = await stage.join('owner', true);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 100, reference: 'paid in' });
+  const hook = await stage.ask(merchant, '/webhooks', { url: 'https://93.184.216.34/own' });
+  const own = await stage.ask(merchant, '/batches', { quantity: 2, value: 10 });
+  const inPortal = {
+    ...shown,
+    '/webhooks/$id': `/webhooks/${hook['id']}`,
+    '/batches/$transactionId': `/batches/${own['transactionId']}`,
+    '/settlements/$id': '/settlements',
+  };
+  await t.test('the portal', (sub) => tour(sub, stage, inPortal, 'portal', merchant));
+});
+
+test('every role can open all pages of its menu without a refused request', { skip }, async (t) => {
+  const stage = await openStage(t);
+  await furnish(stage);
+  const browser = openBrowser(t);
+  for (const door of ['console', 'portal'] as const)
+    for (const role of DOORS[door]) {
+      const somebody = await stage.join(role, door === 'portal');
+      const { page, faults } = await pageOf(browser, stage.listening, somebody.browser);
+      await load(page, door, '/');
+      const links = await page.evaluate<string[]>(
+        "[...document.querySelectorAll('nav a.side-link')].map((link) => link.getAttribute('href'))",
+      );
+      assert.ok(links.length >= 2, `${role} sees ${links}`);
+      for (const link of links) {
+        const place = page.locator(`nav a.side-link[href="${link}"]`);
+        await place.click();
+        await place.and(page.locator('[aria-current=page]')).waitFor();
+        await ready(page);
+      }
+      assert.deepEqual(faults, [], `${role} at ${door}`);
+      await page.context().close();
+    }
+});

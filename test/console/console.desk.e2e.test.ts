@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import type { Download, Page } from 'playwright-core';
+import { buildServer } from '../../src/http/server.ts';
+import { groupOf } from '../../src/jobs/jobs.ts';
+import { startJobs } from '../../src/jobs/queue.ts';
+import { JOB_RUNS } from '../../src/operations/background.ts';
+import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { openStage } from '../support/console.scene.ts';
+
+/** The daily work in the console: exports, terms, bulk changes; and a restart of the service. */
+
+const skip = await whyNoBrowser();
+
+const textOf = async (file: Download) => readFile(await file.path(), 'utf8');
+
+async function goes(page: Page, path: string) {
+  await page.goto(`/console${path}`);
+  await ready(page);
+}
+
+test('the export of a list holds all rows that match its filter', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  const serialNumber = String(stage.sold.serial);
+  const path = `/transactions?serialNumber=${serialNumber}`;
+  const { items } = (await stage.ask(stage.owner, path)) as { items: { transactionId: string }[] };
+  await goes(page, path);
+  await page.getByRole('button', { name: 'Export' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(`Rows that match the filters: ${items.length}`).waitFor();
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  assert.equal(file.suggestedFilename(), 'transactions.csv');
+  const [head = '', ...lines] = (await textOf(file)).trim().split(/\r?\n/);
+  assert.match(head, /timestamp.*kind.*amount/);
+  assert.equal(lines.length, items.length);
+  for (const { transactionId } of items) assert.ok(lines.some((line) => line.includes(transactionId)));
+  assert.deepEqual(faults, []);
+});
+
+test('two people set the terms of a merchant, which the page shows with their currency', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const browser = openBrowser(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'paid in' });
+  const maker = await stage.join('finance');
+  const { page, faults } = await pageOf(browser, stage.listening, maker.browser);
+  await goes(page, `/merchants/${merchantId}?tab=terms`);
+  await page.getByRole('button', { name: 'Actions', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Set terms' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('From').fill('2026-04-01');
+  await dialog.getByLabel('Commission').fill('3.25');
+  await dialog.getByLabel('Least payout').fill('25.00');
+  await dialog.getByRole('button', { name: 'Set terms' }).click();
+  await dialog.getByText('Proposed', { exact: true }).waitFor();
+  const checker = await pageOf(browser, stage.listening, stage.owner.browser);
+  await goes(checker.page, '/approvals');
+  await checker.page.getByRole('cell', { name: 'Settlement: Set terms' }).click();
+  await checker.page.getByRole('main').getByRole('button', { name: 'Approve' }).click();
+  await checker.page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+  await checker.page.getByText('Approved', { exact: true }).first().waitFor();
+  await goes(page, `/merchants/${merchantId}?tab=terms`);
+  const row = page.getByRole('row').filter({ hasText: '1 Apr 2026' });
+  await row.getByText('3.25%').waitFor();
+  await row.getByText('USD 25.00').waitFor();
+  assert.deepEqual([...faults, ...checker.faults], []);
+});
+
+test('an auditor decides nothing; a person who decides alone approves an own proposal after the delay', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { scene, listening, owner, ask } = stage;
+  const merchantId = String(scene.shop.merchant.id);
+  const changed = await owner.browser.send('PATCH', '/settings', { approvalMode: 'delay' });
+  const { id } = changed.body.approval;
+  const auditor = await stage.join('auditor');
+  const browser = openBrowser(t);
+  const reader = await pageOf(browser, listening, auditor.browser);
+  await goes(reader.page, `/approvals/${id}`);
+  assert.equal(await reader.page.getByRole('button', { name: /Approve|Reject/ }).count(), 0);
+  await ask(await stage.join('owner'), `/approvals/${id}/approve`, {});
+
+  const own = await ask(owner, '/floats/top-up', { merchantId, amount: 50_000, reference: 'paid in' });
+  const { page, faults } = await pageOf(browser, listening, owner.browser);
+  await goes(page, `/approvals/${(own['approval'] as { id: string }).id}`);
+  await page.getByRole('button', { name: 'Withdraw' }).waitFor();
+  await scene.ledger.at(new Date(listening.clock.now().getTime() + 16 * 60_000));
+  await page.getByRole('main').getByRole('button', { name: 'Approve' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await dialog.getByLabel('Six digits').fill(owner.person.code(listening.clock.now()));
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  await page.getByText('Approved', { exact: true }).first().waitFor();
+  // The answer that asked for a second factor is an error for the console of the browser.
+  assert.deepEqual([...faults.filter((each) => !each.includes('403')), ...reader.faults], []);
+});
+
+test('vouchers are canceled in bulk, with a preview, a job and a file of the results', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  const { items } = (await stage.ask(stage.owner, '/vouchers')) as {
+    items: { serialNumber: string; state: string }[];
+  };
+  const redeemed = items.find(({ state }) => state === 'REDEEMED') ?? assert.fail('nothing is redeemed');
+  const serialNumber = String(stage.sold.serial);
+  await goes(page, '/vouchers/bulk?action=cancel');
+  await page.getByLabel('Serial numbers').fill(`${serialNumber}\n${redeemed.serialNumber}`);
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText('Of 2 vouchers, 1 will change and 1 will be declined.').waitFor();
+  await page.getByRole('region', { name: 'Will be declined' }).getByText(redeemed.serialNumber).waitFor();
+  await page.getByRole('button', { name: 'Cancel: 1 voucher' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill('Never handed out.');
+  await dialog.getByRole('button', { name: 'Cancel: 1 voucher' }).click();
+  await page.getByText('0 of 2 done, 0 failed').waitFor();
+  const worker = startJobs(stage.listening.service, [groupOf(JOB_RUNS)]);
+  t.after(() => worker.stop());
+  await page.getByText('2 of 2 done, 1 failed').waitFor();
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: /result of every row/ }).click(),
+  ]);
+  const lines = (await textOf(file)).trim().split(/\r?\n/);
+  assert.equal(lines.length, 3);
+  assert.ok(lines.some((line) => line.includes(serialNumber) && line.includes(',ok')));
+  await goes(page, `/vouchers/${serialNumber}`);
+  await page.getByText('Canceled', { exact: true }).first().waitFor();
+  assert.deepEqual(faults, []);
+});
+
+test('a form keeps its input while the service restarts', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const first = buildServer(stage.listening.service);
+  const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const at = { ...stage.listening, baseUrl };
+  const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
+  await goes(page, `/merchants/${merchantId}`);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  await dialog.getByLabel('Amount').fill('12.5');
+  await first.close();
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await dialog.getByText('Your input is kept').waitFor();
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '12.5');
+  const second = buildServer(stage.listening.service);
+  t.after(() => second.close());
+  await second.listen({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
+});
+
+test('a batch of five million shows its progress, and loads one page of its vouchers', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults, sent } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  const { items } = (await stage.ask(stage.owner, '/batches')) as { items: { transactionId: string }[] };
+  const id = items[0]?.transactionId ?? assert.fail('there is no batch');
+  const batch = await stage.ask(stage.owner, `/batches/${id}`);
+  let produced = 1_250_000;
+  await page.route(`**/operator/v1/batches/${id}`, (route) => {
+    produced += 250_000;
+    const status = produced < 5_000_000 ? 'PROCESSING' : 'COMPLETED';
+    return route.fulfill({ json: { ...batch, quantity: 5_000_000, produced, status } });
+  });
+  await goes(page, `/batches/${id}`);
+  await page.getByText('5,000,000').first().waitFor();
+  await page.getByRole('progressbar').waitFor();
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 1280);
+  await page.getByText('Completed', { exact: true }).first().waitFor();
+  await page.getByRole('region', { name: 'Vouchers' }).getByRole('cell').first().waitFor();
+  const lists = sent.filter((each) => each.includes('/vouchers?'));
+  assert.ok(lists.length >= 1 && lists.every((each) => /limit=\d{1,3}(&|\s|$)/.test(each)), lists.join());
+  assert.deepEqual(faults, []);
+});
+
+test('the overview sends each request for the books once', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, sent } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/');
+  const floats = page.getByRole('region', { name: 'Days that floats last' });
+  await floats.getByRole('listitem').or(floats.getByText('Nothing to show')).first().waitFor();
+  const requests = sent.filter((each) => each.includes('/v1/books/'));
+  assert.ok(requests.length >= 3, requests.join());
+  assert.deepEqual(requests, [...new Set(requests)]);
+});

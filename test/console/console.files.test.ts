@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { faults, problems } from '../../console/src/i18n/de.problems.ts';
+import { de } from '../../console/src/i18n/de.ts';
+import { en } from '../../console/src/i18n/en.ts';
+import { buildServer } from '../../src/http/server.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { PROBLEM_CODES } from '../../src/problem.ts';
+import { PRECEDENCE } from '../../src/refusal.ts';
+import { serviceWithoutDatabase } from '../support/harness.ts';
+
+/** The files of the console as the service sends them, and their sizes. */
+
+const DIST = new URL('../../console/dist/', import.meta.url);
+const KB = 1_000;
+
+type Chunk = {
+  readonly file: string;
+  readonly css?: readonly string[];
+  readonly imports?: readonly string[];
+  readonly isDynamicEntry?: boolean;
+};
+type Manifest = Readonly<Record<string, Chunk>>;
+
+async function readManifest(): Promise<Manifest> {
+  return JSON.parse(await readFile(new URL('.vite/manifest.json', DIST), 'utf8'));
+}
+
+/** The files that a browser loads for a page before it shows. */
+function filesOf(manifest: Manifest, names: readonly string[], found = new Set<string>()): Set<string> {
+  for (const name of names) {
+    const chunk = manifest[name];
+    assert.ok(chunk, `the build has no ${name}`);
+    if (found.has(chunk.file)) continue;
+    found.add(chunk.file);
+    for (const css of chunk.css ?? []) found.add(css);
+    filesOf(manifest, chunk.imports ?? [], found);
+  }
+  return found;
+}
+
+/** In bytes, compressed by gzip. */
+async function sizeOf(files: Iterable<string>, ending: string): Promise<number> {
+  let total = 0;
+  for (const file of files)
+    if (file.endsWith(ending)) total += gzipSync(await readFile(new URL(file, DIST))).length;
+  return total;
+}
+
+test('the policy of the console allows only its own files', async (t) => {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  const nonces = new Set<string>();
+  for (const url of ['/console/', '/console/merchants/1', '/portal/', '/console/']) {
+    const { statusCode, headers, body } = await app.inject({ url });
+    assert.equal(statusCode, 200, body);
+    const policy = String(headers['content-security-policy']);
+    const [, nonce = ''] = /style-src 'self' 'nonce-([A-Za-z0-9+/=]{24})'/.exec(policy) ?? [];
+    assert.ok(body.includes(`content="${nonce}"`), 'the page knows the nonce of its policy');
+    nonces.add(nonce);
+    assert.match(policy, /^default-src 'none'; script-src 'self';/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+    assert.equal(headers['referrer-policy'], 'no-referrer');
+    assert.match(body, /<script [^>]*src="\/console\/assets\//);
+    assert.doesNotMatch(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|(src|href)="(?!\/console\/)/);
+  }
+  assert.equal(nonces.size, 4);
+});
+
+test('the files of the console are compressed, and cached forever', async (t) => {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  const manifest = await readManifest();
+  for (const file of filesOf(manifest, ['index.html'])) {
+    for (const [accepted, encoding] of [
+      ['br, gzip', 'br'],
+      ['gzip', 'gzip'],
+      ['identity', undefined],
+    ]) {
+      const { statusCode, headers } = await app.inject({
+        url: `/console/${file}`,
+        headers: { 'accept-encoding': accepted },
+      });
+      assert.equal(statusCode, 200);
+      assert.equal(headers['content-encoding'], encoding, `${file} for ${accepted}`);
+      assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+    }
+  }
+  const missing = await app.inject({ url: '/console/assets/none.js' });
+  assert.equal(missing.statusCode, 404);
+  assert.equal(missing.headers['cache-control'], 'no-store');
+  assert.equal(missing.json().statusCode, '98', missing.body);
+});
+
+test('a page loads few bytes, compressed by gzip', async () => {
+  const manifest = await readManifest();
+  const sizes = async (files: Iterable<string>) =>
+    (await sizeOf(files, '.js')) + (await sizeOf(files, '.css'));
+  const [english, frame] = ['src/i18n/en.ts', 'src/ui/shell.tsx'];
+  for (const door of ['index.html', 'portal.html']) {
+    const signIn = filesOf(manifest, [door, english, 'src/pages/sign-in.tsx', 'src/ui/sign-in-form.tsx']);
+    const size = await sizes(signIn);
+    assert.ok(size <= 200 * KB, `the sign-in loads ${size} bytes`);
+    const framed = filesOf(manifest, [door, english, frame]);
+    for (const page of Object.keys(manifest).filter((name) => /^src\/(portal-)?pages\//.test(name))) {
+      const own = filesOf(manifest, [page]);
+      for (const file of framed) own.delete(file);
+      const more = await sizes(own);
+      assert.ok(more <= 40 * KB, `${page} loads ${more} bytes beside the frame`);
+    }
+  }
+  // The chart is loaded after the page.
+  const chart = filesOf(manifest, ['src/charts/chart.tsx']);
+  for (const file of filesOf(manifest, ['index.html', frame])) chart.delete(file);
+  const size = await sizes(chart);
+  assert.ok(size <= 120 * KB, `a chart loads ${size} bytes`);
+  const all = await sizes(filesOf(manifest, Object.keys(manifest)));
+  assert.ok(all <= 600 * KB, `all of it is ${all} bytes`);
+});
+
+/** The keys with the types of their values. */
+function keysOf(texts: object, path = ''): string[] {
+  return Object.entries(texts).flatMap(([name, value]) =>
+    typeof value === 'object' && !Array.isArray(value)
+      ? keysOf(value, `${path}${name}.`)
+      : [`${path}${name} ${typeof value}`],
+  );
+}
+
+test('every language has every text', () => {
+  assert.deepEqual(keysOf(de).sort(), keysOf(en).sort());
+  const empty = (texts: object) => JSON.stringify(texts).includes('""');
+  assert.deepEqual([empty(en), empty(de)], [false, false]);
+});
+
+test('every action of a page has a text, and every field of its form a label', async () => {
+  const folder = new URL('../../console/src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  const used = new Set(texts.join('').match(/(?<=\bname: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  assert.ok(used.size > 50);
+  const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
+  const { actions, fields } = en as unknown as Record<string, Record<string, unknown>>;
+  for (const name of used) {
+    const operation = known.get(name) ?? assert.fail(`there is no operation ${name}`);
+    assert.ok(actions?.[name], `${name} has no text`);
+    for (const field of Object.keys(operation.input.properties))
+      assert.ok(fields?.[field], `the field ${field} of ${name} has no label`);
+  }
+});
+
+test('every code of a problem has a sentence in German, and every change of the audit a name', async () => {
+  const codes = [...PROBLEM_CODES, ...PRECEDENCE, '96'];
+  assert.deepEqual(Object.keys(problems).sort(), codes.sort());
+  assert.ok(Object.values(faults).every(Boolean));
+  const folder = new URL('../../src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  const audited = new Set(texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  assert.ok(audited.size > 40, String(audited.size));
+  const nameless = [...audited].filter((name) => !(name in en.actions) && !(name in en.changes));
+  assert.deepEqual(nameless, []);
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser, pageOf, ready, signedIn, whyNoBrowser } from '../support/chromium.ts';
+import { openStage } from '../support/console.scene.ts';
+import { testService } from '../support/harness.ts';
+
+const skip = await whyNoBrowser();
+
+test('the search never sends a code with its PIN', { skip }, async (t) => {
+  const listening = await testService(t);
+  const { page, sent } = await signedIn(openBrowser(t), listening);
+  const search = page.getByRole('textbox', { name: 'Search' });
+  for (const typed of ['1234567890123456', '1234 5678 9012 3456', '1234-5678-9012-3456']) {
+    await search.fill(typed);
+    await search.press('Enter');
+    await page.getByText('They were not sent').waitFor();
+    assert.equal(await search.inputValue(), '');
+  }
+  await page.goto('/console/search?text=1234567890123456');
+  await ready(page);
+  const after = sent.filter((each) => !each.includes('/console/search?text='));
+  assert.deepEqual(
+    after.filter((each) => each.replace(/[\s-]|%20/g, '').includes('1234567890123456')),
+    [],
+  );
+});
+
+test('a search for a serial number opens its voucher, and a filter is readable in the address', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  const serialNumber = String(stage.sold.serial);
+  await page.goto('/console/merchants');
+  await ready(page);
+  await page.getByRole('textbox', { name: 'Search' }).fill(serialNumber);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/console/vouchers/${serialNumber}`);
+  await page.getByRole('region', { name: 'Timeline' }).waitFor();
+  await page.goto(`/console/transactions?serialNumber=${serialNumber}`);
+  await ready(page);
+  const filter = page.getByRole('textbox', { name: 'Serial number' });
+  assert.equal(await filter.inputValue(), serialNumber);
+  await filter.fill('7');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/console/transactions?serialNumber=7');
+  await page.goto('/console/nothing');
+  await ready(page, 'This page does not exist.');
+  await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Vouchers' }).waitFor();
+  assert.deepEqual(faults, []);
+});
+
+test('a new merchant is topped up, and shows its float', { skip }, async (t) => {
+  const listening = await testService(t);
+  const { page, faults } = await signedIn(openBrowser(t), listening);
+  await page.getByRole('link', { name: 'Merchants' }).click();
+  await ready(page, 'Merchants');
+  await page.getByRole('button', { name: 'New merchant' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
+  await dialog.getByRole('button', { name: 'New merchant' }).click();
+  // The secret of its key is shown once, until the dialog is closed.
+  await dialog.getByText('This is shown once').waitFor();
+  assert.match(await dialog.locator('pre').last().innerText(), /\S{12,}/);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await ready(page, 'Kiosk 1');
+  await page.getByRole('button', { name: 'Top up' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page
+    .getByRole('region', { name: 'Float' })
+    .getByText(/125\.50$/)
+    .waitFor();
+  // A top-up is no transaction of a voucher: the tab says what it lists, and where the rest is.
+  await page.getByText('No activations or redemptions yet.').waitFor();
+  await page.getByRole('link', { name: 'Statement of the float' }).click();
+  await ready(page, 'Float statement');
+  assert.deepEqual(faults, []);
+});
+
+test('a statement is checked where it is chosen, and row by row in the language of the page', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const german = { locale: 'de-DE' };
+  const { page, sent, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
+  await page.goto('/console/bank');
+  await ready(page);
+  const begin = () => page.getByRole('main').getByRole('button', { name: 'Auszug einlesen' }).click();
+  await begin();
+  const dialog = page.getByRole('dialog').last();
+  await dialog.getByText('Noch keine Bankkonten.').waitFor();
+  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+  await dialog.getByLabel('Name').fill('Haus');
+  await dialog.getByLabel('Währung').fill('USD');
+  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+
+  await dialog.getByRole('combobox', { name: 'Konto' }).click();
+  await page.getByRole('option', { name: 'Haus' }).click();
+  const choose = (name: string, text: string) =>
+    dialog.locator('input[type=file]').setInputFiles({
+      name,
+      mimeType: 'application/octet-stream',
+      buffer: Buffer.from(text),
+    });
+  await choose('november.xlsx', 'PK\u0003\u0004');
+  await dialog.getByText('Das ist eine Arbeitsmappe').waitFor();
+  await dialog.getByRole('button', { name: 'Vorschau' }).click();
+  assert.ok(!sent.some((each) => each.includes('/bank/import')));
+  await choose('november.xml', '<Document/>');
+  await dialog.getByRole('button', { name: 'Vorschau' }).click();
+  await dialog.getByRole('cell', { name: 'ist kein Kontoauszug im Format camt.053' }).waitFor();
+  assert.deepEqual(faults, []);
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
+import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { openStage } from '../support/console.scene.ts';
+
+/** The console without a mouse: where the focus begins, stays and returns. */
+
+const skip = await whyNoBrowser();
+
+const focused = (place: Locator) => place.and(place.page().locator(':focus')).waitFor();
+
+test('a page begins with its skip link, at its top', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.setViewportSize({ width: 360, height: 420 });
+  await page.goto(`/console/merchants/${stage.scene.shop.merchant.id}`);
+  await ready(page);
+  assert.equal(await page.evaluate('scrollY'), 0);
+  await page.keyboard.press('Tab');
+  await focused(page.getByRole('link', { name: 'Skip to the content' }));
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await focused(page.getByRole('main').getByRole('link', { name: 'Merchants' }));
+});
+
+test('a menu and a dialog are accessible, hold the focus, and give it back', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto(`/console/merchants/${stage.scene.shop.merchant.id}`);
+  await ready(page);
+  const menu = page.getByRole('main').getByRole('button', { name: 'Actions' });
+  await menu.focus();
+  await page.keyboard.press('Enter');
+  await focused(page.getByRole('menuitem').first());
+  assert.deepEqual(await inaccessible(page), []);
+  await page.getByRole('menuitem', { name: 'Refund' }).focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Refund' });
+  await focused(dialog.getByLabel('Amount'));
+  assert.deepEqual(await inaccessible(page), []);
+  await dialog.getByRole('button', { name: 'Refund' }).focus();
+  await page.keyboard.press('Tab');
+  await focused(dialog.getByRole('button', { name: 'Dismiss' }));
+  // A key of the page does nothing while a dialog is open.
+  await page.keyboard.press('/');
+  await focused(dialog.getByRole('button', { name: 'Dismiss' }));
+  await page.keyboard.press('Escape');
+  await focused(menu);
+  // What replaces a form has the focus too.
+  await page.getByRole('main').getByRole('button', { name: 'Top up' }).click();
+  const topUp = page.getByRole('dialog', { name: 'Top up' });
+  await topUp.getByLabel('Amount').fill('123456');
+  await page.keyboard.press('Enter');
+  await topUp.getByText('Another person has to approve this').waitFor();
+  await focused(topUp.getByRole('button', { name: 'Close' }));
+  assert.deepEqual(faults, []);
+});

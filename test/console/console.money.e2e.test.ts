@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { codeOf, PASSWORD } from '../support/browser.ts';
+import { newPage, openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
+import { openStage, opens } from '../support/console.scene.ts';
+
+/** The work with money in the console, from the invitation of a person to the payout. */
+
+const skip = await whyNoBrowser();
+
+/** Presses a button, and the button of the dialog that has the same name. */
+async function does(page: Page, name: string, fields: Readonly<Record<string, string>> = {}) {
+  await page.getByRole('main').getByRole('button', { name, exact: true }).click();
+  await confirms(page, name, fields);
+}
+
+async function confirms(page: Page, name: string, fields: Readonly<Record<string, string>> = {}) {
+  const dialog = page.getByRole('dialog');
+  for (const [label, value] of Object.entries(fields))
+    await dialog.getByLabel(new RegExp(`^${label}`)).fill(value);
+  await dialog.getByRole('button', { name, exact: true }).click();
+  return dialog;
+}
+
+async function goes(page: Page, path: string) {
+  await page.goto(`/console${path}`);
+  await ready(page);
+}
+
+/** Approves a proposal of another person. */
+async function approves(page: Page, title: string) {
+  await goes(page, '/approvals');
+  await page.getByRole('cell', { name: title }).click();
+  // The page may show an earlier approval: the answer tells that this one is done.
+  const answer = page.waitForResponse((response) => response.url().endsWith('/approve'));
+  await does(page, 'Approve');
+  assert.equal((await answer).status(), 200);
+  await page.getByText('Approved', { exact: true }).first().waitFor();
+}
+
+/** Makes the payout file from a CSV of accounts, and checks its amount. */
+async function makesPayoutFile(page: Page, merchantId: string) {
+  await page.getByRole('main').getByRole('button', { name: 'Payout file' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Format' }).click();
+  await page.getByRole('option', { name: 'pain.001 (XML)' }).click();
+  const accounts = `merchantId,name,iban,bic\n${merchantId},Shop,DE89370400440532013000,\n`;
+  const file = { name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from(accounts) };
+  await dialog.locator('input[type=file]').setInputFiles(file);
+  await dialog.getByLabel('Payer').fill('Operator Ltd');
+  await dialog.getByLabel('Your IBAN').fill('DE89 3704 0044 0532 0130 00');
+  const [payout] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Payout file' }).click(),
+  ]);
+  const text = await readFile(await payout.path(), 'utf8');
+  assert.match(text, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
+}
+
+test('an invited person enrolls and signs in', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const browser = openBrowser(t);
+  const { page, faults } = await opens(browser, stage, stage.owner, '/users');
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Email').fill('grace@example.com');
+  await dialog.getByRole('checkbox', { name: 'Support' }).check();
+  await dialog.getByRole('button', { name: 'Invite', exact: true }).click();
+  const link = await dialog.locator('pre').innerText();
+  assert.ok(link.startsWith(stage.listening.baseUrl), link);
+
+  const { page: theirs, faults: others } = await newPage(browser, stage.listening);
+  await theirs.goto(link);
+  await theirs.getByLabel('Your name').fill('Grace Hopper');
+  await theirs.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+  const secret = await theirs.locator('pre').innerText();
+  const code = () => codeOf(secret, stage.listening.clock.now());
+  await theirs.getByLabel('Six digits').fill(code());
+  await theirs.getByRole('button', { name: 'Finish' }).click();
+  await theirs.getByRole('heading', { name: 'Recovery codes' }).waitFor();
+  assert.equal((await theirs.locator('pre').innerText()).trim().split('\n').length, 10);
+  await theirs.getByRole('button', { name: /stored them/ }).click();
+  await ready(theirs, 'Overview');
+  await theirs.getByRole('button', { name: 'My account' }).click();
+  await theirs.getByRole('menuitem', { name: 'Sign out' }).click();
+
+  stage.listening.clock.advance(30_000);
+  await theirs.getByLabel('Email').fill('grace@example.com');
+  await theirs.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+  await theirs.getByRole('button', { name: 'Continue' }).click();
+  await theirs.getByLabel('Six digits').fill(code());
+  await theirs.getByRole('button', { name: 'Continue' }).click();
+  await ready(theirs, 'Overview');
+  assert.deepEqual([...faults, ...others], []);
+});
+
+test('support finds a voucher by its masked code, and corrects a redemption', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { scene, listening } = stage;
+  const somebody = await stage.join('support');
+  const { page, faults } = await opens(openBrowser(t), stage, somebody, '/');
+  const { items } = (await stage.ask(stage.owner, '/vouchers')) as { items: Record<string, string>[] };
+  const voucher = items.find(({ state }) => state === 'ACTIVE') ?? assert.fail('no voucher is active');
+  const search = page.getByRole('textbox', { name: 'Search' });
+  await search.fill(String(voucher['voucherCode']));
+  await search.press('Enter');
+  await page.getByRole('cell', { name: String(voucher['serialNumber']) }).click();
+  await page.getByText('USD 19.90').first().waitFor();
+  // Every second factor is older than five minutes now.
+  await scene.ledger.at(new Date(listening.clock.now().getTime() + 6 * 60_000));
+  const sale = (await stage.ask(stage.owner, `/transactions?serialNumber=${voucher['serialNumber']}`)) as {
+    items: { kind: string; transactionId: string }[];
+  };
+  const redemption = sale.items.find(({ kind }) => kind === 'REDEMPTION')?.transactionId;
+  await page.goto(`/console/transactions/${redemption}`);
+  await ready(page);
+  await does(page, 'Correct', { Amount: '30', Reason: 'The customer gave one back.' });
+  // Support proposes; the owner approves.
+  await page.getByRole('dialog').getByText('Proposed').waitFor();
+  assert.deepEqual(faults, []);
+  const owner = await opens(openBrowser(t), stage, stage.owner, '/approvals');
+  await owner.page.getByRole('cell', { name: /Redemption: Correct/ }).click();
+  await ready(owner.page);
+  await does(owner.page, 'Approve');
+  const code = owner.page.getByLabel('Six digits');
+  await code.fill(stage.owner.person.code(listening.clock.now()));
+  await owner.page.getByRole('button', { name: 'Confirm' }).click();
+  await owner.page.getByText('Approved', { exact: true }).first().waitFor();
+  await goes(owner.page, `/vouchers/${voucher['serialNumber']}`);
+  await owner.page.getByText('USD 30.00').first().waitFor();
+});
+
+test('finance closes a day, and two people draft, approve and pay a settlement', { skip }, async (t) => {
+  const stage = await openStage(t, { isClosed: false });
+  const browser = openBrowser(t);
+  const [ada, bob] = [await stage.join('finance'), await stage.join('finance')];
+  const { page, faults } = await opens(browser, stage, ada, '/books');
+  // A transaction of another test on the same server may delay the close.
+  for (const closed = page.getByText('1 day was closed.'); !(await closed.isVisible()); ) {
+    await does(page, 'Close days');
+    await page.getByText(/was closed|was due/).waitFor();
+  }
+  await goes(page, '/settlements');
+  await page.getByRole('button', { name: 'New draft' }).first().click();
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Merchant' }).click();
+  await page.getByRole('option', { name: `(${stage.scene.shop.merchant.id})` }).click();
+  await confirms(page, 'New draft');
+  await ready(page, 'Draft');
+  const path = new URL(page.url()).pathname.replace('/console', '');
+
+  const second = await opens(browser, stage, bob, '/approvals');
+  await does(page, 'Approve');
+  await page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
+  // Its maker can withdraw it, but not approve it.
+  await goes(page, '/approvals?tab=mine');
+  await page.getByRole('cell', { name: 'Settlement: Approve' }).click();
+  await page.getByRole('button', { name: 'Withdraw' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
+  await approves(second.page, 'Settlement: Approve');
+
+  await goes(second.page, path);
+  const [statement] = await Promise.all([
+    second.page.waitForEvent('download'),
+    second.page.getByRole('link', { name: 'Download PDF' }).click(),
+  ]);
+  assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
+  await makesPayoutFile(second.page, String(stage.scene.shop.merchant.id));
+  await does(second.page, 'Pay', {
+    'Bank reference': 'transfer 81',
+    Reference: 'payout 1',
+    'Value date': '2026-03-02',
+  });
+  await second.page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
+  await approves(page, 'Settlement: Pay');
+  await goes(page, path);
+  await page.getByText('Paid', { exact: true }).first().waitFor();
+  const number = await page.getByRole('heading', { level: 1 }).innerText();
+  await stage.ask(bob, `${path}/dispute`, { comment: 'A sale is missing.' });
+  await goes(page, path);
+  await does(page, 'Answer', { Comment: 'It is on the next statement.' });
+  await page.getByRole('cell', { name: 'It is on the next statement.' }).waitFor();
+  await goes(page, '/audit?action=settlement.paid');
+  await page.getByRole('link', { name: `Settlement ${number.split(/\s/)[0]}` }).click();
+  await ready(page);
+  assert.match(page.url(), new RegExp(`${path}$`));
+  assert.deepEqual([...faults, ...second.faults], []);
+});

@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildServer } from '../../src/http/server.ts';
+import { accept, invited, PASSWORD } from '../support/browser.ts';
+import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { openStage } from '../support/console.scene.ts';
+
+/** Failures in the middle of work: no input is lost, and nothing is done twice. */
+
+const skip = await whyNoBrowser();
+
+test('a form keeps its input without a network, and books once if an answer is lost', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog');
+  const send = () => dialog.getByRole('button', { name: 'Top up' }).click();
+  await dialog.getByLabel('Amount').fill('12.5');
+  await page.route('**/floats/top-up', (route) => route.abort());
+  await send();
+  await dialog.getByText('Your input is kept').waitFor();
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '12.5');
+  // The request arrives, but its answer is lost: the form sends the same request again.
+  await page.unroute('**/floats/top-up');
+  await page.route('**/floats/top-up', async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await send();
+  await dialog.getByText('Your input is kept').waitFor();
+  await page.unroute('**/floats/top-up');
+  await send();
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
+});
+
+test('a page at rest says that the service is away, and shows the news when it is back', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const first = buildServer(stage.listening.service);
+  const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
+  const at = { ...stage.listening, baseUrl };
+  const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
+  const goesAway = page.getByText('The service does not answer.');
+  await page.goto('/console/products/DEFAULT');
+  await ready(page);
+  await first.close();
+  await goesAway.waitFor();
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name: 'Gift card' });
+  assert.equal(changed.status, 200, changed.text);
+  const second = buildServer(stage.listening.service);
+  t.after(() => second.close());
+  await second.listen({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
+  await goesAway.waitFor({ state: 'hidden' });
+  await page.getByRole('heading', { level: 1, name: 'Gift card' }).waitFor();
+  await page.context().setOffline(true);
+  await goesAway.waitFor();
+  await page.context().setOffline(false);
+  await goesAway.waitFor({ state: 'hidden' });
+});
+
+test('a person without a session is asked to sign in, and led to the page that was asked for', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { listening, owner } = stage;
+  const { page } = await newPage(openBrowser(t), listening);
+  await page.clock.setFixedTime(listening.clock.now());
+  await page.goto('/console/merchants?state=active');
+  await page.getByLabel('Email').fill(owner.person.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Six digits').fill(owner.person.code(listening.clock.now()));
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await ready(page, 'Merchants');
+  assert.equal(new URL(page.url()).search, '?state=active');
+});
+
+test('a form keeps its input when the session ends', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { listening } = stage;
+  const somebody = await stage.join('owner');
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(openBrowser(t), listening, somebody.browser);
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  await dialog.getByLabel('Amount').fill('7');
+  await stage.ask(stage.owner, `/users/${somebody.person.id}/end-sessions`, {});
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  const again = page.getByRole('dialog', { name: /session has ended/ });
+  await again.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+  await again.getByRole('button', { name: 'Continue' }).click();
+  await again.getByLabel('Six digits').fill(somebody.person.code(listening.clock.now()));
+  await again.getByRole('button', { name: 'Continue' }).click();
+  await again.waitFor({ state: 'hidden' });
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '7');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 7.00').waitFor();
+});
+
+test('a form keeps its input after a conflict, and a right-to-left name of 200 letters fits the page', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto('/console/products/DEFAULT');
+  await ready(page);
+  await page.getByRole('button', { name: 'Edit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Valid for').fill('400');
+  const name = 'قسيمة هدية '.repeat(19).slice(0, 199).trim();
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name });
+  assert.equal(changed.status, 200, changed.text);
+  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByText('Somebody else has changed this').waitFor();
+  assert.equal(await dialog.getByLabel('Valid for').inputValue(), '400');
+  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('heading', { level: 1, name: name.slice(0, 30) }).waitFor();
+  await page.getByText('400', { exact: true }).waitFor();
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+  assert.deepEqual(faults, []);
+});
+
+test('a German page says in German what failed, and below it the sentence of the service', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
+    locale: 'de-DE',
+  });
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('button', { name: 'Aufladen' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Aufladen' });
+  await dialog.getByLabel('Betrag').fill('0,00001');
+  await dialog.getByRole('button', { name: 'Aufladen' }).click();
+  const alert = dialog.getByRole('alert');
+  await alert.getByText('Prüfen Sie die Felder').waitFor();
+  await alert.getByText('muss größer als 0 sein').waitFor();
+  assert.match(await alert.locator('[lang=en]').innerText(), /invalid|amount/i);
+  // A pasted amount keeps its comma.
+  await dialog.getByLabel('Betrag').fill('12,50');
+  await dialog.getByRole('button', { name: 'Aufladen' }).click();
+  await page.getByRole('region', { name: 'Guthaben' }).getByText('12,50').waitFor();
+});
+
+test('a link that was used says so, and leads to the sign-in', { skip }, async (t) => {
+  const { listening } = await openStage(t);
+  const { token } = await invited(listening.service, { email: 'new@example.com', roles: ['support'] });
+  await accept(listening, token);
+  const { page } = await newPage(openBrowser(t), listening, { locale: 'de-DE' });
+  const used = page.getByText('Dieser Link wurde schon benutzt oder ist abgelaufen.');
+  await page.goto(`/console/sign-in#${token}`);
+  await used.waitFor();
+  await page.goto(`/console/enroll#${token}`);
+  await used.waitFor();
+  await page.getByRole('button', { name: 'Anmelden' }).click();
+  await page.getByRole('button', { name: 'Eingabe zeigen' }).waitFor();
+});
+
+test('a report that cannot be made says why in the language of the page', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const german = { locale: 'de-DE' };
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
+  await page.goto('/console/books/reports/general-ledger');
+  await ready(page);
+  const missing = page.getByRole('region', { name: 'Konten ohne Nummer' });
+  await missing.getByRole('cell', { name: 'Abrechnungen' }).first().waitFor();
+  await missing.getByRole('link', { name: 'Kontonummern' }).click();
+  await page.getByText('Noch keine Regel.').first().waitFor();
+  for (const [locale, words] of [
+    ['de-DE', /Von\s+liegt außerhalb der Bücher, die vom [\d.]+ bis zum [\d.]+ reichen/],
+    ['en-GB', /From\s+is outside of the books, which have the days from \d+\s\w+\s\d+ to/],
+  ] as const) {
+    const other = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, { locale });
+    await other.page.goto('/console/books/reports/trial-balance?from=2020-01-01&to=2020-02-01');
+    await ready(other.page);
+    const alert = other.page.getByRole('alert').filter({ hasText: words });
+    await alert.waitFor();
+    assert.doesNotMatch(await alert.innerText(), /2020-01-01|the books have no day/);
+  }
+});
+
+test('a German page says in German why the next day is not closed', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
+    locale: 'de-DE',
+    timezoneId: 'UTC',
+  });
+  await page.goto('/console/books');
+  await ready(page);
+  await page.getByRole('main').getByRole('button', { name: 'Tage abschließen' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Tage abschließen' }).click();
+  const said = page.getByText(
+    /Der \d\d\.\d\d\.\d{4} kann ab \d\d\.\d\d\.\d{4}, \d\d:15 abgeschlossen werden\./,
+  );
+  await said.waitFor();
+  assert.doesNotMatch(await said.innerText(), /T\d\d:|is due/);
+});
+
+test('a banner lists every change that was made without a second person', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  const at = stage.listening.clock.now().toISOString();
+  const broken = {
+    occurredAt: at,
+    until: at,
+    actor: 'root',
+    origin: 'a command line',
+    subject: 'merchant 1',
+  };
+  const items = ['the bank was closed', 'the owner was ill', 'a till stood still'].map((reason, index) => ({
+    ...broken,
+    sequence: String(9 - index),
+    action: 'float.top-up',
+    reason,
+  }));
+  await page.route('**/audit/break-glass', (route) => route.fulfill({ json: { items, nextCursor: null } }));
+  await page.goto('/console/settings');
+  await ready(page);
+  await page.getByText('the bank was closed').waitFor();
+  await page.getByText('and 2 more').click();
+  await page.getByText('the owner was ill').waitFor();
+  await page.getByText('a till stood still').waitFor();
+});
+
+test('a page whose files are away says so in the frame, and comes when they are back', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto('/console/merchants');
+  await ready(page);
+  await page.route('**/console/**', (route) => route.abort());
+  const menu = page.getByRole('navigation', { name: 'Menu' });
+  await menu.getByRole('link', { name: 'Vouchers' }).click();
+  const main = page.getByRole('main');
+  await main.getByText('The service did not answer').waitFor();
+  await main.getByRole('button', { name: 'Try again' }).click();
+  await menu.getByRole('link', { name: 'Vouchers' }).waitFor();
+  await page.unroute('**/console/**');
+  await main.getByRole('button', { name: 'Try again' }).click();
+  await ready(page, 'Vouchers');
+});
+
+test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await stage.ask(stage.owner, '/floats/top-up', {
+    merchantId,
+    amount: 5,
+    currency: 'EUR',
+    reference: 'one',
+  });
+  await page.goto(`/console/merchants/${merchantId}`);
+  await ready(page);
+  await page.getByRole('region', { name: 'Float' }).getByText('EUR 5.00').waitFor();
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  assert.equal(await dialog.getByLabel('Currency').inputValue(), 'EUR');
+  await dialog.getByLabel('Amount').fill('7');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('region', { name: 'Float' }).getByText('EUR 12.00').waitFor();
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { openOwner } from '../../src/db/pool.ts';
+import { testDatabase } from '../support/harness.ts';
+import { Installation } from '../support/installation.ts';
+
+/** `scrip db dump` and `scrip db load`, which move a database to another place or version of PostgreSQL. */
+
+let installation: Installation;
+let baseUrl: string;
+let authorization: string;
+let voucher: { code: string; pin: string };
+const afterAll: (() => Promise<void>)[] = [];
+const t = { after: (undo: () => Promise<void>) => void afterAll.push(undo) };
+
+async function call(path: string, body: object) {
+  const headers = { authorization, 'content-type': 'application/json' };
+  const response = await fetch(baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return (await response.json()) as {
+    statusCode: string;
+    data: { vouchers: { code: string; pin: string }[] };
+  };
+}
+
+before(async () => {
+  installation = await Installation.make(t);
+  baseUrl = await installation.serve();
+  const merchant = await installation.json('merchant', 'create', '--name', 'Kiosk \\N Aé', '--float', '1000');
+  authorization = `Basic ${btoa(`${merchant.keyId}:${merchant.secret}`)}`;
+  const { data } = await call('/api/v2/vouchers', { quantity: 3, value: 50, reference: 'order' });
+  voucher = data.vouchers[0] ?? assert.fail();
+  await call('/merchant-client/v2/redeem', { ...voucher, amount: 12.5, reference: 'sale' });
+  await installation.fails(/stop `scrip serve` and `scrip work`/, ['db', 'dump', installation.at('early')]);
+  await installation.stop();
+  await installation.json('db', 'dump', installation.at('dump'));
+});
+
+after(async () => {
+  for (const undo of afterAll.reverse()) await undo();
+});
+
+async function rowsOf(dump: string): Promise<Map<string, string[]>> {
+  const names = (await readdir(dump)).filter((name) => name.endsWith('.copy'));
+  const read = async (name: string) => (await readFile(`${dump}/${name}`, 'utf8')).split('\n').sort();
+  return new Map(await Promise.all(names.map(async (name) => [name, await read(name)] as const)));
+}
+
+describe('a dump', () => {
+  it('is loaded into a new data folder with the same rows, and the service works there', async () => {
+    const moved = { SCRIP_DATA_DIR: installation.at('moved') };
+    await installation.fails(
+      /there is no key ring to prove that this is unchanged/,
+      ['db', 'load', installation.at('dump')],
+      moved,
+    );
+    await mkdir(moved.SCRIP_DATA_DIR, { mode: 0o700 });
+    await cp(installation.at('data', 'keys'), installation.at('moved', 'keys'));
+    const loaded = await installation.run(['db', 'load', installation.at('dump')], moved);
+    assert.equal(loaded.status, 0, loaded.err);
+    assert.match(loaded.out, /The books agree/);
+    await installation.run(['db', 'dump', installation.at('again')], moved);
+    assert.deepEqual(await rowsOf(installation.at('again')), await rowsOf(installation.at('dump')));
+    await installation.fails(/holds data already/, ['db', 'load', installation.at('dump')], moved);
+
+    installation.settings['SCRIP_DATA_DIR'] = moved.SCRIP_DATA_DIR;
+    baseUrl = await installation.serve();
+    const redeem = { ...voucher, amount: 12.5, reference: 'sale' };
+    assert.equal((await call('/merchant-client/v2/redeem', redeem)).statusCode, '00', 'a replay');
+    assert.equal((await call('/merchant-client/v2/redeem', { ...redeem, amount: 37 })).statusCode, '94');
+    // New vouchers get serial numbers of their own.
+    const more = await call('/api/v2/vouchers', { quantity: 3, value: 1, reference: 'more' });
+    assert.equal(more.statusCode, '00');
+    assert.equal((await installation.json('reconcile')).ok, true);
+    await installation.stop();
+    installation.settings['SCRIP_DATA_DIR'] = installation.at('data');
+  });
+
+  it('is refused when it is damaged or incomplete, before anything is changed', async () => {
+    const { url, drop } = await testDatabase();
+    afterAll.push(drop);
+    const owner = await openOwner(url);
+    await owner.query({ text: 'drop schema scrip cascade', values: [] });
+    const settings = { SCRIP_DATABASE_URL: url };
+    const broken = installation.at('broken');
+    const load = (expected: RegExp, ...options: string[]) =>
+      installation.fails(expected, ['db', 'load', broken, ...options], settings);
+    await load(/is not a dump/);
+    await cp(installation.at('dump'), broken, { recursive: true });
+    await appendFile(`${broken}/scrip.journal.copy`, 'x\n');
+    await load(/damaged: scrip\.journal\.copy differs from its checksum/);
+    await rm(`${broken}/scrip.journal.copy`);
+    await load(/damaged: scrip\.journal\.copy cannot be read \(ENOENT\)/);
+    const manifest = await readFile(`${broken}/manifest.json`, 'utf8');
+    await cp(installation.at('dump'), broken, { recursive: true });
+    await writeFile(`${broken}/manifest.json`, manifest.replace(/"digest": "../, '"digest": "zz'));
+    await load(/the dump .* was changed after it was written: use another copy/);
+    await load(/has a schema \(001-core\.sql\) that this version of Scrip does not know/, '--trust');
+    await writeFile(`${broken}/manifest.json`, manifest.slice(0, 100));
+    await load(/manifest\.json that this version of Scrip cannot read/, '--trust');
+    await rm(`${broken}/manifest.json.hmac`);
+    await load(/nothing proves who wrote the dump/);
+    const [left] = await owner.query<{ there: boolean }>({
+      text: `select to_regclass('scrip.merchants') is not null as there`,
+      values: [],
+    });
+    assert.equal(left?.there, false);
+    // The same dump is also loaded into a server that Scrip does not run.
+    const moved = await installation.run(['db', 'load', installation.at('dump')], settings);
+    assert.equal(moved.status, 0, moved.err);
+    await owner.close();
+  });
+
+  it('is written to a new folder only', async () => {
+    await installation.fails(/is not empty/, ['db', 'dump', installation.at('dump')]);
+    await installation.fails(/cannot be used \(ENOTDIR\)/, [
+      'db',
+      'dump',
+      installation.at('data', 'keys', 'x'),
+    ]);
+    await installation.fails(/there is no Scrip database/, ['db', 'dump', installation.at('x')], {
+      SCRIP_DATA_DIR: installation.at('nothing'),
+    });
+  });
+});

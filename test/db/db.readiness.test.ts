@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../src/db/pool.ts';
+import { Readiness } from '../../src/db/readiness.ts';
+import { createLogger } from '../../src/log.ts';
+import { DIALECTS, type Dialect } from '../support/dialects.ts';
+import { Till } from '../support/till.ts';
+import { startBehindWay } from '../support/way.ts';
+
+const [A] = DIALECTS as [Dialect];
+
+type Line = { level: number; msg: string; cause?: string; state?: string; error?: string; refused?: number };
+
+/** A readiness of its own, with the lines that it logs. */
+function observed(hot: Database['hot']) {
+  const lines: Line[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(JSON.parse(line) as Line) });
+  const readiness = new Readiness(log);
+  const checked = { db: { hot }, clock: () => new Date() };
+  return {
+    lines,
+    readiness,
+    check: () => readiness.check(checked),
+    gauge: () => readiness.gauge(checked),
+  };
+}
+
+const failing = (error: object) => async () => {
+  throw Object.assign(new Error('refused'), error);
+};
+
+test('the cause of an outage is logged when it begins, and its end when calls are served again', async () => {
+  let hot: Database['hot'] = failing({ code: '53300' });
+  const { check, lines } = observed((...args) => hot(...args));
+  for (let call = 0; call < 3; call++) assert.equal(await check(), 'connections');
+  assert.deepEqual(
+    lines.map(({ level, cause, state }) => [level, cause, state]),
+    [[40, 'connections', '53300']],
+  );
+  hot = (async () => [{ writable: true }]) as never;
+  assert.equal(await check(), undefined);
+  // A single success does not end an outage.
+  assert.equal(lines.length, 1);
+  await sleep(2_100);
+  assert.equal(await check(), undefined);
+  assert.deepEqual(
+    lines.slice(1).map(({ level, msg, cause, refused }) => [level, msg, cause, refused]),
+    [[30, 'calls are served again', 'connections', 3]],
+  );
+});
+
+test('each cause is named, and system errors with their message', async () => {
+  for (const [error, cause, message] of [
+    [{ code: '53100', message: 'No space left on device' }, 'disk-full', 'No space left on device'],
+    [{ code: '28P01', message: 'password authentication failed for user "x"' }, 'credentials', undefined],
+    [{ code: '25006' }, 'read-only', undefined],
+    [{ code: 'SC001' }, 'clock', undefined],
+    [{ code: 'SC002' }, 'clock', undefined],
+    [{ code: 'EKEYMISSING' }, 'key-missing', undefined],
+    [{ code: '57014', message: 'statement timeout' }, 'slow', 'statement timeout'],
+    [{ code: 'ECONNREFUSED' }, 'database-away', undefined],
+  ] as const) {
+    const { check, gauge, lines } = observed(failing(error));
+    assert.equal(await check(), cause);
+    assert.deepEqual([lines.length, lines[0]?.cause, lines[0]?.error], [1, cause, message]);
+    assert.match(lines[0]?.msg ?? '', /^calls are refused \(91\): .{20}/);
+    assert.equal((await gauge())[cause], 0);
+  }
+});
+
+test('a database that takes no writes is logged, although no call was refused', async () => {
+  const { check, lines } = observed((async () => [{ writable: false }]) as never);
+  assert.equal(await check(), 'read-only');
+  assert.equal(lines[0]?.cause, 'read-only');
+});
+
+test('a process is not ready for a while after a booking met a full disk', async () => {
+  const { check, readiness } = observed((async () => [{ writable: true }]) as never);
+  assert.equal(await check(), undefined);
+  readiness.refused(Object.assign(new Error('could not extend file'), { code: '53100' }));
+  assert.equal(await check(), 'disk-full');
+});
+
+test('a bug is no outage', () => {
+  const { readiness, lines } = observed(failing({}));
+  readiness.refused(new TypeError('x is not a function'));
+  readiness.refused(Object.assign(new Error('division by zero'), { code: '22012' }));
+  assert.deepEqual(lines, []);
+});
+
+test('calls that are refused without a database log one line', async (t) => {
+  const { testService, way, db } = await startBehindWay(t);
+  const lines: Line[] = [];
+  const log = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line) as Line) });
+  const { service } = testService;
+  const readiness = new Readiness(log);
+  const { buildServer } = await import('../../src/http/server.ts');
+  const app = buildServer({ ...service, db, readiness });
+  t.after(() => app.close());
+  const till = await Till.at(testService as never);
+  way.set('closed');
+  const { method, path, body } = A.balance({ code: '482913057641', pin: '0000', serialNumber: 1 });
+  for (let call = 0; call < 5; call++) {
+    const answer = await app.inject({
+      method: method as 'POST',
+      url: path,
+      headers: { authorization: till.merchant.authorization },
+      payload: body as object,
+    });
+    assert.equal(answer.statusCode, 503);
+  }
+  assert.deepEqual(
+    lines.map(({ level, cause }) => [level, cause]),
+    [[40, 'database-away']],
+  );
+});

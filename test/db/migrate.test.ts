@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { type TestContext, test } from 'node:test';
+import { StartError } from '../../src/db/errors.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { SERVICE_ROLE } from '../../src/db/session.ts';
+import { testDatabase } from '../support/harness.ts';
+
+const MIGRATIONS = new URL('../../sql/', import.meta.url);
+
+async function execute(url: string, text: string): Promise<void> {
+  const owner = await openOwner(url);
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+/** An empty database. */
+async function emptyDatabase(t: TestContext): Promise<string> {
+  const { url } = await testDatabase(t);
+  await execute(url, 'drop schema scrip cascade');
+  return url;
+}
+
+test('concurrent calls of migrate apply every migration once', async (t) => {
+  const url = await emptyDatabase(t);
+  const names = (await readdir(MIGRATIONS)).filter((name) => /^\d/.test(name)).sort();
+  const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
+  assert.deepEqual(applied.flat(), names);
+  assert.deepEqual(await migrate(url), []);
+});
+
+test('migrate refuses a newer schema and changed migrations with a message of one line', async (t) => {
+  const { url } = await testDatabase(t);
+  await execute(
+    url,
+    `insert into scrip.migrations (version, name, digest, works_from) values (999, '999-later.sql', 'x', 999)`,
+  );
+  await assert.rejects(
+    migrate(url),
+    (error) => error instanceof StartError && /^[^\n]*newer schema[^\n]*$/.test(error.message),
+  );
+  await execute(
+    url,
+    `delete from scrip.migrations where version = 999; update scrip.migrations set digest = 'x'`,
+  );
+  await assert.rejects(
+    migrate(url),
+    (error) => error instanceof StartError && /was changed/.test(error.message),
+  );
+});
+
+test('migrate grants the service no right to change the journal or the schema', async (t) => {
+  const { url } = await testDatabase(t);
+  const db = openDatabase(url, 'scrip-test');
+  t.after(() => db.close());
+  const run = (text: string) => db.query<{ role: string }>({ text, values: [] });
+  assert.deepEqual(await run('select current_user as role'), [{ role: SERVICE_ROLE }]);
+  for (const text of [
+    'update journal set amount_minor = 1',
+    'delete from journal',
+    'truncate journal',
+    'delete from vouchers',
+    'update keyring_keys set check_value = check_value',
+    'alter table journal add column more text',
+    'create table scrip.more (id integer)',
+    'drop index scrip.journal_by_voucher',
+  ]) {
+    await assert.rejects(run(text), { code: '42501' }, text);
+  }
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { type TestContext, test } from 'node:test';
+import { freePort } from '../../soak/process.ts';
+import { isCaddyInstalled, startCaddy } from '../support/caddy.ts';
+import { DIALECTS } from '../support/dialects.ts';
+import { startTestService, type TestService } from '../support/harness.ts';
+import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
+
+/** Two processes behind a load balancer are restarted one after the other, while tills are open. */
+
+/** A process that is told to stop as by a supervisor, with the default time to drain. */
+class Process {
+  readonly address: string;
+  readonly #env: Readonly<Record<string, string>>;
+  #child: ChildProcess | undefined;
+  #ended: Promise<unknown> | undefined;
+  /** How many calls it has answered since its start. */
+  answered = 0;
+
+  constructor(t: TestContext, { url, keys }: TestService, port: number) {
+    this.address = `127.0.0.1:${port}`;
+    this.#env = {
+      ...ENVIRONMENT,
+      SCRIP_DATABASE_URL: url,
+      SCRIP_KEYS: keys,
+      SCRIP_DATA_DIR: tmpdir(),
+      SCRIP_PORT: String(port),
+      SCRIP_DRAIN_SECONDS: '',
+    };
+    t.after(() => this.stop());
+  }
+
+  async start(): Promise<void> {
+    const args = ['serve', '--no-work', '--processes', '1'];
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: this.#env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#child = child;
+    this.#ended = once(child, 'exit');
+    this.answered = 0;
+    child.stderr.setEncoding('utf8').on('data', (log: string) => {
+      this.answered += log.match(/"transactionId"/g)?.length ?? 0;
+    });
+    await until('the process is ready', async () => {
+      assert.equal(child.exitCode, null);
+      return (await fetch(`http://${this.address}/readyz`).catch(() => undefined))?.ok;
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#child?.kill('SIGTERM');
+    await this.#ended;
+  }
+}
+
+const TILLS = 4;
+
+test('no call fails while processes behind Caddy are restarted one after the other', async (t) => {
+  if (!(await isCaddyInstalled(t))) return;
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const ports = [await freePort(), await freePort()];
+  const processes = ports.map((port) => new Process(t, testService, port));
+  await Promise.all(processes.map((each) => each.start()));
+  const url = await startCaddy(
+    t,
+    processes.map(({ address }) => address),
+  );
+  const { authorization } = await testService.createMerchant();
+  const headers = { authorization, 'content-type': 'application/json' };
+  let isOver = false;
+  const answers = new Set<string>();
+  const sell = async (till: number) => {
+    for (let number = 0; !isOver; number++) {
+      const dialect = DIALECTS[number % DIALECTS.length] ?? assert.fail();
+      const { method, path, body } = dialect.generate(`till-${till}-${number}`, 1, 1);
+      const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) });
+      const text = await response.text();
+      answers.add(`${response.status} ${/"statusCode":"(\d\d)"/.exec(text)?.[1] ?? text}`);
+    }
+  };
+  const tills = Promise.all(Array.from({ length: TILLS }, (_, till) => sell(till)));
+  t.after(() => {
+    isOver = true;
+    return tills;
+  });
+  const isUsed = (each: Process) => until('it gets calls from Caddy', () => each.answered > 5);
+  for (const each of processes) {
+    await Promise.all(processes.map(isUsed));
+    await each.stop();
+    await each.start();
+  }
+  await Promise.all(processes.map(isUsed));
+  isOver = true;
+  await tills;
+  assert.deepEqual([...answers], ['200 00']);
+});

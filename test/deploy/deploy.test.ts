@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { SETTINGS } from '../../src/config.ts';
+import { readProgram } from '../support/program.ts';
+
+const FOLDER = new URL('../../deploy/', import.meta.url);
+/** Variables of the files themselves: the proxy's domain and processes, and the folder of nightly backups. */
+const OWN = ['SCRIP_DOMAIN', 'SCRIP_UPSTREAMS', 'SCRIP_BACKUPS'];
+
+async function readAll(): Promise<[name: string, text: string][]> {
+  const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return Promise.all(
+    files.map(
+      async ({ parentPath, name }) =>
+        [name, await readFile(`${parentPath}/${name}`, 'utf8')] as [string, string],
+    ),
+  );
+}
+
+test('the files of a deployment name only settings and commands that exist', async () => {
+  const known = new Set<string>([...Object.values(SETTINGS).map(({ name }) => name), ...OWN]);
+  const words = new Set([...(await readProgram()).keys()].flatMap((name) => name.split(' ')));
+  const files = await readAll();
+  assert.ok(files.length >= 9);
+  for (const [file, text] of files) {
+    for (const [name] of text.matchAll(/\bSCRIP_[A-Z_]+/g))
+      assert.ok(known.has(name), `${file} names ${name}`);
+    for (const [, command = ''] of text.matchAll(/src\/main\.ts ([a-z]+)/g))
+      assert.ok(words.has(command), `${file} runs ${command}`);
+  }
+});
+
+test('the command of a machine with systemd has the account and the settings of the unit', async () => {
+  const [unit, command] = (await Promise.all(
+    ['scrip.service', 'scrip'].map((name) => readFile(new URL(`systemd/${name}`, FOLDER), 'utf8')),
+  )) as [string, string];
+  const settings = /^Environment=(.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+  const expected = [
+    ...settings.map((setting) => `--setenv=${setting}`),
+    `--property=EnvironmentFile=${/^EnvironmentFile=(.*)$/m.exec(unit)?.[1]}`,
+    `--property=UMask=${/^UMask=(.*)$/m.exec(unit)?.[1]}`,
+    `--uid=${/^User=(.*)$/m.exec(unit)?.[1]}`,
+    `--gid=${/^Group=(.*)$/m.exec(unit)?.[1]}`,
+    `${/^ExecStart=(.*) serve$/m.exec(unit)?.[1]} "$@"`,
+  ];
+  assert.equal(settings.length, 2);
+  for (const option of expected) assert.ok(command.includes(` ${option}`), option);
+});
+
+test('each image of a deployment has an exact tag, and that of Scrip is this version', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', FOLDER), 'utf8'));
+  const images = (await readAll()).flatMap(([file, text]) =>
+    [...text.matchAll(/(?:^ *image: |^FROM |^ARG NODE_IMAGE=)(\S+)/gm)].map(([, image = '']) => ({
+      file,
+      image,
+    })),
+  );
+  assert.ok(images.length >= 10);
+  for (const { file, image } of images.filter((each) => each.image !== '$' + '{NODE_IMAGE}')) {
+    const [, name, tag] =
+      /^([a-z/]+):v?(\d+\.\d+(?:\.\d+)?[\w-]*)(?:\$\{[A-Z]+_DIGEST:-\})?$/.exec(image) ?? [];
+    assert.ok(tag, `${file} has ${image}`);
+    if (name === 'scrip') assert.equal(tag, version, file);
+  }
+});
+
+test('only the step that migrates has the address of the owner', async () => {
+  const parts = (await readAll()).flatMap(([file, text]) =>
+    text.split(file === 'compose.yaml' ? /^(?= {2}[\w-]+:$)/m : /^---$/m),
+  );
+  const owned = parts.filter((part) => /scrip_owner:|name: scrip-owner/.test(part));
+  assert.deepEqual(
+    owned.map((part) => part.includes('[migrate]')),
+    [true, true],
+  );
+});
+
+test('no pod gets settings from the names of services, such as SCRIP_PORT from the service scrip', async () => {
+  const pods = (await readAll()).flatMap(([, text]) => text.match(/^ {4}spec:\n(?: {6}.*\n)+/gm) ?? []);
+  assert.equal(pods.length, 3);
+  for (const pod of pods) assert.match(pod, /^ {6}enableServiceLinks: false$/m);
+});
+
+test('no file of a deployment contains a password or a key', async () => {
+  for (const [file, text] of await readAll()) {
+    assert.doesNotMatch(text, /postgres:\/\/[a-z_]+:[^$…@]+@/, file);
+    assert.doesNotMatch(text, /\bPASSWORD[:=] *['"]?[A-Za-z0-9]/, file);
+  }
+});

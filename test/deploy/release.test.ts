@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { findProblems } from '../../release/check.ts';
+import { findUndecidedLicenses } from '../../release/licenses.ts';
+import { findSecret } from '../../release/secrets.ts';
+import { pack, strip } from '../../release/stage.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const run = promisify(execFile);
+const ABOUT = '(LICENSE|README|CHANGELOG|SECURITY)(\\.md)?|package\\.json';
+/** The files of the packages: no test, no TypeScript, no local file. */
+const ALLOWED = {
+  service: new RegExp(
+    `^(${ABOUT}|bin/scrip\\.cjs|src/[\\w./-]+\\.(js|txt)|sql/[\\w./-]+\\.sql|console/dist/.+|docs/(reference|site/dist)/.+)$`,
+  ),
+  embedded: new RegExp(`^(${ABOUT}|[a-z0-9-]+\\.js)$`),
+  print: new RegExp(`^(${ABOUT}|[a-z0-9-]+\\.js)$`),
+};
+
+test('every dependency has a license that Scrip may be shipped with', async () => {
+  assert.deepEqual(await findUndecidedLicenses(), []);
+});
+
+test('a release with placeholders in it is refused', async () => {
+  const problems = await findProblems();
+  for (const path of ['package.json', 'SECURITY.md', 'CODE_OF_CONDUCT.md', 'sdk/package.json'])
+    assert.ok(
+      problems.some((each) => each.startsWith(`${path} holds a placeholder`)),
+      path,
+    );
+  // Nothing else of the packages is missing.
+  assert.deepEqual(
+    problems.filter((each) => /lacks|has version|secret/.test(each)),
+    [],
+  );
+});
+
+test('the service is published as JavaScript, and runs from node_modules', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-release-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const modules = join(folder, 'node_modules');
+  await mkdir(join(modules, '@scrip'), { recursive: true });
+  for (const name of await readdir(join(ROOT, 'node_modules')))
+    if (name !== '@scrip' && name !== 'scrip')
+      await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  for (const name of ['service', 'embedded', 'print'] as const) {
+    const { file, paths } = await pack(name, folder);
+    for (const each of ['LICENSE', 'README.md', 'package.json'])
+      assert.ok(paths.includes(each), `${name}: ${each}`);
+    const foreign = paths.filter((path) => !ALLOWED[name].test(path));
+    assert.deepEqual(foreign, []);
+    const target = join(modules, '@scrip', name);
+    await mkdir(target);
+    await run('tar', ['-xzf', file, '-C', target, '--strip-components=1']);
+  }
+  const scrip = (...args: string[]) =>
+    run(join(modules, '@scrip', 'service', 'bin', 'scrip.cjs'), args, {
+      env: { PATH: process.env['PATH'] },
+    });
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  assert.equal((await scrip('--version')).stdout, `${version}\n`);
+  // Everything is loaded: the help lists all commands.
+  assert.match((await scrip('--help')).stdout, /reconcile/);
+  const service = await import(join(modules, '@scrip', 'service', 'src', 'http', 'guides.js'));
+  assert.equal(typeof service.serveGuides, 'function');
+});
+
+test('imports and URLs of sources end in .js in a package, and other strings stay', () => {
+  const text =
+    "import { a } from '../a.ts';\nnew Worker(new URL('../b.ts', import.meta.url));\nconst c: string = 'd.ts';";
+  assert.equal(
+    strip(text),
+    "import { a } from '../a.js';\nnew Worker(new URL('../b.js', import.meta.url));\nconst c         = 'd.ts';",
+  );
+});
+
+test('a secret in the history is found by its form, and an example is not', () => {
+  const long = 'x'.repeat(43);
+  for (const [line, what] of [
+    [`KEYS=kt0123456789a:${long}`, 'a key ring'],
+    [`curl -u key_0123456789abcdef:${long}`, 'an API key with its secret'],
+    [`token: scrop_${long}`, 'a token of an operator'],
+    [`whsec_${'A'.repeat(32)}`, 'a webhook secret'],
+    [`postgres://scrip:${'hunter'.repeat(3)}@db/scrip`, 'the password of a database'],
+    [`ghp_${'a'.repeat(36)}`, 'a token of GitHub'],
+    [`AKIA${'ABCD'.repeat(4)}`, 'a key of AWS'],
+  ] as const)
+    assert.equal(findSecret(line), what, line);
+  for (const line of [
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'postgres://scrip_owner:…@db.example.com:5432/scrip',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of a source.
+    'postgres://${user}:${password}@host',
+    'key_…:…',
+  ])
+    assert.equal(findSecret(line), undefined, line);
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { freePort } from '../../soak/process.ts';
+import { misspelledSettings } from '../../src/config.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { startTestService } from '../support/harness.ts';
+import { startScrip } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
+
+/** The last query of a start, which looks for a merchant, waits for the lock of the test. */
+const endWaiting = sql`
+  select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
+  where d.datname = current_database() and l.relation = 'scrip.merchants'::regclass and not l.granted`;
+
+test('a misspelled setting is found, and what is no setting of Scrip at all is left alone', () => {
+  const env = { SCRIP_PROT: '1', SCRIP_ARCHIV_DIR: 'x', SCRIP_KEY: 'x', SCRIP_PORT: '1', SCRIP_SECRET: 'x' };
+  assert.deepEqual(misspelledSettings(env), [
+    ['SCRIP_PROT', 'SCRIP_PORT'],
+    ['SCRIP_ARCHIV_DIR', 'SCRIP_ARCHIVE_DIR'],
+    ['SCRIP_KEY', 'SCRIP_KEYS'],
+  ]);
+});
+
+test('a start that loses the database after its workers have started ends the process', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const owner = await openOwner(testService.url);
+  t.after(() => owner.close());
+  await owner.query(sql`begin`);
+  await owner.query(sql`lock table scrip.merchants in access exclusive mode`);
+  const settings = {
+    SCRIP_DATABASE_URL: testService.url,
+    SCRIP_KEYS: testService.keys,
+    SCRIP_DATA_DIR: tmpdir(),
+    SCRIP_PORT: String(await freePort()),
+    SCRIP_METRICS_PORT: String(await freePort()),
+    SCRIP_LOG_LEVEL: 'silent',
+  };
+  const { child, ended } = startScrip(settings, ['serve', '--processes', '1']);
+  t.after(() => child.kill('SIGKILL'));
+  await until('the start waits for the lock', async () => (await owner.query(endWaiting)).length > 0);
+  const { status, err } = await ended;
+  assert.deepEqual([status > 0, err.split('\n').length], [true, 2], err);
+});

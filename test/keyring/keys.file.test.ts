@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startTestService } from '../support/harness.ts';
+import { Operator } from '../support/operator.ts';
+
+test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const secret = join(folder, 'scrip_keys');
+  const settings = { SCRIP_KEYS: '', SCRIP_KEYS_FILE: secret, SCRIP_DATA_DIR: join(folder, 'data') };
+  const operator = Operator.at(started, settings);
+  await operator.fails(
+    /the key ring is missing: there is no file .*scrip_keys, which SCRIP_KEYS_FILE names/,
+    'merchant',
+    'list',
+  );
+  assert.deepEqual(await readdir(folder), []);
+  // Docker mounts a folder where the file to mount is missing.
+  await mkdir(secret);
+  await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, 'merchant', 'list');
+  await rmdir(secret);
+
+  // Docker mounts a secret readable for all accounts, and writable for none.
+  await writeFile(secret, `${started.keys}\n`);
+  await chmod(secret, 0o444);
+  await operator.json('merchant', 'create', '--name', 'Kiosk');
+  const { findings } = await operator.json('doctor');
+  const ring = findings.find(({ check }: { check: string }) => check === 'key ring');
+  assert.deepEqual([ring.state, ring.found], ['ok', `the file ${secret}`]);
+});

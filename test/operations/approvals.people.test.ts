@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openStage } from '../support/console.scene.ts';
+
+/** Whoever looks at an approved change sees who proposed it, and who approved it. */
+
+test('a settlement, the audit and a voucher name maker and checker; a merchant sees neither', async (t) => {
+  const stage = await openStage(t);
+  const { scene, owner, ask } = stage;
+  const maker = await stage.join('finance');
+  const [fiona, olga] = [maker.person.email, owner.person.email];
+  const merchantId = String(scene.shop.merchant.id);
+  const drafts = (await ask(maker, '/settlements', { merchantId })) as { items: { id: string }[] };
+  const path = `/settlements/${drafts.items[0]?.id}`;
+  const agree = async (at: string, body: object) => {
+    const { approval } = (await ask(maker, at, body)) as { approval: { id: string } };
+    await ask(owner, `/approvals/${approval.id}/approve`, {});
+  };
+  await agree(`${path}/approve`, {});
+  assert.equal((await ask(owner, path))['approvedBy'], `${fiona}, ${olga}`);
+  const serial = stage.sold.serial;
+  await agree(`/vouchers/${serial}/escheat`, { reference: 'state' });
+  const { timeline } = (await ask(owner, `/vouchers/${serial}`)) as { timeline: Record<string, unknown>[] };
+  assert.deepEqual([timeline[0]?.['actor'], timeline[0]?.['approvedBy']], [fiona, olga]);
+  for (const action of ['settlement.approve', 'voucher.escheat']) {
+    const { items } = (await ask(owner, `/audit?action=${action}`)) as {
+      items: { actor: string; after: Record<string, unknown> }[];
+    };
+    assert.deepEqual([items[0]?.actor, items[0]?.after['approvedBy']], [fiona, olga], action);
+  }
+  const merchant = await stage.join('owner', true);
+  const listed = (await ask(merchant, '/settlements')) as { items: Record<string, unknown>[] };
+  for (const seen of [await ask(merchant, path), listed.items[0]])
+    assert.deepEqual([seen?.['madeBy'], seen?.['approvedBy']], [null, null]);
+});
+
+test('a settlement and its payout are approved by different people', async (t) => {
+  const stage = await openStage(t);
+  const { scene, owner, ask } = stage;
+  const maker = await stage.join('finance');
+  const merchantId = String(scene.shop.merchant.id);
+  const drafts = (await ask(maker, '/settlements', { merchantId })) as { items: { id: string }[] };
+  const path = `/settlements/${drafts.items[0]?.id}`;
+  const propose = async (by: typeof maker, at: string, body: object) =>
+    ((await ask(by, at, body)) as { approval: { id: string } }).approval.id;
+  await ask(owner, `/approvals/${await propose(maker, `${path}/approve`, {})}/approve`, {});
+  const paid = { reference: 'payout', bankReference: 'E2E-1' };
+  const refused = await propose(maker, `${path}/pay`, paid);
+  await assert.rejects(ask(owner, `/approvals/${refused}/approve`, {}), /you approved settlement\.approve/);
+  const proposed = await propose(owner, `${path}/pay`, paid);
+  await ask(maker, `/approvals/${proposed}/approve`, {});
+  assert.equal((await ask(owner, path))['state'], 'PAID');
+});

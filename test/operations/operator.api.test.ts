@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, describe, test } from 'node:test';
+import { begun } from '../../src/http/operator/routes.ts';
+import { enrolled } from '../support/browser.ts';
+import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+
+let api: OperatorApi;
+
+before(async () => {
+  api = await startOperator();
+});
+
+after(() => api?.stop());
+
+describe('the operator API', () => {
+  test('lists merchants with cursors, and shows one', async () => {
+    const made = await Promise.all(
+      ['One', 'Two', 'Three'].map((name) => api.testService.createMerchant({ name })),
+    );
+    const first = await api.get('/merchants?limit=2');
+    assert.equal(first.status, 200);
+    assert.equal(first.body.items.length, 2);
+    const rest = await api.get(`/merchants?limit=2&cursor=${first.body.nextCursor}`);
+    assert.equal(rest.body.items.length, 1);
+    assert.equal(rest.body.nextCursor, null);
+    const shown = await api.get(`/merchants/${made[0]?.id}`);
+    assert.equal(shown.body.name, 'One');
+    assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
+  });
+
+  test('finds merchants by the beginnings of words, and floats below their warning level', async () => {
+    const { id } = await api.testService.createMerchant({ name: '100%_Kiosk' });
+    await api.testService.createMerchant({ name: '100 Kiosks' });
+    const named = async (text: string) =>
+      (await api.get(`/merchants?name=${encodeURIComponent(text)}`)).body.items.map(
+        (each: { name: string }) => each.name,
+      );
+    assert.deepEqual(await named('kIOSK'), ['100%_Kiosk', '100 Kiosks']);
+    assert.deepEqual(await named('kios 100'), ['100%_Kiosk', '100 Kiosks']);
+    assert.deepEqual(await named("kiosks' & !"), ['100 Kiosks']);
+    assert.deepEqual([await named('iosk'), await named('%_')], [[], []]);
+    const warned = await api.post('/floats/warn', { merchantId: String(id), below: 100_001 });
+    assert.equal(warned.status, 200);
+    const { items } = (await api.get('/floats/low')).body;
+    const low = { merchantId: String(id), merchant: '100%_Kiosk', currency: 'USD', balance: 100_000 };
+    assert.deepEqual(items, [{ ...low, usePerDay: 0, daysLeft: null, low: 100_001 }]);
+  });
+
+  test('lists the floats of all, page by page, and of one merchant', async () => {
+    const made = [await api.testService.createMerchant({}), await api.testService.createMerchant({})];
+    const ids: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const { body }: { body: { items: { merchantId: string }[]; nextCursor: string | null } } =
+        await api.get(`/floats?limit=2${cursor && `&cursor=${cursor}`}`);
+      assert.ok(body.items.length <= 2);
+      ids.push(...body.items.map(({ merchantId }) => merchantId));
+      cursor = body.nextCursor;
+    }
+    assert.deepEqual(new Set(ids).size, ids.length);
+    for (const { id } of made) assert.ok(ids.includes(String(id)));
+    const own = await api.get(`/floats?merchantId=${made[0]?.id}`);
+    assert.deepEqual(
+      own.body.items.map((each: { merchantId: string }) => each.merchantId),
+      [String(made[0]?.id)],
+    );
+  });
+
+  test('performs a write once for an Idempotency-Key, and refuses another write with it', async () => {
+    const { id } = await api.testService.createMerchant({ name: 'Once' });
+    const headers = { 'idempotency-key': 'suspend-once' };
+    const [one, two] = await Promise.all([1, 2].map(() => api.post(`/merchants/${id}/suspend`, {}, headers)));
+    assert.deepEqual([one?.status, two?.status], [200, 200]);
+    assert.deepEqual(one?.body, two?.body);
+    const replays = [one, two].map((each) => each?.headers.get('idempotent-replayed'));
+    assert.deepEqual(replays.sort(), ['true', null].sort());
+    const other = await api.post(`/merchants/${id}/resume`, {}, headers);
+    assert.deepEqual([other.status, other.body.code], [409, 'idempotency-key-reused']);
+    assert.equal(other.body.errors[0].field, 'Idempotency-Key');
+    const { body } = await api.get(`/merchants/${id}`);
+    assert.notEqual(body.suspendedAt, null);
+  });
+
+  test('answers an invalid request with a problem document that names the field', async () => {
+    const { id } = await api.testService.createMerchant();
+    const cases: readonly [string, Promise<Awaited<ReturnType<OperatorApi['get']>>>, number, string][] = [
+      ['limit', api.get('/merchants?limit=201'), 400, 'invalid'],
+      ['limit', api.get('/merchants?limit=abc'), 400, 'invalid'],
+      ['cursor', api.get('/merchants?cursor=nothing'), 400, 'invalid'],
+      ['surprise', api.get('/merchants?surprise=1'), 400, 'invalid'],
+      ['to', api.get('/transactions?from=2030-02-01&to=2030-01-31'), 400, 'invalid'],
+      ['to', api.get('/audit?from=2030-02-01&to=2030-01-31'), 400, 'invalid'],
+      ['reason', api.post(`/merchants/${id}/suspend`, { reason: 5 }), 400, 'invalid'],
+      ['id', api.get('/merchants/x'), 400, 'invalid'],
+      ['id', api.get('/merchants/9999999999'), 400, 'invalid'],
+    ];
+    for (const [field, request, expected, code] of cases) {
+      const { status, body, headers } = await request;
+      assert.deepEqual([status, body.code, body.errors[0].field], [expected, code, field]);
+      assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
+      assert.equal(body.requestId, headers.get('x-request-id'));
+    }
+    const messageOf = async (reason: string) =>
+      (await api.post(`/merchants/${id}/suspend`, { reason })).body.errors[0].message;
+    assert.equal(await messageOf(''), 'must not be empty');
+    const oneLine = 'must be one line without control, direction or zero-width characters';
+    assert.equal(await messageOf('a\u202eb'), oneLine);
+    const { body } = await api.get('/merchants/x');
+    assert.equal(body.errors[0].message, 'has the wrong form: it is written like 1');
+    const missing = await api.get('/merchants/999999');
+    assert.deepEqual([missing.status, missing.body.code], [404, 'not-found']);
+    const unknown = await api.get('/nothing');
+    assert.deepEqual([unknown.status, unknown.body.code], [404, '98']);
+  });
+
+  test('refuses a cursor of another list', async () => {
+    const page = await api.get('/merchants?limit=1');
+    const { status, body } = await api.get(`/tokens?cursor=${page.body.nextCursor}`);
+    assert.deepEqual([status, body.errors[0].field], [400, 'cursor']);
+  });
+
+  test('refuses a cursor whose position was edited', async () => {
+    const page = await api.get('/merchants?limit=1');
+    const signed = Buffer.from(page.body.nextCursor, 'base64url');
+    const [digest] = JSON.parse(signed.subarray(0, -16).toString());
+    for (const position of ['x', 1e99, 0]) {
+      const text = Buffer.from(JSON.stringify([digest, position]));
+      const edited = Buffer.concat([text, signed.subarray(-16)]).toString('base64url');
+      const { status, body } = await api.get(`/merchants?limit=1&cursor=${edited}`);
+      assert.deepEqual([status, body.errors?.[0].field], [400, 'cursor']);
+    }
+  });
+});
+
+describe('a token', () => {
+  test('is shown once, and refused from its revocation on', async () => {
+    const { browser } = await enrolled(api.testService);
+    const make = () => browser.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    const made = await make();
+    assert.equal(made.status, 201);
+    assert.match(made.body.token, /^scrop_[0-9A-Za-z]{49}$/);
+    const again = await make();
+    assert.deepEqual([again.body.id, again.body.token], [made.body.id, null]);
+    const as = { authorization: `Bearer ${made.body.token}` };
+    assert.equal((await api.get('/merchants', as)).status, 200);
+    assert.equal((await api.get('/tokens', as)).status, 403);
+    await api.post(`/tokens/${made.body.id}/revoke`, {});
+    assert.equal((await api.get('/merchants', as)).status, 401);
+  });
+
+  test('is refused alike when it is unknown, malformed or from another network', async () => {
+    const { browser } = await enrolled(api.testService, { email: 'bob@example.com' });
+    const elsewhere = await browser.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
+    const expiring = await browser.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
+    assert.equal(expiring.body.errors[0].field, 'expiresAt');
+    for (const authorization of [
+      '',
+      'Bearer x',
+      `Bearer scrop_${'A'.repeat(49)}`,
+      `Bearer ${elsewhere.body.token}`,
+      'Basic a2V5OnNlY3JldA==',
+    ]) {
+      const { status, body, headers } = await api.get('/merchants', { authorization });
+      assert.deepEqual([status, body.code], [401, 'unauthorized']);
+      assert.equal(headers.get('www-authenticate'), 'Bearer');
+    }
+  });
+});
+
+test('a file whose client is gone before it is read leaves nothing open', async () => {
+  let isOpen = false;
+  async function* pieces() {
+    isOpen = true;
+    try {
+      yield 'first';
+      yield 'second';
+    } finally {
+      isOpen = false;
+    }
+  }
+  const unread = await begun(pieces());
+  assert.ok(isOpen);
+  unread.destroy();
+  await once(unread, 'close');
+  assert.equal(isOpen, false);
+  const read = await Array.fromAsync(await begun(pieces()));
+  assert.deepEqual([read, isOpen], [['first', 'second'], false]);
+});

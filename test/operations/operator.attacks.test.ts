@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { audit } from '../../src/audit/audit.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { writeCursor } from '../../src/page.ts';
+import { addEndpoint } from '../../src/webhooks/endpoints.ts';
+import { asOperator } from '../support/harness.ts';
+import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+
+/** Attacks with a token on what its holder may call. */
+
+let api: OperatorApi;
+let merchantId: number;
+
+before(async () => {
+  api = await startOperator();
+  merchantId = (await api.testService.createMerchant()).id;
+});
+after(() => api?.stop());
+
+/** Positions that no list has, and that a database may not take. */
+const POSITIONS = [['x'], [1e99], ['\u0000'], []];
+
+const BATCH = '01890000-0000-7000-8000-000000000000';
+
+const isList = ({ input }: (typeof OPERATIONS)[number]) => 'cursor' in input.properties;
+
+describe('a cursor', () => {
+  test('that the service has not made is refused by every list, whatever it holds', async () => {
+    const lists = [
+      ['/operator/v1', OPERATIONS, undefined],
+      ['/portal/v1', PORTAL_OPERATIONS, merchantId],
+    ] as const;
+    for (const [prefix, operations, owner] of lists) {
+      const authorization = `Bearer ${await api.token(['owner'], owner)}`;
+      const found = operations.filter(isList);
+      assert.ok(found.length >= 8);
+      for (const { name, method, path } of found)
+        for (const position of POSITIONS)
+          for (const list of [name, path.slice(1), path.slice(1).replace(/[/-]/g, ' ')]) {
+            const cursor = writeCursor(list, {}, position as never);
+            const url = `${prefix}${path.replace(/:\w+/g, '1')}`;
+            const { status } =
+              method === 'GET'
+                ? await api.call('GET', `${url}?cursor=${cursor}`, undefined, { authorization })
+                : await api.call('POST', url, { cursor, batch: BATCH, reason: 'x' }, { authorization });
+            assert.ok(status === 400 || status === 404, `${method} ${url} ${position}: ${status}`);
+          }
+    }
+  });
+});
+
+describe('a token that does something often', () => {
+  test('is stopped at the limit of a minute, however much of it is done at once', async () => {
+    const { service } = api.testService;
+    const { actor } = asOperator(service);
+    const by = { service, actor: { ...actor, kind: 'token', id: '77' } as const };
+    const change = { action: 'voucher.find', subject: 'vouchers', perMinute: 5 };
+    const all = Array.from({ length: 12 }, () => service.db.transaction((tx) => audit(tx, by, change)));
+    const done = await Promise.allSettled(all);
+    assert.equal(done.filter(({ status }) => status === 'fulfilled').length, 5);
+  });
+
+  test('looks up thirty codes a minute', async () => {
+    const lookUp = () => api.post('/vouchers/find', { code: '123456781234', reason: 'x' });
+    for (let count = 0; count < 30; count++) assert.equal((await lookUp()).status, 200);
+    const refused = await lookUp();
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60']);
+    api.testService.clock.advance(60_001);
+    assert.equal((await lookUp()).status, 200);
+  });
+
+  test('sends ten tests of webhooks a minute', async () => {
+    const wanted = { merchantId, url: 'https://192.0.2.1/hook', events: null, full: false };
+    const { id } = await addEndpoint(asOperator(api.testService.service), wanted, true);
+    const statuses: number[] = [];
+    for (let count = 0; count < 12; count++)
+      statuses.push((await api.post(`/webhooks/${id}/test`, { reason: 'x' })).status);
+    assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429]);
+  });
+});

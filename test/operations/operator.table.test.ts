@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { Compile } from 'typebox/compile';
+import { exampleOf, PROBLEM_RESPONSES } from '../../src/http/operator/openapi.ts';
+import type { AnyOperation } from '../../src/operation.ts';
+import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
+import { mayPropose } from '../../src/operations/four-eyes.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { PORTAL_ROLES, ROLES } from '../../src/principal.ts';
+import { PROBLEM_CODES } from '../../src/problem.ts';
+import { parametersOf } from '../../src/schema.ts';
+import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { readProgram } from '../support/program.ts';
+
+let api: OperatorApi;
+let merchantId: number;
+
+before(async () => {
+  api = await startOperator();
+  merchantId = (await api.testService.createMerchant()).id;
+});
+
+after(() => api?.stop());
+
+const APIS = [
+  { prefix: '/operator/v1', operations: OPERATIONS, roles: ROLES },
+  { prefix: '/portal/v1', operations: PORTAL_OPERATIONS, roles: PORTAL_ROLES },
+] as const;
+
+type Value = { readonly field: string; readonly value: unknown };
+
+/** The path of an operation, with its parameters replaced by the given values or their examples. */
+function pathOf({ path, input }: AnyOperation, given: Readonly<Record<string, unknown>> = {}): string {
+  return parametersOf(path).reduce((text, name) => {
+    const { examples } = input.properties[name] as { examples?: unknown[] };
+    return text.replace(`:${name}`, encodeURIComponent(String(given[name] ?? examples?.[0] ?? 'none')));
+  }, path);
+}
+
+function call(prefix: string, operation: AnyOperation, body: unknown, token: string, given = {}) {
+  const hasBody = operation.method === 'POST' || operation.method === 'PATCH';
+  const query = hasBody
+    ? ''
+    : `?${new URLSearchParams(Object.entries((body ?? {}) as object).map(([name, value]): [string, string] => [name, String(value)]))}`;
+  const url = prefix + pathOf(operation, given) + query;
+  return api.call(operation.method, url, hasBody ? body : undefined, { authorization: `Bearer ${token}` });
+}
+
+describe('the table of operations', () => {
+  test('has a route, a command or a reason, roles and an audit action for each', async () => {
+    const commands = await readProgram();
+    const page = await readFile(new URL('../../docs/how-to/audit.md', import.meta.url), 'utf8');
+    for (const { operations } of APIS) {
+      assert.equal(new Set(operations.map(({ name, path }) => `${name} ${path}`)).size, operations.length);
+      assert.equal(
+        new Set(operations.map(({ method, path }) => `${method} ${path}`)).size,
+        operations.length,
+      );
+      for (const { name, summary, command, roles, effect, audit, path, input } of operations) {
+        assert.match(name, /^[a-z-]+\.[a-z0-9-]+$/);
+        assert.ok(summary.length > 5 && !summary.endsWith('.'), `${name}: ${summary}`);
+        assert.ok(roles.length > 0, name);
+        if (typeof command === 'string') assert.ok(commands.has(command), `${name}: scrip ${command}`);
+        else assert.ok(command.none.length > 20, name);
+        if (effect === 'read') assert.equal(audit, null, name);
+        if (audit !== null)
+          assert.ok(page.includes(`\`${audit}\``), `${audit} is not on the page of the audit`);
+        for (const parameter of parametersOf(path)) assert.ok(parameter in input.properties, name);
+      }
+    }
+  });
+
+  test('says of each change why one person is enough, or why two are needed', () => {
+    const commands = Object.entries(COMMANDS_ONLY).map(([name, only]) => ({
+      name,
+      effect: 'outside',
+      ...only,
+    }));
+    for (const { name, effect, approval } of [...OPERATIONS, ...PORTAL_OPERATIONS, ...commands]) {
+      if (effect === 'read') assert.equal(approval, null, name);
+      if (approval === null) continue;
+      assert.match(approval.why, /^[A-Z].{15,}\.$/, name);
+      const conditions = approval.people === 2 ? (approval.when ?? []) : [];
+      for (const { text } of conditions) assert.match(text, /^[a-z].{15,}[^.]$/, name);
+    }
+    const undecided = OPERATIONS.filter(({ effect, approval }) => effect !== 'read' && approval === null);
+    assert.deepEqual(undecided, []);
+  });
+
+  test('covers every command, or gives the reason why not', async () => {
+    const covered = new Set(
+      OPERATIONS.flatMap(({ command }) => (typeof command === 'string' ? [command] : [])),
+    );
+    const missing = [...(await readProgram()).keys()].filter((each) => !covered.has(each));
+    assert.deepEqual(missing.sort(), Object.keys(COMMANDS_ONLY).sort());
+  });
+
+  test('has exactly the operations of the OpenAPI documents', async () => {
+    for (const [name, { operations }] of [
+      ['operator', APIS[0]],
+      ['portal', APIS[1]],
+    ] as const) {
+      const document = (await api.call('GET', `/docs/${name}/openapi.json`)).body;
+      const described = Object.values(
+        document.paths as Record<string, Record<string, { operationId: string; 'x-proposers'?: string[] }>>,
+      ).flatMap((methods) => Object.values(methods));
+      assert.deepEqual(
+        described.map(({ operationId }) => operationId).sort(),
+        operations.map((each) => each.name).sort(),
+      );
+      for (const { operationId, 'x-proposers': proposers = [] } of described)
+        for (const role of ROLES) {
+          const may = operations.some(
+            (each) => each.name === operationId && mayPropose(each, { roles: [role], merchantId: null }),
+          );
+          assert.equal(proposers.includes(role), may, `${role} ${operationId}`);
+        }
+    }
+  });
+});
+
+test('the OpenAPI document of the portal has its own cookie, and nothing that another person approves', async () => {
+  const { body: document } = await api.call('GET', '/docs/portal/openapi.json');
+  assert.equal(document.components.securitySchemes.session.name, '__Host-scrip_portal');
+  type Described = { operationId: string; 'x-risk': string; responses: object };
+  for (const methods of Object.values(document.paths as Record<string, Record<string, Described>>))
+    for (const { operationId, 'x-risk': risk, responses } of Object.values(methods))
+      assert.deepEqual([operationId, risk === 'four-eyes', '202' in responses], [operationId, false, false]);
+});
+
+describe('the reference page of the operator API', () => {
+  test('names every problem and every role', async () => {
+    const page = await readFile(new URL('../../docs/reference/operator-api.md', import.meta.url), 'utf8');
+    for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES])
+      assert.ok(page.includes(`\`${word}\``), word);
+  });
+});
+
+describe('a role', () => {
+  for (const { prefix, operations, roles } of APIS) {
+    test(`may call exactly the operations below ${prefix} that the table allows`, async () => {
+      const owner = prefix === '/operator/v1' ? undefined : merchantId;
+      for (const role of roles) {
+        const token = await api.token([role], owner);
+        for (const operation of operations) {
+          // An unknown field is refused as invalid when the role may call, and has no effect.
+          const { status, body } = await call(prefix, operation, { nothing: 1 }, token);
+          const may =
+            !operation.isForPeople &&
+            (operation.roles.includes(role) ||
+              mayPropose(operation, { roles: [role], merchantId: owner ?? null }));
+          const expected = may ? [400, 'invalid'] : [403, 'forbidden'];
+          assert.deepEqual([status, body.code], expected, `${role} ${operation.name}`);
+        }
+      }
+    });
+  }
+});
+
+/** Values that are invalid for some fields, and valid for others. */
+const ODD: readonly unknown[] = [
+  ...['', ' ', 'x', '1', '0', '-1', '\u0000', '\u202e', '999999999999999999999', 'a'.repeat(3_000), 'NaN'],
+  ...[
+    '2030-02-30',
+    '2030-01-31',
+    '0000-00-00',
+    '9999-12-31T23:59:59Z',
+    "'; drop table audit --",
+    '../..',
+    '%00',
+  ],
+  ...[0, -1, 1, 1.5, 1e300, 9_007_199_254_740_991, true, false, null],
+  ...[[], [1], ['x'], [null], {}, { a: 1 }, ['10000000064', '10000000064']],
+];
+
+/** A generator of reproducible random numbers. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const ROUNDS = 12;
+
+describe('a request with random values', () => {
+  for (const { prefix, operations, roles } of APIS) {
+    test(`below ${prefix} is answered as the OpenAPI document says, and never with a 500`, async () => {
+      const owner = prefix === '/operator/v1' ? undefined : merchantId;
+      const token = await api.token(roles as readonly string[], owner);
+      const next = numbers(7);
+      const pick = <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T;
+      for (const operation of operations) {
+        const check = Compile(operation.output);
+        const fields = Object.keys(operation.input.properties);
+        for (let round = 0; round <= ROUNDS; round++) {
+          const example = exampleOf(operation);
+          const odd: Value[] =
+            round === 0 || fields.length === 0 ? [] : [{ field: pick(fields), value: pick(ODD) }];
+          const given = Object.fromEntries(odd.map(({ field, value }) => [field, value]));
+          const inPath = parametersOf(operation.path);
+          const body = Object.fromEntries(
+            Object.entries({ ...example, ...given }).filter(([field]) => !inPath.includes(field)),
+          );
+          const answer = await call(prefix, operation, body, token, given);
+          const message = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(answer.body)}`;
+          assert.ok(answer.status < 500, message);
+          if (answer.status < 300 && operation.files) {
+            const [type = ''] = (answer.headers.get('content-type') ?? '').split(';');
+            assert.ok(operation.files.includes(type), message);
+            assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/, message);
+            continue;
+          }
+          if (answer.status < 300) {
+            const isProposal = answer.status === 202 && operation.status !== 202;
+            if (!isProposal)
+              assert.ok(check.Check(answer.body), `${message} ${JSON.stringify(check.Errors(answer.body))}`);
+            continue;
+          }
+          assert.ok(PROBLEM_RESPONSES.includes(String(answer.status)) || answer.status === 405, message);
+          assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/, message);
+          assert.equal(answer.body.requestId, answer.headers.get('x-request-id'));
+          if (answer.body.code === 'invalid') assert.ok(answer.body.errors.length > 0, message);
+        }
+      }
+    });
+  }
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Type from 'typebox';
+import type { Service } from '../../src/context.ts';
+import { Turns } from '../../src/db/turns.ts';
+import { reading, tableOf } from '../../src/operation.ts';
+import { perform } from '../../src/operations/perform.ts';
+import { COMMAND_LINE } from '../support/operator.api.ts';
+
+test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {
+  const begun: number[] = [];
+  const ends: ((error?: Error) => void)[] = [];
+  const [heavy] = tableOf(
+    reading({
+      name: 'books.heavy',
+      summary: 'Read much',
+      method: 'GET',
+      path: '/heavy',
+      command: { none: 'of this test' },
+      input: Type.Object({ place: Type.Integer() }),
+      output: Type.Null(),
+      roles: ['owner'],
+      isHeavy: true,
+      run: (_caller, { place }) =>
+        new Promise<null>((resolve, reject) => {
+          begun.push(place);
+          ends.push((error) => (error ? reject(error) : resolve(null)));
+        }),
+    }),
+  );
+  assert.ok(heavy);
+  const service = { db: { isBusy: () => false }, memory: new Map() } as unknown as Service;
+  const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const answers = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
+  await turn();
+  assert.deepEqual(begun, [0]);
+  await assert.rejects(ask(21), { code: 'too-many-requests' });
+  ends[0]?.(new Error('it failed'));
+  await turn();
+  assert.deepEqual(begun, [0, 1]);
+  for (let place = 1; place <= 20; place++) {
+    ends[place]?.();
+    await turn();
+    assert.equal(begun.length, Math.min(place + 2, 21));
+  }
+  const done = await Promise.all(answers);
+  assert.equal(done[0], 'failed');
+  assert.deepEqual(
+    begun,
+    Array.from({ length: 21 }, (_, place) => place),
+  );
+});
+
+test('while tills are busy, one piece of work runs, and rests before the next one begins', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  let isBusy = true;
+  const turns = new Turns({ isBusy: () => isBusy }, { atOnce: 2, rests: true });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => () =>
+    new Promise<void>((resolve) => {
+      begun.push(name);
+      ends.push(resolve);
+    });
+  const [first] = [turns.run(work('first')), turns.run(work('second')), turns.run(work('third'))];
+  assert.deepEqual(begun, ['first']);
+  ends[0]?.();
+  await first;
+  await turn();
+  assert.deepEqual(begun, ['first'], 'the second began without a rest before it');
+  assert.equal(turns.size, 3);
+  t.mock.timers.tick(1_000);
+  await turn();
+  assert.deepEqual(begun, ['first', 'second']);
+  isBusy = false;
+  ends[1]?.();
+  await turn();
+  const fourth = turns.run(work('fourth'));
+  assert.deepEqual(begun, ['first', 'second', 'third', 'fourth']);
+  for (const end of ends) end();
+  await fourth;
+});

@@ -1,0 +1,11 @@
+import type { Surroundings } from '../../src/monitor/doctor.ts';
+
+/** The surroundings of a service on a database of its own. */
+export const SURROUNDINGS: Surroundings = {
+  version: '0.0.0',
+  dataDir: undefined,
+  archiveDir: undefined,
+  keyRing: { source: 'SCRIP_KEYS', isFile: false, isExposed: false },
+  connectionsMax: 23,
+  network: { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [] },
+};

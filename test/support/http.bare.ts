@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { buildServer } from '../../src/http/server.ts';
+import { serviceWithoutDatabase } from './harness.ts';
+
+/** A server without a database, for tests of the HTTP layer alone. */
+export async function startBare() {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+
+  async function call(
+    method: string,
+    path: string,
+    init: { headers?: Record<string, string>; body?: string } = {},
+  ) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
+    const text = await response.text();
+    assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f]{16}-[0-9a-z]+$/);
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+  }
+
+  /** Sends bytes as they are, and reads until the server closes the connection. */
+  async function raw(...parts: string[]): Promise<{ status: number; head: string; body: unknown }> {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    for (const part of parts) socket.write(part);
+    await once(socket, 'close');
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    return { status: Number(head.split(' ')[1]), head, body: JSON.parse(body) };
+  }
+
+  return {
+    app,
+    call,
+    raw,
+    async stop() {
+      await app.close();
+      await service.db.close();
+    },
+  };
+}

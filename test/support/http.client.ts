@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import type { FastifyInstance } from 'fastify';
+import { buildServer } from '../../src/http/server.ts';
+import { startTestService } from './harness.ts';
+
+export type Voucher = { serialNumber: number; code: string; pin: string };
+
+/** A server, and a merchant with a float that calls it. */
+export type Client = {
+  readonly app: FastifyInstance;
+  readonly authorization: string;
+  call(method: 'GET' | 'POST', url: string, body?: unknown): Promise<Called>;
+  newVoucher(value?: number | null): Promise<Voucher>;
+  stop(): Promise<void>;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+type Called = { status: number; headers: Record<string, unknown>; text: string; body: any };
+
+let references = 0;
+
+/** A reference that has not been used. */
+export const fresh = () => `ref-${++references}`;
+
+/** A voucher code as it is shown to everyone but its sender. */
+export const masked = (code: string) => `${code.slice(0, 4)}****${code.slice(8)}`;
+
+/** A point in time, as answers show it. */
+export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+export async function startClient(): Promise<Client> {
+  const testService = await startTestService();
+  const { keyId, secret } = await testService.createMerchant({
+    permit: ['update-redemption'],
+    float: 1_000_000n,
+  });
+  const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  const app = buildServer(testService.service);
+  await app.ready();
+
+  async function call(method: 'GET' | 'POST', url: string, body?: unknown): Promise<Called> {
+    const response = await app.inject({
+      method,
+      url,
+      headers: { authorization, ...(method === 'POST' && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: response.json(),
+    };
+  }
+
+  async function newVoucher(value: number | null = 25): Promise<Voucher> {
+    const { body } = await call('POST', '/api/v2/vouchers', { reference: fresh(), quantity: 1, value });
+    assert.equal(body.statusCode, '00');
+    return body.data.vouchers[0];
+  }
+
+  async function stop() {
+    await app.close();
+    await testService.stop();
+  }
+
+  return { app, authorization, call, newVoucher, stop };
+}
+
+/** The two variants, and how each of them spells the same request. */
+export const A = {
+  name: 'variant A',
+  prefix: '/merchant-client/v2',
+  refused: 400,
+  missing: 404,
+  generate: (reference: string, quantity: unknown, value: unknown) => ({
+    reference,
+    productCode: 'DEFAULT',
+    quantity,
+    amount: value,
+  }),
+  voucher: ({ code, pin }: Voucher) => ({ code, pin }),
+  transaction: [
+    'transactionId',
+    'transactionType',
+    'amount',
+    'timestamp',
+    'reference',
+    'voucherCode',
+    'serialNumber',
+    'refundStatus',
+    'note',
+  ],
+  balance: ['serialNumber', 'voucherCode', 'balance', 'usableAmount', 'value', 'transactions'],
+};
+
+export const B = {
+  name: 'variant B',
+  prefix: '/api/v2',
+  refused: 200,
+  missing: 200,
+  generate: (reference: string, quantity: unknown, value: unknown) => ({ reference, quantity, value }),
+  voucher: ({ code, pin }: Voucher) => ({ voucherCode: code, pin }),
+  transaction: A.transaction.slice(0, 7),
+  balance: A.balance.filter((field) => field !== 'value'),
+};

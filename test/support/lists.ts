@@ -1,0 +1,109 @@
+import { listBatchRows } from '../../src/batches/batch.ts';
+import { listFloatPage, listUse } from '../../src/books/floats.ts';
+import type { Queries } from '../../src/db/pool.ts';
+import type { Sql } from '../../src/db/sql.ts';
+import { listMerchants } from '../../src/merchants/merchants.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { writeCursor } from '../../src/page.ts';
+import { listByCodeRanges, listVoucherRows } from '../../src/vouchers/find.ts';
+import { listDeliveries } from '../../src/webhooks/deliveries.ts';
+
+/** The statement of every list of the operator API, with each of its filters. */
+
+const FIRST = '00000000-0000-7000-8000-000000000000';
+const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const NOW = new Date('2026-01-31T12:00:00Z');
+const SINCE = NOW.toISOString();
+
+/**
+ * A statement that a list reads: of the operation with a name, at a position of its list.
+ * @param rows what the statements before it return; none: it is the first one
+ */
+async function statementOf(
+  name: string,
+  filters: object,
+  after: readonly (string | number)[],
+  rows: readonly object[][] = [],
+): Promise<Sql> {
+  const operation = OPERATIONS.find((each) => each.name === name);
+  const cursor = after.length === 0 ? undefined : writeCursor(name, filters, after);
+  return askedBy(async (db) => {
+    const service = { readDb: db, db, clock: () => NOW };
+    await operation?.run(
+      { service, principal: { roles: ['support'], userId: 3, merchantId: null } } as never,
+      { ...filters, cursor } as never,
+    );
+  }, rows);
+}
+
+/** Returns a statement of a function: the first one, or that after those that return the rows. */
+async function askedBy(
+  read: (db: Queries) => Promise<unknown>,
+  rows: readonly object[][] = [],
+): Promise<Sql> {
+  const asked: Sql[] = [];
+  const query = async (statement: Sql) => rows[asked.push(statement) - 1] ?? [];
+  await read({ query } as never);
+  const found = asked[rows.length];
+  if (!found) throw new Error('nothing is read');
+  return found;
+}
+
+export const LISTS: Readonly<Record<string, Sql>> = {
+  merchants: await askedBy((db) => listMerchants(db, 0, 51)),
+  'merchants by name': await askedBy((db) => listMerchants(db, 0, 51, 'corner')),
+  floats: listFloatPage({ merchantId: null, isLow: false }, 0, '', 51),
+  'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
+  'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),
+  'the use of floats': listUse([1, 2], NOW, NOW),
+  settlements: await statementOf('settlement.list', {}, [9]),
+  'settlements of a merchant': await statementOf('settlement.list', { merchantId: '1', state: 'PAID' }, [9]),
+  'settlements to be paid': await statementOf('settlement.list', { state: 'APPROVED' }, [9]),
+  disputes: await statementOf('settlement.disputes', { open: true }, [9]),
+  statements: await statementOf('bank.statements', { account: 'House' }, [9]),
+  entries: await statementOf('bank.entries', { account: 'House' }, [9]),
+  'open entries': await statementOf('bank.entries', { open: true }, [9]),
+  'movements of the bank': await statementOf('bank.movements', { open: false }, [LAST]),
+  'open movements of the bank': await statementOf('bank.movements', { open: true }, [LAST]),
+  jobs: await statementOf('job.list', {}, [9]),
+  approvals: await statementOf('approval.list', { waiting: true }, [9]),
+  users: await statementOf('user.list', { merchantId: '1' }, [9]),
+  'changes that broke the glass': await statementOf('audit.break-glass', {}, []),
+  'changes since a time': await statementOf('audit.list', { action: 'merchant.suspend', from: SINCE }, []),
+  batches: listBatchRows({ merchantId: null, status: null }, null, 51),
+  'batches of a merchant': listBatchRows({ merchantId: 1, status: null }, 9, 51),
+  'batches by status': listBatchRows({ merchantId: null, status: 'PROCESSING' }, 9, 51),
+  vouchers: listVoucherRows({ batchId: null, state: null }, '0', NOW, 50),
+  'vouchers by state': listVoucherRows({ batchId: null, state: 'BLOCKED' }, '0', NOW, 50),
+  'vouchers of a batch': listVoucherRows({ batchId: 1, state: null }, '0', NOW, 50),
+  'vouchers of a batch by state': listVoucherRows({ batchId: 1, state: 'BLOCKED' }, '0', NOW, 50),
+  'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW),
+  'vouchers by masked code': listByCodeRanges(
+    [{ first: '4829a0f1-0000-0000-0000-000000000000', last: '4829a0f1-ffff-ffff-ffff-ffffffffffff' }],
+    NOW,
+  ),
+  'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
+  transactions: await statementOf('transaction.list', {}, [LAST]),
+  'transactions of a merchant': await statementOf('transaction.list', { merchantId: '1' }, [LAST]),
+  'transactions of a voucher': await statementOf('transaction.list', { serialNumber: '10000000064' }, [LAST]),
+  declines: await statementOf('decline.list', {}, [LAST]),
+  'declines of a merchant': await statementOf('decline.list', { merchantId: '1' }, [LAST]),
+  'declines of a voucher': await statementOf('decline.list', { serialNumber: '10000000064' }, [LAST]),
+  'currencies of declines': await statementOf(
+    'decline.list',
+    {},
+    [LAST],
+    [[{ id: FIRST, serialNumber: '10000000064' }]],
+  ),
+  'declines by code': await statementOf('decline.count', { from: '2026-03-02', to: '2026-03-02' }, []),
+  changes: await statementOf('audit.list', {}, []),
+  'changes of a subject': await statementOf('audit.list', { subject: 'merchant 5' }, [9]),
+  'changes by an actor': await statementOf('audit.list', { actor: 'anna' }, [9]),
+  'changes of an action': await statementOf('audit.list', { action: 'merchant.suspend' }, [9]),
+  'changes by a kind of actor': await statementOf('audit.list', { actorKind: 'token' }, [9]),
+  'changes until a time': await statementOf('audit.list', { to: SINCE }, []),
+};
+
+/** Tables that grow with the business. */
+export const LARGE =
+  /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices|webhook_deliveries)/;

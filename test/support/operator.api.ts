@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { perform } from '../../src/operations/perform.ts';
+import { createToken } from '../../src/people/tokens.ts';
+import type { Principal, Role } from '../../src/principal.ts';
+import { type ListeningService, startListening, type TestService } from './harness.ts';
+
+/** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */
+
+type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  readonly body: any;
+};
+
+type Headers_ = Readonly<Record<string, string>>;
+
+export type OperatorApi = {
+  readonly testService: ListeningService;
+  readonly baseUrl: string;
+  /** Creates a token with roles and the right to step up, for the operator or for a merchant. */
+  token(roles: readonly string[], merchantId?: number): Promise<string>;
+  get(path: string, headers?: Headers_): Promise<Answer>;
+  post(path: string, body: unknown, headers?: Headers_): Promise<Answer>;
+  call(method: string, url: string, body?: unknown, headers?: Headers_): Promise<Answer>;
+  stop(): Promise<void>;
+};
+
+/** The command line, as a principal. */
+export const COMMAND_LINE: Principal = {
+  kind: 'command-line',
+  id: null,
+  userId: null,
+  name: 'tester',
+  roles: ['owner'],
+  merchantId: null,
+  origin: 'tests',
+  requestId: null,
+  steppedUp: true,
+};
+
+async function makeToken(
+  { service }: TestService,
+  roles: readonly string[],
+  merchantId?: number,
+): Promise<string> {
+  const input = { roles, stepUp: true, ...(merchantId !== undefined && { merchantId: String(merchantId) }) };
+  const { output } = await perform(createToken as never, { service, principal: COMMAND_LINE, input });
+  return (output as { token: string }).token;
+}
+
+/** Starts a server, and creates an owner's token for the calls. */
+export async function startOperator(): Promise<OperatorApi> {
+  const testService = await startListening();
+  const owner: Role = 'owner';
+  const ownToken = await makeToken(testService, [owner]);
+  const call = async (
+    method: string,
+    url: string,
+    body?: unknown,
+    headers: Headers_ = {},
+  ): Promise<Answer> => {
+    const response = await fetch(testService.baseUrl + url, {
+      method,
+      headers: {
+        authorization: `Bearer ${ownToken}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    // Whatever is asked, and whoever asks: browsers and proxies keep no data.
+    if (!url.startsWith('/docs')) assert.equal(response.headers.get('cache-control'), 'no-store');
+    const isJson = /json/.test(response.headers.get('content-type') ?? '');
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  };
+  return {
+    testService,
+    baseUrl: testService.baseUrl,
+    token: (roles, merchantId) => makeToken(testService, roles, merchantId),
+    get: (path, headers) => call('GET', `/operator/v1${path}`, undefined, headers),
+    post: (path, body, headers) => call('POST', `/operator/v1${path}`, body, headers),
+    call,
+    stop: testService.stop,
+  };
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { closeDays } from '../../src/books/close.ts';
+import type { Context, Operator } from '../../src/context.ts';
+import { toText } from '../../src/money.ts';
+import { DAY_ENDS } from '../../src/settlement/fees.ts';
+import { makeTerms } from '../../src/settlement/terms.ts';
+import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
+import { until } from './until.ts';
+
+/** A merchant that issues vouchers, and a shop that redeems them and gets settlements. */
+export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
+
+export async function openScene(t: TestContext): Promise<Scene> {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const issuer = await ledger.merchant();
+  const shop = await ledger.merchant(0n);
+  return { ledger, issuer, shop };
+}
+
+export async function terms(operator: Operator, merchantId: number, more: object = {}): Promise<void> {
+  const period = {
+    period: 'day',
+    delayDays: 3,
+    payee: 'House bank',
+    iban: 'DE89370400440532013000',
+  } as const;
+  const rates = { from: '2026-03-01', commission: 2.5, vat: 20 };
+  await makeTerms(operator, { merchantId: String(merchantId), ...rates, ...period, ...more });
+}
+
+/** Returns an amount of a currency with two decimals as text. */
+export const dollars = (minor: bigint) => toText({ minor, decimals: 2 });
+
+/** Closes the days that are due. A transaction of another test on the same server may delay this. */
+export async function close({ operator }: Ledger): Promise<string[]> {
+  const closed = await until('the days are closed', async () => {
+    const { closed, waiting } = await closeDays(operator, { dayEnds: DAY_ENDS });
+    return (closed.length > 0 || !/has not ended/.test(waiting?.reason ?? '')) && closed;
+  });
+  assert.deepEqual(
+    closed.flatMap(({ failed }) => failed),
+    [],
+  );
+  return closed.map(({ day }) => day);
+}
+
+/**
+ * A day that has ended, on which the shop redeemed 100.10.
+ * @returns a voucher with a balance
+ */
+export async function tradedDay({ ledger, issuer, shop }: Scene): Promise<Sold> {
+  await terms(ledger.operator, shop.merchant.id);
+  const [one, other] = await sell(issuer, 2, 60);
+  assert.ok(one && other);
+  await ledger.at('2026-03-01T10:00:00Z');
+  await spend(shop, one, 60, 'sale 1');
+  await spend(shop, other, 40.1, 'sale 2');
+  await ledger.at('2026-03-02T00:20:00Z');
+  return other;
+}
+
+/** The same day, closed. */
+export async function settledDay(scene: Scene): Promise<void> {
+  await tradedDay(scene);
+  assert.deepEqual(await close(scene.ledger), ['2026-03-01']);
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, before, type TestContext } from 'node:test';
+import { reconcile } from '../../src/ledger/reconcile.ts';
+import type { ApiRequest, Dialect, Voucher } from './dialects.ts';
+import { type ListeningService, startListening, type TestService, testService } from './harness.ts';
+
+type Wanted = NonNullable<Parameters<TestService['createMerchant']>[0]>;
+type Merchant = Awaited<ReturnType<TestService['createMerchant']>>;
+type Answer = Awaited<ReturnType<ListeningService['request']>>;
+
+let references = 0;
+const fresh = () => `made-${++references}`;
+
+/** A merchant that sends requests to the service, and checks the answer of each in one line. */
+export class Till {
+  readonly testService: ListeningService;
+  readonly merchant: Merchant;
+
+  private constructor(listening: ListeningService, merchant: Merchant) {
+    this.testService = listening;
+    this.merchant = merchant;
+  }
+
+  /**
+   * Creates a merchant of a fresh service, with every permission by default. The service ends with the test.
+   */
+  static async open(t: TestContext, wanted: Wanted = {}): Promise<Till> {
+    return Till.at(await testService(t), wanted);
+  }
+
+  /** Creates another merchant of a service. */
+  static async at(listening: ListeningService, wanted: Wanted = {}): Promise<Till> {
+    return new Till(listening, await listening.createMerchant({ permit: ['update-redemption'], ...wanted }));
+  }
+
+  /** The same merchant at a second process, which shares nothing but the database and the key ring. */
+  async elsewhere(t: TestContext): Promise<Till> {
+    return new Till(await testService(t, this.testService), this.merchant);
+  }
+
+  ask(request: ApiRequest): Promise<Answer> {
+    return this.testService.request(this.merchant, request);
+  }
+
+  /** Sends a request that must succeed. @returns the answer */
+  async done(request: ApiRequest): Promise<Answer> {
+    const answer = await this.ask(request);
+    assert.deepEqual([answer.statusCode, answer.status, answer.body.message], ['00', 200, 'Success']);
+    return answer;
+  }
+
+  /** Sends a request that must be refused with a code, and with its HTTP status in the dialect. */
+  async refused(dialect: Pick<Dialect, 'statusOf'>, code: string, request: ApiRequest): Promise<Answer> {
+    const answer = await this.ask(request);
+    assert.deepEqual([answer.statusCode, answer.status], [code, dialect.statusOf(code)]);
+    if (code !== '58') assert.equal(answer.data, null);
+    return answer;
+  }
+
+  /** Vouchers of a new batch; without a value they are not active yet. */
+  async vouchers(quantity: number, value: number | null = 25): Promise<Voucher[]> {
+    const body = { reference: fresh(), quantity, value };
+    return (await this.done({ method: 'POST', path: '/api/v2/vouchers', body })).data.vouchers;
+  }
+
+  async voucher(value: number | null = 25): Promise<Voucher> {
+    const [voucher] = await this.vouchers(1, value);
+    return voucher ?? assert.fail('the batch has no voucher');
+  }
+
+  /** The balance of a voucher. */
+  async balanceOf({ code, pin }: Voucher): Promise<number> {
+    const body = { code, pin };
+    return (await this.done({ method: 'POST', path: '/merchant-client/v2/balance', body })).data.balance;
+  }
+
+  /** Proves that every balance still follows from the journal. */
+  async reconciles(): Promise<void> {
+    const { checks } = await reconcile(this.testService.service);
+    assert.deepEqual(
+      checks.filter(({ ok }) => !ok),
+      [],
+    );
+  }
+}
+
+/**
+ * Starts a service for those tests of a file that neither move its clock nor change its products.
+ * @returns a function that opens a till there, of a merchant of its own
+ */
+export function tillsOfOneService(): (wanted?: Wanted) => Promise<Till> {
+  let listening: ListeningService | undefined;
+  before(async () => {
+    listening = await startListening();
+  });
+  after(() => listening?.stop());
+  return (wanted) => Till.at(listening ?? assert.fail('the service has not started'), wanted);
+}
+
+/** The PIN next to the right one. */
+export function withWrongPin<T extends { readonly pin: string }>(voucher: T): T {
+  return { ...voucher, pin: String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0') };
+}
+
+/** A code that no voucher has. */
+export const UNKNOWN: Voucher = { serialNumber: 999_999_999_999_999, code: '099999999999', pin: '1234' };

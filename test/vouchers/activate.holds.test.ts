@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { readVouchersOf } from '../../src/batches/export.ts';
+import { generate } from '../../src/batches/generate.ts';
+import type { Context } from '../../src/context.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
+import { holdFloat } from '../../src/ledger/holds.ts';
+import { reconcile } from '../../src/ledger/reconcile.ts';
+import { activate } from '../../src/vouchers/activate.ts';
+import { openLedger } from '../support/books.ts';
+
+/** Activations from a float over shards: the money is held before the voucher is activated. */
+
+const COUNT = 30;
+
+async function open(t: TestContext, floatMinor: bigint) {
+  const ledger = await openLedger(t, new Date().toISOString(), { buckets: 2 });
+  const shop = await ledger.merchant(floatMinor);
+  const vouchers: { readonly serialNumber: bigint }[] = [];
+  for (let at = 0; at < COUNT; at += 10) {
+    const { batch } = await generate(shop, { reference: `batch ${at}`, quantity: 10 });
+    vouchers.push(...((await readVouchersOf(shop.service, batch.transactionId, 10)) ?? []));
+  }
+  return { ledger, shop, vouchers };
+}
+
+const give = (shop: Context, { serialNumber }: { readonly serialNumber: bigint }, reference: string) =>
+  activate(shop, { voucher: { serialNumber: Number(serialNumber) }, value: 1, reference });
+
+test('activations of one float at the same time share a hold, and each is paid once', async (t) => {
+  const { ledger, shop, vouchers } = await open(t, 2_000n);
+  const answers = await Promise.allSettled(
+    vouchers.flatMap((voucher, index) => [
+      give(shop, voucher, `a${index}`),
+      give(shop, voucher, `a${index}`),
+    ]),
+  );
+  const done = answers.filter(({ status }) => status === 'fulfilled');
+  const refused = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.code] : []));
+  assert.deepEqual([...new Set(refused)], ['50']);
+  assert.ok(done.length >= 20, `${done.length}`);
+  const [found] = await ledger.sql<Record<string, bigint>>(`
+    select (select balance_minor from scrip.floats where merchant_id = ${shop.merchant.id}) as left,
+      (select count(*) from scrip.journal where kind = 'ACTIVATION' and merchant_id > 0) as booked,
+      (select count(*) from scrip.float_holds where release_id is null) as held,
+      (select count(*) from scrip.float_holds where ended_at is null) as open,
+      (select count(*) from scrip.journal where kind = 'HOLD') as entries`);
+  assert.deepEqual(
+    [found?.['left'], found?.['booked'], found?.['held'], found?.['open']],
+    [0n, 20n, 20n, 0n],
+  );
+  assert.ok((found?.['entries'] ?? 0n) < 20n, `${found?.['entries']} entries`);
+  const { checks } = await reconcile(shop.service);
+  assert.deepEqual(
+    checks.filter(({ ok }) => !ok),
+    [],
+  );
+});
+
+test('a hold under an id takes the money once, and its amount is in the transit account', async (t) => {
+  const { ledger, shop, vouchers } = await open(t, 1_000n);
+  const [voucher] = vouchers as [(typeof vouchers)[number]];
+  const [id, lowId] = ['01920000-0000-7000-8000-000000000001', '01920000-0000-7000-8000-000000000002'];
+  const hold = { id, lowId, merchantId: shop.merchant.id, currency: 'USD', amountMinor: 400n };
+  const wanted = {
+    ...hold,
+    bucket: shop.service.buckets.ofSerial(voucher.serialNumber),
+    serialNumber: voucher.serialNumber,
+  };
+  const taken = await Promise.all([wanted, wanted].map((each) => holdFloat(shop.service, each)));
+  assert.deepEqual(taken, [true, true]);
+  const greedy = { ...wanted, id: lowId, amountMinor: 601n };
+  assert.equal(await holdFloat(shop.service, greedy), false);
+  const [float] = await ledger.sql<{ balance: bigint }>(
+    `select balance_minor as balance from scrip.floats where merchant_id = ${shop.merchant.id}`,
+  );
+  assert.equal(float?.balance, 600n);
+});
+
+test('activations that wait for a float take no connections from other work', async (t) => {
+  const { ledger, shop, vouchers } = await open(t, 10_000n);
+  const { db } = shop.service;
+  const owner = await openOwner(ledger.started.url);
+  t.after(() => owner.close());
+  await owner.query(sql`begin`);
+  await owner.query(sql`select from scrip.floats for update`);
+  const waiting = vouchers.map((voucher, index) => give(shop, voucher, `a${index}`));
+  const locked =
+    "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+  while ((await ledger.sql(locked)).length === 0);
+  // More than there are connections: each is answered although the float stays locked.
+  for (let count = 0; count < 20; count++) await db.query(sql`select 1`);
+  await db.hot({ name: 'one', text: 'select 1' }, []);
+  await owner.query(sql`commit`);
+  assert.equal((await Promise.all(waiting)).length, COUNT);
+});
