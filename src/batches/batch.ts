@@ -156,7 +156,7 @@ export async function findBatchForOperator(
   const [details] = await readDb.transaction(async (tx) => {
     // Reading five million vouchers takes longer than a request may.
     await tx.query(sql`set local statement_timeout = '2min'`);
-    // Finds the details of a batch for the operator. It reads all its vouchers.
+    // The details of a batch for the operator. It reads all its vouchers.
     return tx.query<DetailsRow>(sql`
 select p.code as product, b.failure, b.ended_at, b.decimals, v.open, v.activated, v.balance_minor
 from batches b

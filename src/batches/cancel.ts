@@ -101,7 +101,7 @@ export async function recordFailure(service: Service, batchId: number, error: un
   const isFull = sqlState(error) === DISK_FULL;
   if (isUnavailable(error) && !isFull) throw error;
   const now = service.clock();
-  // Counts a failure of a batch that is still being produced.
+  // A failure of a batch that is still being produced.
   const [counted] = await service.db.query<{ transaction_id: string; failures: number; failing_since: Date }>(
     sql`
 update batches set

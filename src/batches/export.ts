@@ -208,7 +208,7 @@ export async function countReplacementExports(
   batch: Batch,
   serialNumber: bigint,
 ): Promise<number> {
-  // Counts the exports of this one voucher, also failed ones: its code may have been handed out.
+  // The exports of this one voucher, also failed ones: its code may have been handed out.
   const [row] = await db.query<{ exports: number }>(sql`
 select count(*)::int as exports from batch_exports
 where batch_id = ${batch.id} and serial_number = ${serialNumber}`);
@@ -280,7 +280,7 @@ async function* readPrinted(
   for await (const page of pages) {
     const first = page[0]?.serialNumber ?? 0n;
     const last = page.at(-1)?.serialNumber ?? 0n;
-    // Lists the data that is printed next to the codes of a page of vouchers. An inactive voucher has the
+    // The data that is printed next to the codes of a page of vouchers. An inactive voucher has the
     // value of its batch. A voucher that expires at midnight is valid until the day before.
     const rows = await service.db.query<FaceRow>(sql`
 select v.serial_number, v.expires_at, b.decimals,

@@ -85,8 +85,8 @@ export function writeChunk(
   return retrying(() =>
     service.db.transaction(async (tx) => {
       await holdKeyRing(tx, service.keys);
-      // Inserts a chunk. Returns a row if the chunk was not imported before. If another process is importing
-      // it, it waits for that process.
+      // There is a row if the chunk was not imported before. If another process is importing it, it waits
+      // for that process.
       const [isNew] = await tx.query(sql`
 insert into voucher_import_chunks (import_id, chunk, vouchers) values (${to.id}, ${chunk}, ${rows.length})
 on conflict do nothing returning chunk`);

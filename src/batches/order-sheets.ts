@@ -203,7 +203,7 @@ const list = reading({
 });
 
 async function listOrders({ service, principal }: Caller, batch: Batch, replaced: bigint | null) {
-  // Lists the newest sheets of a batch, or of the replacement of one of its vouchers.
+  // The newest sheets of a batch, or of the replacement of one of its vouchers.
   const rows = await service.readDb.query<SheetsRow>(sql`
 select id, ordered_by, name, reason, language, ordered_at, expires_at from batch_sheets
 where batch_id = ${batch.id} and replaced is not distinct from ${replaced}::bigint

@@ -96,7 +96,7 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
 /** Lists the sealed slices of the last closed days and of the next one to which rows were added later. */
 async function findLateSlices(service: Service, pieces: Pieces, { starts_at }: DayRow): Promise<Date[]> {
   const { sealed_until } = await getBooks(service.db);
-  // Returns when the oldest of the last closed days began. A close counts the rows from then on again.
+  // When the oldest of the last closed days began. A close counts the rows from then on again.
   const [start] = await service.db.query<{ starts_at: Date | null }>(sql`
 select min(c.starts_at) as starts_at
 from (select starts_at from book_closings order by day desc limit ${RECOUNTED_DAYS}) c`);
@@ -105,7 +105,7 @@ from (select starts_at from book_closings order by day desc limit ${RECOUNTED_DA
   await pieces.over(start?.starts_at ?? starts_at, sealed_until ?? starts_at, (from, to) =>
     service.db.transaction(async (tx) => {
       await tx.query(allowLongWork);
-      // Lists the slices of an interval with their rows, and whether these are more than were sealed.
+      // The slices of an interval with their rows, and whether these are more than were sealed.
       const slices = await tx.query<Slice>(sql`
 with counted as (
   select r.slice_at, count(*) as rows from book_rows r
@@ -230,7 +230,7 @@ cross join lateral (values
 ) as b (basis, age, bounds)
 where b.basis is not null
 group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`);
-    // Lists the late rows that were booked on a day.
+    // The late rows that were booked on a day.
     const late = (
       await tx.query<{ id: string }>(
         sql`select id from book_late_rows where found_in = ${day}::date order by id`,
@@ -306,7 +306,7 @@ select coalesce(sum(rows), 0)::bigint as rows,
   ) as last_id
 from book_seals where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at}`);
   if (!sealed) throw new Error('the seals of a day have no sum');
-  // Returns the trial balance of a closed day, by currency and account kind.
+  // The trial balance of a closed day, by currency and account kind.
   const balances = await tx.query<Record<string, string>>(sql`
 select p.currency, p.account_kind, sum(p.opening)::text as opening, sum(p.debits)::text as debits,
   sum(p.credits)::text as credits, sum(p.closing)::text as closing
@@ -344,7 +344,7 @@ group by 1, 2 order by 1, 2`);
 
 /** Returns the hashes of a day's aggregates, by kind. */
 export async function readHashes(tx: Queries, day: string): Promise<Readonly<Record<string, string>>> {
-  // Returns a SHA-256 hash for each kind of aggregate of a day, and for the terms of the batches that
+  // A SHA-256 hash for each kind of aggregate of a day, and for the terms of the batches that
   // were accepted on it, over the rows in the order of their text.
   const rows = await tx.query<{ what: string; hash: string }>(sql`
 select a.what, encode(
@@ -381,7 +381,7 @@ group by a.what order by a.what`);
 
 /** Returns the hash of the vouchers' ages at the end of the last day that is closed or being closed. */
 export async function readAges(tx: Queries, { ends_at }: Pick<DayRow, 'ends_at'>): Promise<string> {
-  // Returns the SHA-256 hash over the ages at the end of the last closed day, or of the day that is
+  // The SHA-256 hash over the ages at the end of the last closed day, or of the day that is
   // being closed: the present ones less the changes since.
   const [row] = await tx.query<{ hash: string }>(sql`
 select encode(
@@ -429,7 +429,7 @@ export async function keepBooks(
 ): Promise<void> {
   const operator: Operator = { service, actor: KEEPER };
   const done = await service.db.transaction(async (tx) => {
-    // Returns whether this transaction may keep the books until it ends.
+    // Whether this transaction may keep the books until it ends.
     const [lock] = await tx.query<{ is_free: boolean }>(sql`
 select pg_try_advisory_xact_lock(7311990014) as is_free,
   set_config('idle_in_transaction_session_timeout', '0', true)`);

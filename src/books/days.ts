@@ -116,7 +116,7 @@ export async function listDays(
   interval: { from?: string | undefined; to?: string | undefined } = {},
 ): Promise<ListedDay[]> {
   await db.query(openDays());
-  // Lists the days of an interval, oldest first, with the closings of those that are closed.
+  // The days of an interval, oldest first, with the closings of those that are closed.
   const rows = await db.query<DayRow>(sql`
 select d.day::text as day, d.starts_at, d.ends_at, d.zone, c.rows, c.hash, c.closed_at, database_time() as now
 from book_days d left join book_closings c on c.day = d.day
@@ -141,7 +141,7 @@ order by d.day`);
  * @throws Refusal `17`
  */
 export async function requireOpen(tx: Queries, from: string, what: string): Promise<void> {
-  // Returns the last closed day, or null. The books are locked until the transaction ends, so no day is
+  // The last closed day, or null. The books are locked until the transaction ends, so no day is
   // closed meanwhile.
   const [closed] = await tx.query<{ day: string | null }>(sql`
 select (select max(day)::text from book_closings) as day from books for share`);
@@ -170,12 +170,12 @@ export async function setBooks(
     if (!before) throw new Error('the books have no row');
     const { zone = before.zone, graceMinutes = before.grace_minutes } = wanted;
     if (zone !== before.zone) {
-      // Returns no row for a zone that PostgreSQL does not know.
+      // There is no row for a zone that PostgreSQL does not know.
       if ((await tx.query(sql`select name from pg_timezone_names where name = ${zone}`)).length === 0)
         throw new Refusal('30', {
           message: 'Invalid request: the zone is not one of the IANA database, such as Europe/Rome',
         });
-      // Returns the end of the newest day, and the end that the day after it would have in another zone.
+      // The end of the newest day, and the end that the day after it would have in another zone.
       const [next] = await tx.query<{ starts_at: Date; ends_at: Date }>(sql`
 select d.ends_at as starts_at, (d.day + 2)::timestamp at time zone ${zone} as ends_at
 from book_days d order by d.day desc limit 1`);

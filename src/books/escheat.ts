@@ -179,7 +179,7 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     const moved = [{ currency, minor: amountMinor }];
     return { action: 'books.escheat', subject: 'books', after, moved };
   });
-  // Lists the amounts that a movement paid to a state.
+  // The amounts that a movement paid to a state.
   const rows = await service.db.query<EscheatedRow>(sql`
 select serial_number, amount_minor, expired_at from escheated_expiries
 where escheat_id = ${booked.transactionId} order by serial_number, expired_at`);

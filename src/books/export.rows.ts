@@ -120,7 +120,7 @@ type ClosingRow = {
  * @throws DayNotClosed with the first day that is not closed
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
-  // Lists the closed days of an interval that ends before `to`, in order.
+  // The closed days of an interval that ends before `to`, in order.
   const rows = await db.query<ClosingRow>(sql`
 select day::text, starts_at, ends_at, zone, closed_at, hash,
   (day - (select min(day) from book_closings)) + 1 as number
@@ -154,7 +154,7 @@ type BalanceRow = {
 
 /** Returns the nonzero balances at the end of a day; none before the first closed day. */
 export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
-  // Lists the balances of all accounts at the end of a day, credit minus debit.
+  // The balances of all accounts at the end of a day, credit minus debit.
   const rows = await db.query<BalanceRow>(sql`
 select account_kind, currency, merchant_id, issuer_id, product_id, balance_minor
 from book_balances where day = ${day}::date and balance_minor <> 0
@@ -277,7 +277,7 @@ type Slice = { readonly starts_at: Date; readonly rows: bigint; readonly hash: B
 
 async function* pagesOf(db: Database, { starts_at, rows }: Slice): AsyncGenerator<string[]> {
   for (let skipped = 0; skipped < rows; skipped += PAGE) {
-    // Returns ids of a slice from its listing, in the order of time and id.
+    // Ids of a slice from its listing, in the order of time and id.
     const page = await db.query<{ id: string }>(sql`
 select encode(substring(s.listing from 20 * i.at + 1 for 16), 'hex')::uuid as id
 from book_seals s, generate_series(${skipped}::integer, ${skipped}::integer + ${PAGE}::integer - 1) as i (at)
@@ -302,7 +302,7 @@ async function* pagesByAccount(
 ): AsyncGenerator<string[]> {
   const accounts = await db.transaction(async (tx) => {
     for (const statement of allowWholeDay) await tx.query(statement);
-    // Returns the ids of the rows that were booked in an interval on floats and settlement accounts,
+    // The ids of the rows that were booked in an interval on floats and settlement accounts,
     // account by account, in the order of time and id: 16 bytes each.
     return tx.query<{ ids: Buffer }>(sql`
 select string_agg(uuid_send(r.id), ''::bytea order by r.booked_at, r.id) as ids

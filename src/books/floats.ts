@@ -120,7 +120,7 @@ export type Entry = {
 
 /** Returns a top-up by its transaction id. @throws Refusal `60` */
 export async function getTopUp({ service }: Operator, transactionId: string): Promise<Entry> {
-  // Finds a row of the journal by its id, in any bucket.
+  // A row of the journal by its id, in any bucket.
   const [entry] = await service.db.query<Entry>(sql`
 select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
   j.serial_number, j.reference, j.original_id,

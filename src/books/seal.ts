@@ -68,7 +68,7 @@ export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
  */
 export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Promise<void> {
   const [day] = await db.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
-  // Returns the times up to which slices are sealed, and may be sealed (sql/025-seals.sql).
+  // The times up to which slices are sealed, and may be sealed (sql/025-seals.sql).
   const [books] = await db.query<{ sealed_until: Date | null; sealable: Date | null }>(
     sql`select sealed_until, sealable_until() as sealable from books`,
   );

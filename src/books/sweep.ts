@@ -22,7 +22,7 @@ type Voucher = { readonly serial_number: bigint; readonly bucket: number };
 export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {
   let swept = 0;
   for (;;) {
-    // Lists expired batches whose sweep has not finished, earliest expiry first.
+    // Expired batches whose sweep has not finished, earliest expiry first.
     const batches = await service.db.query<{ id: number }>(sql`
 select id from batches where status = 'COMPLETED' and swept_at is null and expires_at <= ${service.clock()}
 order by expires_at limit ${BATCHES}`);
@@ -49,12 +49,12 @@ function sweepBatch(
   const { db, clock } = service;
   return retrying(() =>
     db.transaction(async (tx) => {
-      // Locks a batch for a sweep. Returns no row if another sweep has it.
+      // There is no row if another sweep has the batch.
       const [batch] = await tx.query<{ swept_to: bigint }>(sql`
 select swept_to from batches where id = ${batchId} and swept_at is null for update skip locked`);
       if (!batch) return { swept: 0, seen: false, more: false };
       const now = clock();
-      // Lists the next vouchers of a batch after a serial number.
+      // The next vouchers of a batch after a serial number.
       const found = await tx.query<Voucher & { counts: boolean }>(
         sql`
 select serial_number, bucket,
@@ -71,7 +71,7 @@ where batch_id = ${batchId} and serial_number > ${batch.swept_to} order by seria
       await tx.query(sql`
 update batches set swept_to = ${last}, lapsed = lapsed + ${lapsed}, swept_at = ${more ? null : now}
 where id = ${batchId}`);
-      // Returns the price of the vouchers that a finished sweep found inactive (sql/015-booking.sql).
+      // It gives back the price of the vouchers that the sweep found inactive (sql/015-booking.sql).
       if (!more) await tx.query(sql`select release_lapsed(${batchId}, ${newId(now)}, ${now})`);
       return { swept, seen: true, more };
     }),
@@ -91,7 +91,7 @@ async function sweepSingle(service: Service, stopping: () => boolean): Promise<n
     const page = after;
     more = await retrying(() =>
       db.transaction(async (tx) => {
-        // Lists vouchers that have expired separately from their batch, after the last one of a page.
+        // Vouchers that have expired separately from their batch, after the last one of a page.
         const found = await tx.query<Voucher & { due_at: Date }>(sql`
 select serial_number, bucket, due_at from voucher_expiries
 where due_at <= ${until}

@@ -75,7 +75,7 @@ export async function verifyBooks(
   const closings = await db.query<Stored>(listClosings(null, to));
   const from = lastDays === undefined ? interval.from : closings.slice(-lastDays)[0]?.day;
   const run = from === undefined && to === null ? await beginRun(service) : undefined;
-  // Lists the closings that the audit recorded, each with the end of the chain before its entry.
+  // The closings that the audit recorded, each with the end of the chain before its entry.
   const known = new Map(
     (
       await db.query<Audited>(sql`
@@ -112,7 +112,7 @@ async function beginRun({
   db,
   clock,
 }: Pick<Service, 'db' | 'clock'>): Promise<{ id: number; after: string | null }> {
-  // Finds a run over all closed days that was interrupted before it found anything.
+  // A run over all closed days that was interrupted before it found anything.
   const [interrupted] = await db.query<{ id: number; verified_to: string | null }>(sql`
 select r.id, r.verified_to::text as verified_to
 from (select * from book_verifications order by id desc limit 1) r
@@ -173,20 +173,20 @@ async function verifyDay(
 ): Promise<Break[]> {
   const { day, starts_at, ends_at } = closing;
   const breaks: Break[] = [];
-  // Returns the bounds of a day by which reports find it.
+  // The bounds of a day by which reports find it.
   const [bounds] = await tx.query<Pick<Stored, 'starts_at' | 'ends_at' | 'zone'>>(
     sql`select starts_at, ends_at, zone from book_days where day = ${day}::date`,
   );
   if (!isDeepStrictEqual(bounds, { starts_at, ends_at, zone: closing.zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
-  // Returns the hash over the sealed slices of a day.
+  // The hash over the sealed slices of a day.
   const [sealed] = await tx.query<{ rows: bigint; rows_hash: Buffer }>(sql`
 select coalesce(sum(rows), 0)::bigint as rows,
   sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash
 from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}`);
   if (sealed?.rows !== closing.rows || !sealed.rows_hash.equals(closing.rows_hash))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
-  // Lists the slices of an interval whose rows differ from the sealed ones in number or hash.
+  // The slices of an interval whose rows differ from the sealed ones in number or hash.
   const slices = await tx.query<{ slice_at: Date }>(sql`
 with found as (
   select r.slice_at, count(*) as rows,
@@ -205,7 +205,7 @@ where f.hash is distinct from b.hash or f.rows is distinct from b.rows
 order by 1`);
   for (const { slice_at } of slices) {
     const slice = slice_at.toISOString();
-    // Lists the rows of a slice that differ from its listing. A row that was moved to another time is
+    // The rows of a slice that differ from its listing. A row that was moved to another time is
     // missing in one slice and added in another.
     const found = await tx.query<{ id: string; change: string }>(sql`
 with listed as (
@@ -227,7 +227,7 @@ order by 1 limit 1000`);
   }
   if (slices.length === 0) {
     type Sum = { slice_at: Date; currency: string; kind: string };
-    // Lists differences between the slices of an interval and the rows themselves.
+    // Differences between the slices of an interval and the rows themselves.
     for (const { slice_at, currency, kind } of await tx.query<Sum>(sql`
 select slice_at, currency, kind::text as kind
 from slice_movements(${starts_at}, ${ends_at}) m
@@ -245,7 +245,7 @@ limit 100`))
         detail: `${kind} in ${currency}`,
       });
     type Reversal = { currency: string; merchant_id: number };
-    // Lists differences between the stored reversals of earlier days and the rows themselves.
+    // Differences between the stored reversals of earlier days and the rows themselves.
     const reversals = await tx.query<Reversal>(sql`
 select currency, merchant_id
 from earlier_reversals(${starts_at}, ${ends_at}) f
@@ -261,7 +261,7 @@ limit 100`);
       });
   }
   type Broken = { what: string; currency: string; kind: string };
-  // Lists differences between a day's stored movements and balances and those computed from its slices
+  // Differences between a day's stored movements and balances and those computed from its slices
   // and the day before.
   const sums = await tx.query<Broken>(sql`
 with sliced as (

@@ -68,7 +68,7 @@ function findWait(service: Service, row: DayRow): Promise<Waiting | null> {
       const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
       return unswept?.found ? waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE) : null;
     }
-    // Lists prepared transactions that have not ended. A close may have to wait for them.
+    // Prepared transactions that have not ended. A close may have to wait for them.
     const rows = await tx.query<{ gid: string; prepared: Date }>(
       sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`,
     );

@@ -166,7 +166,7 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
-  // Lists the keys in use and keeps them in use until the transaction ends. A new key has to wait for it.
+  // They stay in use until the transaction ends. A new key has to wait for it.
   const inUse = await tx.query<Known>(sql`select key_id, check_value from hold_key_ring()`);
   check(ring, inUse);
   ring.use(idsOf(inUse));

@@ -129,7 +129,7 @@ export async function findCandidates(
   const candidates = found.flatMap((claim) =>
     claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
   );
-  // Finds a merchant's transaction without a reference by its id. It asks every shard.
+  // A merchant's transaction without a reference by its id. It asks every shard.
   return candidates.length > 0
     ? candidates
     : db.query<Candidate>(sql`

@@ -86,7 +86,6 @@ where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${since
     return [held?.minor ?? 0n, moved?.minor ?? 0n];
   }, 'repeatable read');
   return db.transaction(async (tx) => {
-    // Locks a float until the transaction ends.
     const [float] = await tx.query<{ balance_minor: bigint }>(
       sql`select balance_minor from floats where account_id = ${account} for update`,
     );

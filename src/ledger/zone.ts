@@ -17,7 +17,7 @@ export type SpanOfDay = { readonly startsAt: Date; readonly endsAt: Date };
  * @param day such as `2026-01-31`
  */
 export async function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
-  // Returns the first and the last millisecond of a day in the zone of the books.
+  // The first and the last millisecond of a day in the zone of the books.
   const [span] = await db.query<SpanOfDay>(sql`
 select ${day}::date::timestamp at time zone zone as "startsAt",
   (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"
@@ -28,7 +28,7 @@ from books`);
 
 /** Returns the zone of the books, for the days of many times. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
-  // Returns the zone of the days that have not begun.
+  // The zone of the days that have not begun.
   const [books] = await db.query<{ zone: string }>(sql`select zone from books`);
   if (!books) throw new Error('the books have no row');
   return books.zone;
@@ -36,7 +36,7 @@ export async function zoneOfBooks(db: Queries): Promise<string> {
 
 /** Returns the day that it is now. */
 export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promise<string> {
-  // Returns the day of a time in the zone of the books.
+  // The day of a time in the zone of the books.
   const [row] = await db.query<{ day: string }>(
     sql`select (${clock()}::timestamptz at time zone zone)::date::text as day from books`,
   );

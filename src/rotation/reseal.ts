@@ -143,7 +143,7 @@ export async function countSealed({ db, buckets }: Service): Promise<Map<string,
   const counts = new Map<string, number>();
   for (const bucket of buckets.all) {
     for (let after = 0n; ; ) {
-      // Counts the vouchers of a page by the key that sealed them, and returns the end of the page.
+      // The vouchers of a page by the key that sealed them, and the end of the page.
       const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(
         sql`
 select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,

@@ -169,7 +169,7 @@ export async function finishRotation(
   return db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     // Locks in the order of the pages of vouchers: first the keys, then the progress.
-    // Ends the look-up of vouchers under the keys before the newest.
+    // Vouchers are not looked up any more under the keys before the newest.
     const retired = (
       await tx.query<{ key_id: string }>(sql`
 update keyring_keys set retired_at = ${clock()}
