@@ -11,6 +11,7 @@ export function sqlState(error: unknown): string | undefined {
 
 const UNIQUE_VIOLATION = '23505';
 const CHECK_VIOLATION = '23514';
+const ID_NEAR_TIME = 'journal_id_near_time';
 /**
  * Unique keys on which two transactions race for the same reference, update of a redemption, or statement of
  * a bank. Citus appends the number of the shard.
@@ -53,10 +54,12 @@ function isClockBack(error: unknown): boolean {
   return sqlState(error) === 'SC002';
 }
 
-/** Whether the clock was set between the making of a booking's id and its stamp (sql/001-core.sql). */
+/**
+ * Whether the clock was set between the making of a booking's id and its stamp (sql/001-core.sql). Citus
+ * passes the name of the constraint in the message only.
+ */
 function isIdOff(error: unknown): boolean {
-  const { constraint = '' } = (error ?? {}) as { constraint?: string };
-  return sqlState(error) === CHECK_VIOLATION && constraint.startsWith('journal_id_near_time');
+  return sqlState(error) === CHECK_VIOLATION && String((error as Error).message).includes(ID_NEAR_TIME);
 }
 
 /** Whether a booking was refused because the clock of this process is wrong, or was set meanwhile. */

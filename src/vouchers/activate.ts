@@ -166,6 +166,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   const found = await findVoucher(service, bucket, { codeKey, serialNumber });
   // By serial number, a voucher can be found only by the merchant that generated it.
   const voucher = codeKey === null && found?.merchant_id !== merchant.id ? undefined : found;
+  if (isOfOtherValue(request, voucher)) return book(request);
   if (reference === undefined) return fundAndBook(request, voucher, new Set());
   const claim = {
     merchantId: merchant.id,
@@ -182,6 +183,16 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
     if (row.outcome !== 'void') return row;
     voided.add(claimed ?? id);
   }
+}
+
+/**
+ * Whether the function will decline the value (`13`), whatever the reference was used for: by serial number,
+ * the batch has another value, or the currency fewer decimals.
+ */
+function isOfOtherValue({ codeKey, valueUnits }: Request, voucher: FoundVoucher | undefined): boolean {
+  if (codeKey !== null || valueUnits === null || !voucher) return false;
+  const unit = unitOf(voucher.decimals);
+  return valueUnits % unit !== 0n || valueUnits / unit !== (voucher.value_minor ?? valueUnits / unit);
 }
 
 /**
