@@ -80,6 +80,8 @@ export function limitConnections(
   const isProxy = containing(trustedProxies.flatMap((each) => readNetwork(each) ?? []));
   const all = new Held();
   const byNetwork = new Map<string, Held>();
+  /** To find the connections of an address at each request, without reading the address again. */
+  const ownOf = new WeakMap<Socket, Held>();
   const report = reporter(log);
   // Only if nothing can be closed does Node refuse further ones.
   server.maxConnections = allMax + SEARCHED_MAX;
@@ -102,6 +104,7 @@ export function limitConnections(
       return;
     }
     for (const held of [all, own]) held.silent.add(socket);
+    ownOf.set(socket, own);
     socket.once('close', () => {
       for (const held of [all, own]) held.delete(socket);
       if (own.size === 0) byNetwork.delete(network);
@@ -110,10 +113,12 @@ export function limitConnections(
 
   server.on('request', (request, response) => {
     const { socket } = request;
-    const own = byNetwork.get(networkOf(socket.remoteAddress ?? ''));
-    for (const held of [all, own]) held?.begin(socket, request);
+    const own = ownOf.get(socket);
+    all.begin(socket, request);
+    own?.begin(socket, request);
     response.once('close', () => {
-      for (const held of [all, own]) held?.end(socket, request);
+      all.end(socket, request);
+      own?.end(socket, request);
     });
   });
 }
