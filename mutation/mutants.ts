@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Edit, mutateSql } from './sql.ts';
+import { type Edit, mutateSql, statementsIn } from './sql.ts';
 
 /** The mutated parts of src/: those that decide about money and its protection. */
 const PLACES = ['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
@@ -21,6 +21,8 @@ export type Mutant = Edit & {
   readonly path: string;
   readonly line: number;
   readonly original: string;
+  /** Whether it changes a statement. */
+  readonly isSql: boolean;
 };
 
 /** The used part of Stryker's instrumenter, which finds mutants of TypeScript. Positions count from 0. */
@@ -86,16 +88,16 @@ async function mutateTypeScript(stryker: InstanceType<Stryker['Instrumenter']>, 
     .filter((edit) => !isWording(edit, text));
 }
 
-/**
- * All mutants of some files, in order: mutants of SQL in the files of queries, mutants of TypeScript in all
- * others.
- */
+/** All mutants of some files, in order: of SQL in their statements, and of TypeScript around them. */
 export async function findMutants(root: string, paths: readonly string[]): Promise<Mutant[]> {
   const stryker = await loadStryker(root);
   const found: Mutant[] = [];
   for (const path of paths) {
     const text = await readFile(join(root, path), 'utf8');
-    const edits = path.endsWith('queries.ts') ? mutateSql(text) : await mutateTypeScript(stryker, path, text);
+    const statements = statementsIn(text);
+    const isInside = (at: number) => statements.some(({ start, end }) => start <= at && at < end);
+    const around = (await mutateTypeScript(stryker, path, text)).filter(({ start }) => !isInside(start));
+    const edits = [...mutateSql(text), ...around].sort((one, other) => one.start - other.start);
     const seen = new Map<string, number>();
     for (const edit of edits) {
       const original = text.slice(edit.start, edit.end);
@@ -105,7 +107,8 @@ export async function findMutants(root: string, paths: readonly string[]): Promi
       const nth = seen.get(place) ?? 0;
       seen.set(place, nth + 1);
       const id = createHash('sha256').update(`${nth} ${place}`).digest('hex').slice(0, 16);
-      found.push({ ...edit, id, path, line: text.slice(0, edit.start).split('\n').length, original });
+      const line = text.slice(0, edit.start).split('\n').length;
+      found.push({ ...edit, id, path, line, original, isSql: isInside(edit.start) });
     }
   }
   return found;

@@ -18,8 +18,6 @@ const TESTS =
  * The test files about each source, beside those named after it. They always run, and first.
  */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
-  // A look-up must not read or lock all rows.
-  [/queries/, /^db\.plans/],
   [/redeem/, /^(redeem|batcher\.op|pin\.guard|webhooks\.events|status)/],
   [/redemptions\/update/, /^(update|batcher\.op|redeem\.race|webhooks\.events|status)/],
   [/activate/, /^(activate|batcher\.op|pin\.guard|redeem\.race|webhooks\.events|status)/],
@@ -31,6 +29,8 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];
+/** The test file about statements: a look-up must not read or lock all rows. */
+const OF_STATEMENTS = /^db\.plans/;
 /** The total duration of the tests of a mutant, without those that always run. */
 const LONGEST_MS = 5_000;
 
@@ -182,15 +182,19 @@ async function reachAll(
  * Nearly all tests reach the code about money, and a survivor runs all its tests: therefore only the quickest
  * run beside those of the subject.
  */
-function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
-  const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
+function choose(
+  { path, isSql }: Pick<Mutant, 'path' | 'isSql'>,
+  tests: readonly { name: string; ms: number }[],
+  longestMs: number,
+): Reaching[] {
+  const stem = path.replace(/^.*\/|\.ts$/g, '');
   const named = tests.filter(({ name }) => basename(name).startsWith(`${stem}.`));
   // For SQL the tests of the statement, if there are some.
-  const ofStatement = path.endsWith('queries.ts')
-    ? named.filter(({ name }) => name.includes('.statement.'))
-    : [];
-  const own = tests.filter(({ name }) =>
-    SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(basename(name))),
+  const ofStatement = isSql ? named.filter(({ name }) => name.includes('.statement.')) : [];
+  const own = tests.filter(
+    ({ name }) =>
+      (isSql && OF_STATEMENTS.test(basename(name))) ||
+      SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(basename(name))),
   );
   // Tests about the source come first only if none is named after it.
   const first = [ofStatement, named, own].find(({ length }) => length > 0) ?? [];
@@ -230,7 +234,7 @@ export async function selectTests(
     words,
   );
   return {
-    testsOf({ path, start }) {
+    testsOf({ path, start, isSql }) {
       const constant = constantAt(texts.get(path) ?? '', start);
       const places = [{ path, at: start }, ...(constant === undefined ? [] : usesOf(constant, texts))];
       const naming = constant === undefined ? new Set() : testsThatName(constant, tests);
@@ -245,7 +249,7 @@ export async function selectTests(
           ? reaching
           : known.filter(({ sources }) => sources[path]);
       return choose(
-        path,
+        { path, isSql },
         found.map(({ name, ms }) => ({ name, ms })),
         isThorough ? Number.POSITIVE_INFINITY : LONGEST_MS,
       );

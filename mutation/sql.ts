@@ -214,14 +214,21 @@ export function mutateStatement(text: string): Edit[] {
   return [...edits.values()].sort((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** Every mutant of the SQL in the template literals of a source file. */
-export function mutateSql(source: string): Edit[] {
-  const edits: Edit[] = [];
-  for (const literal of source.matchAll(/(?:text: |\bsql)`([^`]*)`/g)) {
+/** A part of a source file. */
+type Part = { readonly start: number; readonly end: number; readonly text: string };
+
+/** The statements in the template literals of a source file. */
+export function statementsIn(source: string): Part[] {
+  return [...source.matchAll(/(?:text: |\bsql|\braw\()`([^`]*)`/g)].map((literal) => {
     const text = literal[1] as string;
-    const offset = literal.index + literal[0].length - 1 - text.length;
-    for (const each of mutateStatement(text))
-      edits.push({ ...each, start: each.start + offset, end: each.end + offset });
-  }
-  return edits;
+    const end = literal.index + literal[0].length - 1;
+    return { start: end - text.length, end, text };
+  });
+}
+
+/** Every mutant of the SQL in a source file. */
+export function mutateSql(source: string): Edit[] {
+  return statementsIn(source).flatMap(({ start, text }) =>
+    mutateStatement(text).map((each) => ({ ...each, start: each.start + start, end: each.end + start })),
+  );
 }

@@ -55,7 +55,8 @@ select a.name, a.currency, a.number as iban, coalesce(o.own_minor, 0)::bigint as
   nullif(o.valid_from, '-infinity')::text as "from"
 from bank_accounts a
 left join lateral (
-  select * from bank_own where account = a.name and valid_from <= ${day}::date order by valid_from desc limit 1
+  select * from bank_own where account = a.name and valid_from <= ${day}::date
+  order by valid_from desc limit 1
 ) o on true`;
 
 async function accountOn(db: Queries, name: string, day: string): Promise<BankAccount> {

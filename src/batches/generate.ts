@@ -255,7 +255,7 @@ async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): 
   if (!value) return;
   // No float can hold this amount, and the database might not be able to compare it with a balance.
   if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
-  // Moves the price of a batch from the float to its reserve. `done` is false if the float is too low.
+  // `done` is false if the float is too low.
   const [reserved] = await tx.query<{ done: boolean }>(
     sql`select reserve_batch(${id}, ${newId(now)}, ${newId(now)}, ${now}) as done`,
   );

@@ -185,7 +185,8 @@ insert into book_movements (day, currency, kind, debit_kind, credit_kind, mercha
   rows, amount_minor)
 select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id,
   s.product_id, sum(s.rows), sum(s.amount_minor)
-from book_slices s where s.starts_at >= ${starts_at} and s.starts_at < ${ends_at} group by 2, 3, 4, 5, 6, 7, 8`);
+from book_slices s where s.starts_at >= ${starts_at} and s.starts_at < ${ends_at}
+group by 2, 3, 4, 5, 6, 7, 8`);
     // Stores the balances at the end of a day: those of the day before, plus the movements of the day.
     await tx.query(sql`
 insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
@@ -243,8 +244,9 @@ group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`)
     await tx.query(sql`
 insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version,
   closed_at, previous_hash, hash)
-values (${closing.day}::date, ${closing.starts_at}, ${closing.ends_at}, ${closing.zone}, ${closing.rows}, ${closing.first_id}::uuid,
-  ${closing.last_id}::uuid, ${closing.rows_hash}, ${closing.totals}, ${closing.version}, ${closing.closed_at},
+values (${closing.day}::date, ${closing.starts_at}, ${closing.ends_at}, ${closing.zone}, ${closing.rows},
+  ${closing.first_id}::uuid, ${closing.last_id}::uuid, ${closing.rows_hash}, ${closing.totals},
+  ${closing.version}, ${closing.closed_at},
   ${closing.previous_hash}, ${hash})`);
     const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
     await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });

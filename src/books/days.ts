@@ -109,18 +109,18 @@ export async function getBooks(db: Database): Promise<Books> {
 
 /**
  * Lists the days, oldest first.
- * @param interval days from (inclusive) and to (exclusive), such as 2026-01-31
+ * @param from inclusive, such as 2026-01-31; by default the first day
+ * @param to exclusive; by default after the last day
  */
 export async function listDays(
   { db }: Pick<Service, 'db'>,
-  interval: { from?: string | undefined; to?: string | undefined } = {},
+  { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined } = {},
 ): Promise<ListedDay[]> {
   await db.query(openDays());
-  // The days of an interval, oldest first, with the closings of those that are closed.
   const rows = await db.query<DayRow>(sql`
 select d.day::text as day, d.starts_at, d.ends_at, d.zone, c.rows, c.hash, c.closed_at, database_time() as now
 from book_days d left join book_closings c on c.day = d.day
-where (${interval.from ?? null}::date is null or d.day >= ${interval.from ?? null}::date) and (${interval.to ?? null}::date is null or d.day < ${interval.to ?? null}::date)
+where (${from}::date is null or d.day >= ${from}::date) and (${to}::date is null or d.day < ${to}::date)
 order by d.day`);
   return rows.map((row) => ({
     day: row.day,

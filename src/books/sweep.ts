@@ -126,7 +126,8 @@ async function sweep(
     const [row] = await tx.query<Swept>(
       sql`
 select swept, lapsed
-from sweep_vouchers(${bucket}, ${plainArray(serials)}::bigint[], ${plainArray(ids)}::uuid[], ${batchId}, ${now})`,
+from sweep_vouchers(${bucket}, ${plainArray(serials)}::bigint[], ${plainArray(ids)}::uuid[], ${batchId},
+  ${now})`,
     );
     sum.swept += row?.swept ?? 0;
     sum.lapsed += row?.lapsed ?? 0;

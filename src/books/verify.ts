@@ -199,8 +199,9 @@ with found as (
 )
 select coalesce(f.slice_at, b.starts_at) as slice_at
 from found f
-full join (select starts_at, rows, hash from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}) b
-  on b.starts_at = f.slice_at
+full join (
+  select starts_at, rows, hash from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}
+) b on b.starts_at = f.slice_at
 where f.hash is distinct from b.hash or f.rows is distinct from b.rows
 order by 1`);
   for (const { slice_at } of slices) {

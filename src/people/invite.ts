@@ -44,7 +44,7 @@ const InvitationSchema = Type.Object({
   expiresAt: Time,
 });
 
-/** Who receives a link. */
+/** From whom a link goes to whom. */
 type Handing = {
   /** The user that made the link, or proposed it; null for the command line. */
   readonly invitedBy: number | null;

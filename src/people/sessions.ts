@@ -178,12 +178,12 @@ export async function renewStepped(
   const { db, keys, clock } = service;
   const { token, tokenHash } = newBearer(keys, 'session');
   const oldHash = oldToken === null ? null : (hashOfBearer(keys, 'session', oldToken) ?? NO_HASH);
+  const now = clock();
   return db.transaction(async (tx) => {
-    const session = { id, userId: user.id };
-    // Gives a session a new token, and ends the old one at once. Of two concurrent calls, one gets a row.
+    // The old token ends at once. Of two concurrent calls, one gets a row.
     const [renewed] = await tx.query(sql`
-update sessions set token_hash = ${tokenHash}, stepped_up_at = ${clock()}, last_seen_at = ${clock()}
-where id = ${session.id} and user_id = ${session.userId} and expires_at > ${clock()}
+update sessions set token_hash = ${tokenHash}, stepped_up_at = ${now}, last_seen_at = ${now}
+where id = ${id} and user_id = ${user.id} and expires_at > ${now}
   and token_hash = coalesce(${oldHash}::bytea, token_hash)
 returning id`);
     if (!renewed) return undefined;

@@ -272,7 +272,8 @@ select f.id::text, f.made_at as "madeAt", f.made_by as "madeBy", f.format, array
     from payout_file_settlements p join settlements s on s.id = p.settlement_id
     where p.file_id = f.id order by s.id
   ) as settlements, f.again_because as again, encode(f.digest, 'hex') as sha256
-from payout_files f where (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
+from payout_files f where (${before}::integer is null or f.id < ${before})
+order by f.id desc limit ${count}`),
   position: ({ id }) => [Number(id)],
 });
 

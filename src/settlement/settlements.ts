@@ -118,7 +118,8 @@ function listSettlements(
   const unpaid = wanted.includes('PAID') ? sql`` : sql`and s.state <> 'PAID'`;
   return db.query(
     settlementWhere(sql`
-(${merchant}::integer is null or s.merchant_id = ${merchant}) and s.state = any (${wanted}::settlement_state[])
+(${merchant}::integer is null or s.merchant_id = ${merchant})
+and s.state = any (${wanted}::settlement_state[])
 ${unpaid} and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
   );
 }

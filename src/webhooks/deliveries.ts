@@ -90,7 +90,8 @@ order by event_id desc limit ${count}`);
   const attempts = await db.query<Static<typeof LastAttempt> & { eventId: string }>(sql`
 select distinct on (event_id) event_id as "eventId", attempted_at as at, status, error
 from webhook_attempts
-where endpoint_id = ${endpointId} and event_id = any (${plainArray(rows.map(({ eventId }) => eventId))}::uuid[])
+where endpoint_id = ${endpointId}
+  and event_id = any (${plainArray(rows.map(({ eventId }) => eventId))}::uuid[])
 order by event_id, number desc`);
   const last = new Map(attempts.map(({ eventId, ...attempt }) => [eventId, attempt]));
   return rows.map((row) => ({ ...row, lastAttempt: last.get(row.eventId) ?? null }));

@@ -227,6 +227,7 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       [file('src/log.ts', `// ${'word '.repeat(22)}`)],
       [file('src/log.ts', `const one = ${'1 + '.repeat(30)}1;`)],
       [file('sql/001-core.sql', `select ${'one, '.repeat(22)}two;`)],
+      [file('src/bank/bank.ts', `sql\`\nselect ${'one, '.repeat(22)}\${two}\``)],
       [file('docs/start.md', 'word '.repeat(23))],
     ],
     fine: [

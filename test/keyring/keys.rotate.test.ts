@@ -125,7 +125,8 @@ for (const dialect of DIALECTS) {
       const { keys } = given.service;
       const serial = BigInt(card.serialNumber);
       await owner.query(sql`
-        update scrip.vouchers set sealed = ${keys.seal(serial, card.code, card.pin)}, code_key = ${keys.codeKey(card.code)},
+        update scrip.vouchers set sealed = ${keys.seal(serial, card.code, card.pin)},
+          code_key = ${keys.codeKey(card.code)},
           pin_key = ${keys.pinKey(card.code, card.pin)} where serial_number = ${serial}`);
       await owner.query({ text: 'commit', values: [] });
       await Promise.all([owner.close(), watcher.close()]);

@@ -150,10 +150,12 @@ test('what strangers have left is deleted in the background, in portions, and ne
   };
   await service.db.query(sql`
     insert into sign_ins (token_hash, stage, expires_at)
-    select sha256(n::text::bytea), 'used', ${clock.now()}::timestamptz - interval '1 minute' from generate_series(1, 2500) n`);
+    select sha256(n::text::bytea), 'used', ${clock.now()}::timestamptz - interval '1 minute'
+    from generate_series(1, 2500) n`);
   await service.db.query(sql`
     insert into sign_in_attempts (subject, failures, since)
-    select sha256(n::text::bytea), 1, ${clock.now()}::timestamptz - interval '2 hours' from generate_series(1, 2500) n`);
+    select sha256(n::text::bytea), 1, ${clock.now()}::timestamptz - interval '2 hours'
+    from generate_series(1, 2500) n`);
   await signIn(listening, person);
   assert.ok(((await rows()) as number) >= 5_000);
   const deleted: number[] = [];

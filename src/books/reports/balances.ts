@@ -101,7 +101,8 @@ from (
   )
   select day, currency, account_kind, balance_minor, false as is_open from closed
   union all
-  select coalesce((select max(day) + 1 from closed), ${from}::date), currency, account_kind, balance_minor, true
+  select coalesce((select max(day) + 1 from closed), ${from}::date), currency, account_kind, balance_minor,
+    true
   from balances_at(${endsAt}) where not ${isClosed}
 ) b
 left join (

@@ -21,8 +21,8 @@ group by currency, product_id, account order by product_id, account`,
 };
 
 /**
- * Returns the changes of cohorts before a day. What was issued is without what was voided. Others are
- * corrections, cash paid out, and balances paid to a state.
+ * Returns the changes of cohorts before a day. `issued` leaves out what was voided. `other` is corrections,
+ * cash paid out, and balances paid to a state.
  */
 const changesBefore = (day: string): Sql => sql`(
   select c.*,
