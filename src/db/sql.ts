@@ -37,7 +37,20 @@ export function raw(text: string): Sql {
 /** Returns a list of expressions for `select`, each under its name. */
 export function named(expressions: Readonly<Record<string, Sql>>): Sql {
   const parts = Object.entries(expressions).map(([name, of]) => sql`${of} as ${raw(`"${name}"`)}`);
-  return parts.reduce((list, part) => sql`${list},\n  ${part}`);
+  return listOf(parts);
+}
+
+const listOf = (parts: readonly Sql[]) => parts.reduce((list, part) => sql`${list}, ${part}`);
+
+/** Returns the beginning of an insert of one row. @param row the values by the names of their columns */
+export function insertInto(table: string, row: Readonly<Record<string, unknown>>): Sql {
+  const values = listOf(Object.values(row).map((value) => sql`${value}`));
+  return sql`insert into ${raw(`${table} (${Object.keys(row).join(', ')})`)} values (${values})`;
+}
+
+/** Returns what `update … set` takes. @param row the values by the names of their columns */
+export function assign(row: Readonly<Record<string, unknown>>): Sql {
+  return listOf(Object.entries(row).map(([column, value]) => sql`${raw(column)} = ${value}`));
 }
 
 /**

@@ -1,13 +1,15 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
+import type { Details } from '../audit/chain.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf, storedAs } from '../row.ts';
 import {
   Amount,
   Currency,
@@ -45,34 +47,36 @@ const Activation = Word(['immediate', 'on-activation'] as const, {
 const Scope = Word(['network', 'issuer'] as const, {
   description: '`network`: any merchant may redeem; `issuer`: only the merchant that generated the voucher.',
 });
-const ExpiryPolicy = Word(['operator', 'issuer', 'unclaimed'] as const, {
-  description:
-    'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
-});
 const Name = Line(200, 'The name of the product.', 'Gift card');
-const MaxQuantity = Type.Integer({
-  minimum: 1,
-  maximum: QUANTITY_MAX,
-  description: 'The highest quantity of a batch.',
-});
-const ValidityDays = Type.Integer({
-  minimum: 1,
-  maximum: DAYS_MAX,
-  description: 'How long vouchers are valid.',
-});
-const MinValue = Type.Optional(Amount('The least value of a voucher.'));
-const MaxValue = Type.Optional(Amount('The greatest value of a voucher.'));
+/** The terms that can change. Existing batches keep theirs. */
+const TERMS = {
+  expiryPolicy: Word(['operator', 'issuer', 'unclaimed'] as const, {
+    description:
+      'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
+  }),
+  maxQuantity: Type.Integer({
+    minimum: 1,
+    maximum: QUANTITY_MAX,
+    description: 'The highest quantity of a batch.',
+  }),
+  validityDays: Type.Integer({ minimum: 1, maximum: DAYS_MAX, description: 'How long vouchers are valid.' }),
+};
+/** The values between which vouchers are generated, in an input: in major units. */
+const VALUES = {
+  minValue: Amount('The least value of a voucher.'),
+  maxValue: Amount('The greatest value of a voucher.'),
+};
+
+const CHANGES = Type.Partial(Type.Object({ name: Name, ...TERMS, ...VALUES })).properties;
 
 const ProductSchema = Type.Object(
   {
     code: Text,
-    name: Text,
+    name: Name,
     currency: Text,
     activation: Activation,
     scope: Scope,
-    expiryPolicy: ExpiryPolicy,
-    maxQuantity: MaxQuantity,
-    validityDays: ValidityDays,
+    ...TERMS,
     onSale: Type.Boolean(),
     minValue: Money(),
     maxValue: Money(),
@@ -80,16 +84,18 @@ const ProductSchema = Type.Object(
   },
   { title: 'Product' },
 );
+const ProductRow = Type.Object({
+  id: Type.Integer(),
+  ...ProductSchema.properties,
+  decimals: Type.Integer(),
+});
 
 /** A product. The values are in minor units. */
-export type Product = Static<typeof ProductSchema> & { readonly id: number; readonly decimals: number };
+export type Product = Static<typeof ProductRow>;
 
-const COLUMNS = sql`
-id, code, name, currency, decimals, activation, scope, expiry_policy as "expiryPolicy",
-max_quantity as "maxQuantity", validity_days as "validityDays", on_sale as "onSale",
-min_value_minor as "minValue", max_value_minor as "maxValue", merchant_id::text as "merchantId"`;
+const COLUMNS = columnsOf(ProductRow);
 
-export type NewProduct = Omit<Product, 'id' | 'onSale'>;
+type NewProduct = Omit<Product, 'id' | 'onSale'>;
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
@@ -115,14 +121,8 @@ export function productDefaults(currency: string, decimals: number) {
 }
 
 const insertProduct = (product: NewProduct): Sql => sql`
-insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
-  max_value_minor, max_quantity, validity_days, merchant_id)
-values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
-  ${product.activation}::product_activation, ${product.scope}::product_scope,
-  ${product.expiryPolicy}::expiry_policy, ${product.minValue}, ${product.maxValue},
-  ${product.maxQuantity}, ${product.validityDays}, ${product.merchantId}::int)
-on conflict on constraint products_code_unique do nothing
-returning ${COLUMNS}`;
+${insertInto('products', storedAs(ProductRow, product))}
+on conflict on constraint products_code_unique do nothing returning ${COLUMNS}`;
 
 /** Creates the product `DEFAULT` if it is missing. Several processes can do so at once. */
 export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
@@ -192,41 +192,53 @@ export async function listProducts(db: Queries, after = 0, count = 10_000): Prom
 select ${COLUMNS} from products where id > ${after} order by id limit ${count}`);
 }
 
-/** Locks a product until the transaction ends. @throws Problem if there is no such product */
-async function lockProduct(tx: Queries, code: string): Promise<Product> {
-  const statement = sql`select ${COLUMNS} from products where code = ${code} for no key update`;
-  return requireRow(tx, statement, `product ${code}`);
-}
-
-export type ProductChange = Partial<
-  Pick<Product, 'name' | 'expiryPolicy' | 'minValue' | 'maxValue' | 'maxQuantity' | 'validityDays'>
->;
+export type ProductChange = Partial<Pick<Product, keyof typeof CHANGES>>;
 
 /** Changes terms of a product, for future batches. @throws Problem */
 export async function changeProduct(
   operator: Operator,
   code: string,
-  { name, expiryPolicy, minValue, maxValue, maxQuantity, validityDays }: ProductChange,
+  wanted: ProductChange,
 ): Promise<Product> {
+  return change(operator, code, { action: 'product.set', wanted, shown: termsOf });
+}
+
+/** Puts a product on sale or takes it off sale. Existing vouchers do not change. @throws Problem */
+export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product> {
+  const action = onSale ? 'product.on-sale' : 'product.off-sale';
+  return change(operator, code, {
+    action,
+    wanted: { onSale },
+    shown: (product) => ({ onSale: product.onSale }),
+  });
+}
+
+type Change = {
+  readonly action: string;
+  readonly wanted: Partial<Product>;
+  /** What the audit shows of the product. */
+  readonly shown: (product: Product) => Details;
+};
+
+async function change(operator: Operator, code: string, { action, wanted, shown }: Change): Promise<Product> {
   return operator.service.db.transaction(async (tx) => {
-    const before = await lockProduct(tx, code);
-    checkValues({ ...before, ...(minValue && { minValue }), ...(maxValue && { maxValue }) });
-    const [after] = await tx.query<Product>(sql`
-update products set
-  name = coalesce(${name ?? null}, name),
-  expiry_policy = coalesce(${expiryPolicy ?? null}::expiry_policy, expiry_policy),
-  min_value_minor = coalesce(${minValue ?? null}::bigint, min_value_minor),
-  max_value_minor = coalesce(${maxValue ?? null}::bigint, max_value_minor),
-  max_quantity = coalesce(${maxQuantity ?? null}::int, max_quantity),
-  validity_days = coalesce(${validityDays ?? null}::int, validity_days)
-where code = ${code} returning ${COLUMNS}`);
+    const before = await requireRow<Product>(
+      tx,
+      sql`select ${COLUMNS} from products where code = ${code} for no key update`,
+      `product ${code}`,
+    );
+    checkValues({ ...before, ...wanted });
+    const [after] = (await tx.query<Product>(sql`
+update products set ${assign(storedAs(ProductRow, wanted))} where code = ${code} returning ${COLUMNS}`)) as [
+      Product,
+    ];
     await audit(tx, operator, {
-      action: 'product.set',
+      action,
       subject: `product ${code}`,
-      before: termsOf(before),
-      after: termsOf(after as Product),
+      before: shown(before),
+      after: shown(after),
     });
-    return after as Product;
+    return after;
   });
 }
 
@@ -234,20 +246,15 @@ function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValu
   if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below minValue');
 }
 
-/** Puts a product on sale or takes it off sale. Existing vouchers do not change. @throws Problem */
-export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product> {
-  return operator.service.db.transaction(async (tx) => {
-    const before = await lockProduct(tx, code);
-    const [after] = await tx.query<Product>(sql`
-update products set on_sale = ${onSale} where code = ${code} returning ${COLUMNS}`);
-    await audit(tx, operator, {
-      action: onSale ? 'product.on-sale' : 'product.off-sale',
-      subject: `product ${code}`,
-      before: { onSale: before.onSale },
-      after: { onSale },
-    });
-    return after as Product;
-  });
+type Values = { readonly minValue?: number; readonly maxValue?: number };
+
+/** Returns an input with its values in minor units. @throws Problem for more decimals than the currency has */
+function inMinor<Given extends Values>({ minValue, maxValue, ...others }: Given, currency: string) {
+  return {
+    ...others,
+    ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
+    ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
+  };
 }
 
 const create = changing({
@@ -258,15 +265,11 @@ const create = changing({
   command: 'product create',
   input: Input({
     code: ProductCode,
+    ...CHANGES,
     name: Name,
     activation: Type.Optional(Activation),
     scope: Type.Optional(Scope),
-    expiryPolicy: Type.Optional(ExpiryPolicy),
     currency: Type.Optional(Currency),
-    minValue: MinValue,
-    maxValue: MaxValue,
-    maxQuantity: Type.Optional(MaxQuantity),
-    validityDays: Type.Optional(ValidityDays),
     merchantId: Type.Optional(
       Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
     ),
@@ -276,14 +279,12 @@ const create = changing({
   roles: MANAGE,
   approval: alone('It moves no money: a merchant pays for what is generated from it.'),
   status: 201,
-  async run(caller, { reason: _reason, minValue, maxValue, merchantId = null, ...given }) {
+  async run(caller, { reason: _reason, merchantId = null, ...given }) {
     const { db } = caller.service;
     const currency = given.currency ?? (await requireProduct(db, DEFAULT_PRODUCT)).currency;
     const wanted = {
       ...productDefaults(currency, requireDecimals(currency)),
-      ...given,
-      ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
-      ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
+      ...inMinor(given, currency),
       merchantId,
     };
     if (merchantId !== null) {
@@ -327,26 +328,13 @@ const set = changing({
   method: 'PATCH',
   path: '/products/:code',
   command: 'product set',
-  input: Input({
-    code: ProductCode,
-    name: Type.Optional(Name),
-    expiryPolicy: Type.Optional(ExpiryPolicy),
-    minValue: MinValue,
-    maxValue: MaxValue,
-    maxQuantity: Type.Optional(MaxQuantity),
-    validityDays: Type.Optional(ValidityDays),
-    reason: Reason,
-  }),
+  input: Input({ code: ProductCode, ...CHANGES, reason: Reason }),
   output: ProductSchema,
   roles: MANAGE,
   approval: alone('It moves no money: the terms of existing batches stay.'),
-  async run(caller, { code, reason: _reason, minValue, maxValue, ...given }) {
+  async run(caller, { code, reason: _reason, ...given }) {
     const { currency } = await requireProduct(caller.service.db, code);
-    const change = {
-      ...given,
-      ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
-      ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
-    };
+    const change = inMinor(given, currency);
     if (Object.keys(change).length === 0)
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
     return changeProduct(caller, code, change);
