@@ -248,7 +248,7 @@ function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValu
 
 type Values = { readonly minValue?: number; readonly maxValue?: number };
 
-/** Returns an input with its values in minor units. @throws Problem for more decimals than the currency has */
+/** Returns an input with its values in minor units. @throws Problem for too many decimals */
 function inMinor<Given extends Values>({ minValue, maxValue, ...others }: Given, currency: string) {
   return {
     ...others,
