@@ -42,11 +42,15 @@ const COLUMNS = sql`
 sequence::text, occurred_at as "occurredAt", actor_kind as "actorKind", actor_id as "actorId", actor, origin,
 request_id as "requestId", action, subject, reason, before::json, after::json, encode(hash, 'hex') as hash`;
 
+/** Lists the newest entries that meet a condition, newest first. */
+function newest(db: Queries, condition: Sql, count: number): Promise<AuditEntry[]> {
+  return db.query<AuditEntry>(sql`
+select ${COLUMNS} from audit where ${condition} order by audit.sequence desc limit ${count}`);
+}
+
 /** Lists the newest entries, newest first: all, or those of a subject such as `merchant 5`. */
 export function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
-  return db.query<AuditEntry>(sql`
-select ${COLUMNS} from audit where ${subject}::text is null or subject = ${subject}::text
-order by audit.sequence desc limit ${count}`);
+  return newest(db, subject === null ? sql`true` : sql`subject = ${subject}::text`, count);
 }
 
 type Filters = Partial<Pick<AuditEntry, 'subject' | 'actor' | 'actorKind' | 'action'>>;
@@ -104,8 +108,7 @@ const list = listing({
   async rows(caller, { from, to, ...filters }, [before], count) {
     const span = await toSpan(caller, { from, to });
     const conditions = conditionsOf(filters, span, before === undefined ? undefined : String(before));
-    return caller.service.readDb.query<AuditEntry>(sql`
-select ${COLUMNS} from audit where ${conditions} order by audit.sequence desc limit ${count}`);
+    return newest(caller.service.readDb, conditions, count);
   },
   position: ({ sequence }) => [sequence],
 });
@@ -133,9 +136,9 @@ const head = reading({
   output: Type.Object({ sequence: Sequence, hash: Text, occurredAt: Time }),
   roles: VERIFY,
   async run({ service }: Caller) {
-    const newest = await auditHead(service.readDb);
-    if (!newest) throw new Problem('not-found', 'nothing was changed yet');
-    return { ...newest, sequence: String(newest.sequence) };
+    const end = await auditHead(service.readDb);
+    if (!end) throw new Problem('not-found', 'nothing was changed yet');
+    return { ...end, sequence: String(end.sequence) };
   },
 });
 
@@ -165,9 +168,11 @@ const breakGlass = reading({
   roles: ROLES,
   async run({ service: { readDb, clock } }: Caller) {
     const since = new Date(clock().getTime() - SHOWN_DAYS * DAY_MS);
-    const found = await readDb.query<AuditEntry>(sql`
-select ${COLUMNS} from audit where actor_kind = 'break-glass' and occurred_at >= ${since}
-order by audit.sequence desc limit ${SHOWN_MAX}`);
+    const found = await newest(
+      readDb,
+      sql`actor_kind = 'break-glass' and occurred_at >= ${since}`,
+      SHOWN_MAX,
+    );
     const until = ({ occurredAt }: AuditEntry) => new Date(occurredAt.getTime() + SHOWN_DAYS * DAY_MS);
     return { items: found.map((entry) => ({ ...entry, until: until(entry) })), nextCursor: null };
   },

@@ -6,7 +6,7 @@ import { alone, changing } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
 import { Input } from '../schema.ts';
 import { BROKEN } from './audit.ts';
-import { GENESIS, hashOf } from './chain.ts';
+import { GENESIS, hashOf, type Link } from './chain.ts';
 import { type End, isSealed, readSealed } from './head.ts';
 
 export type Verification = {
@@ -19,23 +19,7 @@ export type Verification = {
   readonly broken: { readonly sequence: bigint | null; readonly problem: string } | null;
 };
 
-type Row = {
-  sequence: bigint;
-  occurred_at: string;
-  actor_kind: string;
-  actor_id: string | null;
-  actor: string;
-  origin: string;
-  request_id: string | null;
-  action: string;
-  subject: string;
-  reason: string | null;
-  before: string | null;
-  after: string | null;
-  states: string | null;
-  previous_hash: Buffer;
-  hash: Buffer;
-};
+type Row = Link & { readonly hash: Buffer };
 
 /** The number of entries that are read at a time. */
 const PAGE = 1_000;
@@ -67,9 +51,9 @@ export async function verifyAudit(
   for (;;) {
     // The time is read as text, since a Date would lose microseconds.
     const rows = await db.query<Row>(sql`
-select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
-  actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, states,
-  previous_hash, hash
+select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "occurredAt",
+  actor_kind as "actorKind", actor_id as "actorId", actor, origin, request_id as "requestId", action, subject,
+  reason, before, after, states, previous_hash as "previousHash", hash
 from audit where sequence > ${read} order by sequence limit ${PAGE}`);
     for (const row of rows) {
       const problem = problemOf(row, last);
@@ -94,20 +78,11 @@ from audit where sequence > ${read} order by sequence limit ${PAGE}`);
 }
 
 function problemOf(row: Row, last: End): string | null {
-  const { occurred_at, actor_kind, actor_id, request_id, previous_hash, hash, ...rest } = row;
-  const link = {
-    ...rest,
-    occurredAt: occurred_at,
-    actorKind: actor_kind,
-    actorId: actor_id,
-    requestId: request_id,
-    previousHash: previous_hash,
-  };
   if (row.sequence !== last.sequence + 1n)
     return `entry ${last.sequence + 1n} is missing, or is not in its place`;
-  if (!previous_hash.equals(last.hash))
+  if (!row.previousHash.equals(last.hash))
     return 'it does not follow the entry before it: one of them was replaced';
-  if (!hash.equals(hashOf(link))) return 'it was changed';
+  if (!row.hash.equals(hashOf(row))) return 'it was changed';
   if (row.action === BROKEN)
     return 'it says that the chain before it did not end with the entry that was sealed';
   return null;

@@ -23,15 +23,16 @@ async function verify(options: Json & { head?: string }): Promise<void> {
   if (published !== null && !/^[0-9a-f]{64}$/.test(published))
     wrongUsage('--head takes a hash of 64 hexadecimal digits, as `scrip audit head` prints it');
   await withService(async (service) => {
-    const { ok, entries, head: last, broken } = await verifyAudit(service, published);
-    if (!ok) process.exitCode = 1;
-    const sequence = broken?.sequence ?? null;
-    if (options.json) {
-      const found = broken && { ...broken, sequence: sequence === null ? null : String(sequence) };
-      return printJson({ ok, entries: Number(entries), head: last, broken: found });
-    }
-    const checked = numberOf(Number(entries), 'entry');
-    if (ok) say(`intact: ${checked}, head ${last ?? '-'}`);
-    else say(`BROKEN after ${checked}: ${sequence === null ? '' : `entry ${sequence}: `}${broken?.problem}`);
+    const verified = await verifyAudit(service, published);
+    if (!verified.ok) process.exitCode = 1;
+    if (options.json) return printJson(verified);
+    const { broken, entries, head } = verified;
+    const checked = numberOf(entries, 'entry');
+    const entry = broken?.sequence == null ? '' : `entry ${broken.sequence}: `;
+    say(
+      broken
+        ? `BROKEN after ${checked}: ${entry}${broken.problem}`
+        : `intact: ${checked}, head ${head ?? '-'}`,
+    );
   });
 }
