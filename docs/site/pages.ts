@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { approvalsText } from '../generate/approvals.ts';
+import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
 import { settingsText } from '../generate/settings.ts';
 import { snippetsText } from '../generate/snippets.ts';
@@ -25,6 +26,7 @@ const HOME = 'docs/README.md';
 /** What is made from the program and stands in pages, such as `<!-- insert: commands product -->`. */
 const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<string>>> = {
   approvals: approvalsText,
+  audit: auditText,
   commands: commandsText,
   settings: settingsText,
   snippets: snippetsText,
