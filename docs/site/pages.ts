@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { approvalsText } from '../generate/approvals.ts';
 import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
+import { rightsText } from '../generate/rights.ts';
 import { settingsText } from '../generate/settings.ts';
 import { snippetsText } from '../generate/snippets.ts';
 
@@ -28,6 +29,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   approvals: approvalsText,
   audit: auditText,
   commands: commandsText,
+  rights: rightsText,
   settings: settingsText,
   snippets: snippetsText,
 };
