@@ -2,7 +2,11 @@
 
 -- Returns the current state of transactions: for an updated redemption, the new one. After a full reversal
 -- the `outcome` is `reversed`. An id that was never booked has no row.
-create function active_transactions(p_bucket integer, p_ids uuid[]) returns table (
+-- p_ids: null on one server, where p_references are looked up here: a redemption, otherwise an activation,
+-- otherwise the id of a transaction without a reference.
+create function find_transactions(
+  p_bucket integer, p_merchants integer[], p_references text[], p_ids uuid[]
+) returns table (
   ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
   occurred_at timestamptz, reference text, serial_number bigint, sealed bytea, original_id uuid
 )
@@ -11,13 +15,31 @@ set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  ids uuid[] := p_ids;
 begin
+  if ids is null then
+    select array_agg(coalesce(c.id, j.id) order by a.ord) into ids
+    from unnest(p_merchants, p_references) with ordinality as a (merchant_id, reference, ord)
+    left join lateral (
+      select r.id from claims r
+      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation in ('activate', 'redeem')
+        and r.reference = a.reference
+      order by r.operation desc limit 1
+    ) c on true
+    left join lateral (
+      select r.id from journal r
+      where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
+        and r.merchant_id = a.merchant_id and r.kind in ('ACTIVATION', 'REDEMPTION')
+        and r.reference is null and r.original_id is null and r.batch_id is null limit 1
+    ) j on true;
+  end if;
   return query
     select a.ord::integer,
       case when u.original_id is not null and u.new_id is null then 'reversed' else 'ok' end,
       j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed,
       j.original_id
-    from unnest(p_ids) with ordinality as a (id, ord)
+    from unnest(ids) with ordinality as a (id, ord)
     left join lateral (
       select * from redemption_updates r where r.bucket = p_bucket and r.original_id = a.id limit 1
     ) u on true
@@ -31,38 +53,5 @@ begin
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
--- The same by reference, if references and vouchers are in the same bucket. It looks for a redemption, then
--- for an activation. A transaction without a reference is found by its id.
-create function find_transactions(
-  p_bucket integer, p_merchants integer[], p_references text[]
-) returns table (
-  ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
-  occurred_at timestamptz, reference text, serial_number bigint, sealed bytea, original_id uuid
-)
-language plpgsql stable security definer
-set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-as $$
-#variable_conflict use_column
-declare
-  ids uuid[];
-begin
-  select array_agg(coalesce(c.id, j.id) order by a.ord) into ids
-  from unnest(p_merchants, p_references) with ordinality as a (merchant_id, reference, ord)
-  left join lateral (
-    select r.id from claims r
-    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation in ('activate', 'redeem')
-      and r.reference = a.reference
-    order by r.operation desc limit 1
-  ) c on true
-  left join lateral (
-    select r.id from journal r
-    where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
-      and r.merchant_id = a.merchant_id and r.kind in ('ACTIVATION', 'REDEMPTION')
-      and r.reference is null and r.original_id is null and r.batch_id is null limit 1
-  ) j on true;
-  return query select * from active_transactions(p_bucket, ids);
-end $$;
-
-revoke execute on function active_transactions, find_transactions from public;
-grant execute on function active_transactions, find_transactions to scrip_service;
+revoke execute on function find_transactions from public;
+grant execute on function find_transactions to scrip_service;

@@ -56,7 +56,7 @@ export function createService(resources: Resources): Service {
     readiness: resources.readiness ?? new Readiness(resources.log),
     refusals: resources.refusals ?? new Tally(),
     memory: new Map(),
-    batcher: new Batcher(resources.db, { ...resources, isSharded: isSharded(resources) }),
+    batcher: new Batcher(resources.db, resources),
   };
 }
 
@@ -71,11 +71,6 @@ export function kept<Value>(make: (service: Service) => Value): (service: Servic
     if (!memory.has(make)) memory.set(make, make(service));
     return memory.get(make) as Value;
   };
-}
-
-/** Whether a reference and its voucher may be on different shards. */
-export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
-  return buckets.all.length > 1;
 }
 
 export const PERMISSIONS = [

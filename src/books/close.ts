@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
+import type { Actor, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { checkStamp } from '../ledger/functions.ts';
@@ -266,7 +266,7 @@ async function check(service: Service, tx: Queries, day: ClosedDay): Promise<Che
       return row?.differing ?? [];
     };
     const differing = await look();
-    const isDoubtful = differing.length > 0 && name === FLOATS_CHECK && isSharded(service);
+    const isDoubtful = differing.length > 0 && name === FLOATS_CHECK && service.buckets.isSharded;
     done.push({ name, differing: isDoubtful ? await lookAgain(tx, look) : differing });
   }
   return done;

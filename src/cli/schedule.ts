@@ -1,5 +1,4 @@
 import { keepBooks } from '../books/close.ts';
-import { isSharded } from '../context.ts';
 import { createPartitions } from '../db/partitions.ts';
 import type { Scheduled } from '../jobs/queue.ts';
 import { resolveOldHolds } from '../ledger/holds.ts';
@@ -31,10 +30,5 @@ export const SCHEDULE: Readonly<Record<string, Scheduled>> = {
   'drop-declines': { everyMs: HOUR_MS, run: dropDeclines },
   'delete-sign-ins': { everyMs: 10 * MINUTE_MS, run: deleteWhatEnded },
   // What a process that died left on a float.
-  'resolve-holds': {
-    everyMs: 5_000,
-    async run(service) {
-      if (isSharded(service)) await resolveOldHolds(service);
-    },
-  },
+  'resolve-holds': { everyMs: 5_000, run: resolveOldHolds },
 };

@@ -1,6 +1,7 @@
 import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import type { Span, StatementTrace, Tracing } from '../tracing.ts';
+import type { Buckets } from './buckets.ts';
 import { isAway, retrying } from './errors.ts';
 import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
@@ -18,7 +19,7 @@ const SECOND_CALL_SHARE = 0.5;
 const TURNS_MAX = 64;
 
 type Observers = { readonly metrics?: Metrics | undefined; readonly tracing?: Tracing | undefined };
-type Options = Observers & { readonly isSharded?: boolean };
+type Options = Observers & { readonly buckets?: Pick<Buckets, 'isSharded'> };
 
 type Waiting<Request, Answer> = {
   readonly request: Request;
@@ -44,10 +45,10 @@ export class Batcher {
   readonly #limits: Limits;
   readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
 
-  constructor(db: Database, { isSharded = false, ...observers }: Options = {}) {
+  constructor(db: Database, { buckets, ...observers }: Options = {}) {
     this.#db = db;
     this.#observers = observers;
-    this.#limits = isSharded ? OVER_SHARDS : ON_ONE_SERVER;
+    this.#limits = buckets?.isSharded ? OVER_SHARDS : ON_ONE_SERVER;
   }
 
   /**

@@ -17,6 +17,8 @@ export const SLOTS = 64;
 export type Buckets = {
   /** The bucket of each position, in order. */
   readonly all: readonly number[];
+  /** Whether there are several, so that a reference and its voucher may be on different servers. */
+  readonly isSharded: boolean;
   ofSlot(slot: number): number;
   ofSerial(serialNumber: bigint): number;
   /** Returns the bucket of a merchant's rows that belong to no voucher. */
@@ -30,6 +32,7 @@ export function bucketsOf(all: readonly number[]): Buckets {
   const at = (position: number) => all[position % all.length] as number;
   return {
     all,
+    isSharded: all.length > 1,
     ofSlot: at,
     ofSerial: (serialNumber) => at(slotOfSerial(serialNumber)),
     ofMerchant: at,

@@ -32,5 +32,19 @@ export type Operation<Request, Row, Answer> = {
   readonly answer: (request: Request, row: Row) => Answer;
 };
 
+/**
+ * Returns the row of each request of a call, from rows that name the position of their request, counted
+ * from 1.
+ */
+export function inOrder<Row extends { readonly ord: number }, Missing>(
+  requests: readonly unknown[],
+  rows: readonly Row[],
+  missing: Missing,
+): (Row | Missing)[] {
+  const ordered: (Row | Missing)[] = new Array(requests.length).fill(missing);
+  for (const row of rows) ordered[row.ord - 1] = row;
+  return ordered;
+}
+
 /** The request lost a race that only a newer snapshot can decide. It is repeated in the next call. */
 export const AGAIN: unique symbol = Symbol('again');

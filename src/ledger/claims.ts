@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
-import type { Operation } from '../db/operation.ts';
+import { inOrder, type Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, sql, textArray } from '../db/sql.ts';
+import { plainArray, textArray } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
 import { CLAIM, claimOne, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from './functions.ts';
 
@@ -22,7 +22,13 @@ export type FoundVoucher = {
   readonly currency: string;
 };
 
-type Wanted = { readonly codeKey: string | null; readonly serialNumber: bigint | null };
+/** A voucher by the key of its code, or by its serial number. */
+type Wanted = {
+  readonly bucket: number;
+  readonly codeKey: string | null;
+  readonly serialNumber: bigint | null;
+  readonly merchantId: number;
+};
 
 const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | undefined> = {
   keysOf: () => [],
@@ -36,25 +42,19 @@ const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | u
       ],
       bucket,
     );
-    const found = new Map(rows.map((row) => [row.ord, row]));
-    return wanted.map((_, index) => found.get(index + 1));
+    return inOrder(wanted, rows, undefined);
   },
-  answer: (_, row) => row,
+  // By serial number, a voucher can be found only by the merchant that generated it.
+  answer: ({ codeKey, merchantId }, row) =>
+    codeKey === null && row?.merchant_id !== merchantId ? undefined : row,
 };
 
-/**
- * Finds a voucher of a completed batch by the key of its code or by its serial number. Returns undefined if
- * there is none.
- */
-export function findVoucher(
-  { batcher }: Service,
-  bucket: number,
-  wanted: Wanted,
-): Promise<FoundVoucher | undefined> {
-  return batcher.add(findVouchers, bucket, wanted);
+/** Finds a voucher of a completed batch. Returns undefined if there is none. */
+export function findVoucher({ batcher }: Service, wanted: Wanted): Promise<FoundVoucher | undefined> {
+  return batcher.add(findVouchers, wanted.bucket, wanted);
 }
 
-type ClaimedOperation = 'activate' | 'redeem';
+export type ClaimedOperation = 'activate' | 'redeem';
 
 type ClaimRequest = {
   readonly merchantId: number;
@@ -94,48 +94,20 @@ function claimOperation(
         ],
         bucket,
       );
-      const found = new Map(rows.map((row) => [row.ord, row]));
-      return requests.map((_, index) => found.get(index + 1));
+      return inOrder(requests, rows, undefined);
     },
     answer: (_, row) => row,
   };
 }
 
-/** A transaction that may have been booked, and its bucket. */
-export type Candidate = { readonly id: string; readonly bucket: number };
-
-/**
- * On several shards: finds the transactions that a reference may mean, in the order of these operations. A
- * transaction without a reference is found by its id. Claims whose transaction was never booked are included.
- */
-export async function findCandidates(
-  { batcher, buckets, db }: Service,
-  merchantId: number,
-  operations: readonly ClaimedOperation[],
-  reference: string,
-): Promise<Candidate[]> {
-  const found = await Promise.all(
-    operations.map((operation) =>
-      batcher.add(claims[operation], buckets.ofReference(merchantId, operation, reference), {
-        merchantId,
-        operation,
-        reference,
-        id: null,
-        serialNumber: null,
-        fingerprint: '',
-      }),
-    ),
-  );
-  const candidates = found.flatMap((claim) =>
-    claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
-  );
-  // A merchant's transaction without a reference by its id. It asks every shard.
-  return candidates.length > 0
-    ? candidates
-    : db.query<Candidate>(sql`
-select id, bucket from journal
-where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind in ('ACTIVATION', 'REDEMPTION')
-  and reference is null and original_id is null and batch_id is null`);
+/** Finds the claim of a reference, without making one. */
+export function findClaim(
+  { batcher, buckets }: Service,
+  claimed: Pick<ClaimRequest, 'merchantId' | 'operation' | 'reference'>,
+): Promise<Claim | undefined> {
+  const { merchantId, operation, reference } = claimed;
+  const request = { ...claimed, id: null, serialNumber: null, fingerprint: '' };
+  return batcher.add(claims[operation], buckets.ofReference(merchantId, operation, reference), request);
 }
 
 /**

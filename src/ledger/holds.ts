@@ -17,7 +17,6 @@ import { ensureAccounts } from './journal.ts';
 type Hold = {
   /** The id of the activation. */
   readonly id: string;
-  readonly lowId: string;
   readonly merchantId: number;
   readonly currency: string;
   readonly amountMinor: bigint;
@@ -44,7 +43,7 @@ const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
       plainArray(requests.map(({ bucket }) => bucket)),
       plainArray(requests.map(({ serialNumber }) => serialNumber)),
       plainArray(requests.map(({ id }) => id)),
-      plainArray(requests.map(({ lowId }) => lowId)),
+      plainArray(requests.map(() => newId(now))),
       plainArray(requests.map(() => newId(now))),
       now,
     ]);

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { isSharded, type Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -52,8 +52,8 @@ export async function reconcile(
   service: Pick<Service, 'db' | 'buckets' | 'clock'>,
   { sinceClosing = false }: { readonly sinceClosing?: boolean } = {},
 ): Promise<Reconciliation> {
-  const { db, clock } = service;
-  const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
+  const { db, clock, buckets } = service;
+  const quietBefore = buckets.isSharded ? new Date(clock().getTime() - QUIET_MS) : null;
   const since = sinceClosing ? await retrying(() => lastClosing(db, quietBefore === null)) : EVER;
   const result = await retrying(() => check(service, quietBefore, since));
   const floats = result.checks.find(({ name }) => name === 'float-balances');

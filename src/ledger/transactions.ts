@@ -1,23 +1,19 @@
-import { type Context, isSharded } from '../context.ts';
-import type { Operation } from '../db/operation.ts';
+import type { Context } from '../context.ts';
+import { inOrder, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
-import { checkLookupReference, findCandidates } from './claims.ts';
+import { locate, locatedIds } from './booking.ts';
+import { checkLookupReference } from './claims.ts';
 
 /** The longest list of transactions in the API. */
 const LIST_MAX = 50;
 
-/** The functions of sql/011-transactions.sql. */
-const FIND_TRANSACTIONS: HotStatement = {
+/** The function of sql/011-transactions.sql. */
+export const FIND_TRANSACTIONS: HotStatement = {
   name: 'find-transactions',
-  text: 'select * from find_transactions($1, $2, $3)',
-};
-
-export const ACTIVE_TRANSACTIONS: HotStatement = {
-  name: 'active-transactions',
-  text: 'select * from active_transactions($1, $2)',
+  text: 'select * from find_transactions($1, $2, $3, $4)',
 };
 
 /**
@@ -193,7 +189,7 @@ export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
   };
 }
 
-type Lookup = { readonly context: Context; readonly reference: string };
+type Lookup = { readonly context: Context; readonly reference: string; readonly id: string | null };
 
 /** A transaction in force. `reversed`: an update has reversed the redemption in full. */
 type ActiveRow = Omit<TransactionRow, 'canceled'> & {
@@ -201,32 +197,21 @@ type ActiveRow = Omit<TransactionRow, 'canceled'> & {
   readonly outcome: 'ok' | 'reversed';
 };
 
-/** The look-up by reference, if references and vouchers are in the same bucket. */
-const byReference: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
+const lookups: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
-  async run(db, lookups, bucket) {
+  async run(db, requests, bucket) {
     const rows = await db.hot<ActiveRow>(
       FIND_TRANSACTIONS,
       [
         bucket,
-        plainArray(lookups.map(({ context }) => context.merchant.id)),
-        textArray(lookups.map(({ reference }) => reference)),
+        plainArray(requests.map(({ context }) => context.merchant.id)),
+        textArray(requests.map(({ reference }) => reference)),
+        locatedIds(requests),
       ],
       bucket,
     );
-    const found = new Map(rows.map((row) => [row.ord, row]));
-    return lookups.map((_, index) => found.get(index + 1));
-  },
-  answer: (_, row) => row,
-};
-
-const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
-  keysOf: () => [],
-  async run(db, ids, bucket) {
-    const rows = await db.hot<ActiveRow>(ACTIVE_TRANSACTIONS, [bucket, plainArray(ids)], bucket);
-    const found = new Map(rows.map((row) => [row.ord, row]));
-    return ids.map((_, index) => found.get(index + 1));
+    return inOrder(requests, rows, undefined);
   },
   answer: (_, row) => row,
 };
@@ -239,25 +224,11 @@ const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
  */
 export async function findTransaction(context: Context, reference: string): Promise<Transaction | undefined> {
   checkLookupReference(reference);
-  const { service } = context;
-  const row = isSharded(service)
-    ? await findOverShards(context, reference)
-    : await service.batcher.add(byReference, service.buckets.ofSlot(0), { context, reference });
-  return row?.outcome === 'ok' ? toTransaction(service.keys, { ...row, canceled: false }) : undefined;
-}
-
-async function findOverShards(
-  { service, merchant }: Context,
-  reference: string,
-): Promise<ActiveRow | undefined> {
-  for (const { id, bucket } of await findCandidates(
-    service,
-    merchant.id,
-    ['redeem', 'activate'],
-    reference,
-  )) {
-    const row = await service.batcher.add(byId, bucket, id);
-    if (row) return row;
+  const { service, merchant } = context;
+  for (const { id, bucket } of await locate(service, merchant.id, ['redeem', 'activate'], reference)) {
+    const row = await service.batcher.add(lookups, bucket, { context, reference, id });
+    if (row)
+      return row.outcome === 'ok' ? toTransaction(service.keys, { ...row, canceled: false }) : undefined;
   }
   return undefined;
 }

@@ -1,7 +1,8 @@
-import { type Context, isSharded } from '../context.ts';
-import { AGAIN, type Operation } from '../db/operation.ts';
+import type { Context } from '../context.ts';
+import { AGAIN, inOrder, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { checkLookupReference, checkReference, findCandidates } from '../ledger/claims.ts';
+import { type Located, locate, locatedIds } from '../ledger/booking.ts';
+import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/merchants.ts';
@@ -22,8 +23,8 @@ export const FIND_UPDATES: HotStatement = {
 type Lookup = {
   readonly context: Context;
   readonly reference: string;
-  /** On several shards, the redemption of the reference. Null on one server, where the call finds it. */
-  readonly originalId: string | null;
+  /** The redemption; null if the call finds it by the reference. */
+  readonly id: string | null;
 };
 
 type Request = Lookup & {
@@ -39,11 +40,6 @@ type Row = UpdateRow & { readonly ord: number; readonly outcome: RefusalCode | '
 
 const keyOf = ({ context, reference }: Lookup) => `${context.merchant.id} ${reference}`;
 
-/** Returns null for all if the call finds the references itself. */
-function originalsOf(requests: readonly Lookup[]): string | null {
-  return requests[0]?.originalId === null ? null : plainArray(requests.map(({ originalId }) => originalId));
-}
-
 const updates: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: (request) => [keyOf(request)],
@@ -54,7 +50,7 @@ const updates: Operation<Request, Row, Row> = {
         bucket,
         plainArray(requests.map(({ context }) => context.merchant.id)),
         textArray(requests.map(({ reference }) => reference)),
-        originalsOf(requests),
+        locatedIds(requests),
         plainArray(requests.map(({ amountUnits }) => amountUnits)),
         plainArray(requests.map(({ reversalId }) => reversalId)),
         plainArray(requests.map((request) => request.newId)),
@@ -63,9 +59,9 @@ const updates: Operation<Request, Row, Row> = {
       ],
       bucket,
     );
-    const found: (Row | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
-    for (const row of rows) if (row.outcome !== 'again') found[row.ord - 1] = row;
-    return found;
+    return inOrder(requests, rows, AGAIN).map((row) =>
+      row !== AGAIN && row.outcome === 'again' ? AGAIN : row,
+    );
   },
   answer: (_, row) => row,
 };
@@ -80,12 +76,11 @@ const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> =
         bucket,
         plainArray(requests.map(({ context }) => context.merchant.id)),
         textArray(requests.map(({ reference }) => reference)),
-        originalsOf(requests),
+        locatedIds(requests),
       ],
       bucket,
     );
-    const found = new Map(rows.map((row) => [row.ord, row]));
-    return requests.map((_, index) => found.get(index + 1));
+    return inOrder(requests, rows, undefined);
   },
   answer: (_, row) => row,
 };
@@ -107,9 +102,9 @@ export async function updateRedemption(
   if (amountUnits < 0n) throw new Refusal('13');
   await permitAmount(context, 'update-redemption', amountUnits);
   const { service, now } = context;
-  const { originalId, bucket } = await locate(context, reference);
+  const { id, bucket } = await locateRedemption(context, reference);
   const [reversalId, replacingId, replacementId] = [newId(now), newId(now), newId(now)];
-  const ids = { originalId, reversalId, newId: replacingId, replacementId };
+  const ids = { id, reversalId, newId: replacingId, replacementId };
   const row = await service.batcher.add(updates, bucket, { context, reference, amountUnits, ...ids });
   if (row.outcome === 'ok') return toUpdate(service.keys, row);
   if (row.outcome === '58') throw new Refusal('58', { data: toUpdate(service.keys, row) });
@@ -122,20 +117,15 @@ export async function updateRedemption(
  */
 export async function findUpdate(context: Context, reference: string): Promise<RedemptionUpdate> {
   checkLookupReference(reference);
-  const { originalId, bucket } = await locate(context, reference);
+  const { id, bucket } = await locateRedemption(context, reference);
   const { service } = context;
-  const row = await service.batcher.add(lookups, bucket, { context, reference, originalId });
+  const row = await service.batcher.add(lookups, bucket, { context, reference, id });
   if (!row) throw new Refusal('60');
   return toUpdate(service.keys, row);
 }
 
-/** Finds the redemption of a reference. @throws Refusal `60`, on several shards, if there is none */
-async function locate(
-  { service, merchant }: Context,
-  reference: string,
-): Promise<{ originalId: string | null; bucket: number }> {
-  if (!isSharded(service)) return { originalId: null, bucket: service.buckets.ofSlot(0) };
-  const [found] = await findCandidates(service, merchant.id, ['redeem'], reference);
+async function locateRedemption({ service, merchant }: Context, reference: string): Promise<Located> {
+  const [found] = await locate(service, merchant.id, ['redeem'], reference);
   if (!found) throw new Refusal('60');
-  return { originalId: found.id, bucket: found.bucket };
+  return found;
 }

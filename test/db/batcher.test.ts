@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { Batcher } from '../../src/db/batcher.ts';
+import { bucketsOf } from '../../src/db/buckets.ts';
 import { AGAIN, type Operation } from '../../src/db/operation.ts';
 import { Refusal } from '../../src/refusal.ts';
 import { startTestService } from '../support/harness.ts';
@@ -15,11 +16,7 @@ type Row = { readonly call: number };
 const NAP = { text: 'select pg_sleep(0.02)', values: [] };
 
 /** An operation that takes the database a while, and records which requests shared a call. */
-async function open(
-  t: TestContext,
-  more: Partial<Operation<Request, Row, number>> = {},
-  options: { readonly isSharded?: boolean } = {},
-) {
+async function open(t: TestContext, more: Partial<Operation<Request, Row, number>> = {}, buckets = [0]) {
   const { service, stop } = await startTestService(undefined, { isPatient: true });
   t.after(stop);
   const calls: (readonly Request[])[] = [];
@@ -35,7 +32,7 @@ async function open(
     answer: (_, { call }) => call,
     ...more,
   };
-  const batcher = new Batcher(service.db, options);
+  const batcher = new Batcher(service.db, { buckets: bucketsOf(buckets) });
   let last = 0;
   const send = (merchant: number, key = `own-${++last}`, bucket = 0) =>
     batcher.add(operation, bucket, { merchant, key, bucket });
@@ -58,7 +55,7 @@ describe('the batcher', () => {
   });
 
   test('sends larger calls over shards, and one at a time', async (t) => {
-    const { flood, calls } = await open(t, {}, { isSharded: true });
+    const { flood, calls } = await open(t, {}, [1, 2]);
     await Promise.all(flood(1, 700));
     assert.deepEqual(
       calls.map((requests) => requests.length),

@@ -6,7 +6,7 @@ import { openOwner, type Queries } from '../../src/db/pool.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
 import { CLAIM, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from '../../src/ledger/functions.ts';
 import { newId } from '../../src/ledger/id.ts';
-import { ACTIVE_TRANSACTIONS } from '../../src/ledger/transactions.ts';
+import { FIND_TRANSACTIONS } from '../../src/ledger/transactions.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import { DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
 import { type Executed, Explained, type PlanNode } from '../support/explained.ts';
@@ -104,7 +104,7 @@ async function claims({ till, service }: Hooked): Promise<void> {
   assert.deepEqual(await db.hot(VOID_TRANSACTION, [0, serial, id]), [{ done: true }]);
   const reassigned = await db.hot(REASSIGN_CLAIM, [0, 'redeem', merchant, 'claimed', id, next, serial, 'y']);
   assert.deepEqual(reassigned, [{ done: true }]);
-  await db.hot(ACTIVE_TRANSACTIONS, [0, plainArray([nobody])]);
+  await db.hot(FIND_TRANSACTIONS, [0, plainArray([merchant]), textArray(['x']), plainArray([nobody])]);
 }
 
 /** Ids begin with their time. */

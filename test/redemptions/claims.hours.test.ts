@@ -240,7 +240,7 @@ test('claims and holds that a crash has left are booked hours later in the day o
   };
   await claim(card, 'redeem', '100000');
   const id = await claim(blank, 'activate', '250000');
-  const hold = { id, lowId: newId(service.clock()), merchantId, currency: 'USD', amountMinor: 2_500n };
+  const hold = { id, merchantId, currency: 'USD', amountMinor: 2_500n };
   const bucket = service.buckets.ofSerial(blank.serial);
   assert.ok(await holdFloat(service, { ...hold, bucket, serialNumber: blank.serial }));
   // The process dies here. The repeats come after midnight.

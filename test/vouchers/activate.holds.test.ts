@@ -61,8 +61,8 @@ test('activations of one float at the same time share a hold, and each is paid o
 test('a hold under an id takes the money once, and its amount is in the transit account', async (t) => {
   const { ledger, shop, vouchers } = await open(t, 1_000n);
   const [voucher] = vouchers as [(typeof vouchers)[number]];
-  const [id, lowId] = ['01920000-0000-7000-8000-000000000001', '01920000-0000-7000-8000-000000000002'];
-  const hold = { id, lowId, merchantId: shop.merchant.id, currency: 'USD', amountMinor: 400n };
+  const [id, another] = ['01920000-0000-7000-8000-000000000001', '01920000-0000-7000-8000-000000000002'];
+  const hold = { id, merchantId: shop.merchant.id, currency: 'USD', amountMinor: 400n };
   const wanted = {
     ...hold,
     bucket: shop.service.buckets.ofSerial(voucher.serialNumber),
@@ -70,7 +70,7 @@ test('a hold under an id takes the money once, and its amount is in the transit 
   };
   const taken = await Promise.all([wanted, wanted].map((each) => holdFloat(shop.service, each)));
   assert.deepEqual(taken, [true, true]);
-  const greedy = { ...wanted, id: lowId, amountMinor: 601n };
+  const greedy = { ...wanted, id: another, amountMinor: 601n };
   assert.equal(await holdFloat(shop.service, greedy), false);
   const [float] = await ledger.sql<{ balance: bigint }>(
     `select balance_minor as balance from scrip.floats where merchant_id = ${shop.merchant.id}`,

@@ -1,0 +1,219 @@
+import type { Context, Service } from '../context.ts';
+import type { Operation } from '../db/operation.ts';
+import { plainArray, sql } from '../db/sql.ts';
+import type { RefusalCode } from '../refusal.ts';
+import {
+  type ClaimedOperation,
+  claimReference,
+  type FoundVoucher,
+  findClaim,
+  findVoucher,
+} from './claims.ts';
+import { endHold, holdFloat, releaseHold, releaseVoided } from './holds.ts';
+import { newId } from './id.ts';
+import { ensureAccounts } from './journal.ts';
+import type { Outcome } from './transactions.ts';
+
+/**
+ * Books the requests of merchants under their references, and finds what was booked under one. Only this file
+ * knows whether a reference and its voucher may be on different servers.
+ *
+ * On one server, the function that books a request also claims its reference. On several shards
+ * (docs/how-to/citus.md), the reference is claimed first, and money from a float is held first. Then the
+ * function books under the id of the claim.
+ */
+
+/** A request about a voucher, which is found by the key of its code or by its serial number. */
+type Request = {
+  readonly context: Context;
+  /** The bucket of the voucher. */
+  readonly bucket: number;
+  readonly codeKey: string | null;
+  readonly serialNumber: bigint | null;
+  readonly reference: string | undefined;
+  /** The id of the transaction. */
+  readonly id: string;
+  /** Whether the id and the reference were claimed before. */
+  readonly isClaimed?: boolean;
+  /** Whether the float did not cover the amount that was to be held. */
+  readonly isUnfunded?: boolean;
+};
+
+/** The row of a request from the function that decides and books it. */
+export type Booked = {
+  readonly ord: number;
+  /**
+   * `account`: the merchant has no account in this currency yet. `void`: another request has taken the claim
+   * over.
+   */
+  readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly serial_number: bigint;
+  readonly amount_minor: bigint;
+  readonly decimals: number;
+  readonly currency: string;
+};
+
+/** What a request means for a voucher. */
+type Terms = {
+  /** Identifies a repeat of the request, together with the voucher. */
+  readonly fingerprint: string;
+  /** The amount that the float pays; null if it pays nothing. */
+  readonly priceMinor: bigint | null;
+};
+
+/** An operation that books under a reference. */
+export type Booking<Asked extends Request, Row extends Booked> = {
+  readonly operation: ClaimedOperation;
+  readonly type: 'ACTIVATION' | 'REDEMPTION';
+  /** Returns the batched calls of the function that decides and books. */
+  readonly callsOf: (request: Asked) => Operation<Asked, Row, Row>;
+  /** Returns undefined if the function declines the request whatever its reference was used for. */
+  readonly termsOf: (request: Asked, voucher: FoundVoucher) => Terms | undefined;
+};
+
+/**
+ * Books a request, or finds the reason for its decline.
+ * @param codeOf returns the code of the voucher after the booking, for this request only
+ */
+export async function book<Asked extends Request, Row extends Booked>(
+  booking: Booking<Asked, Row>,
+  request: Asked,
+  codeOf: (row: Row) => string,
+): Promise<Outcome | RefusalCode> {
+  const { isSharded } = request.context.service.buckets;
+  const row = await (isSharded ? claimAndSend : send)(booking, request);
+  if (row === '94') return row;
+  const { outcome } = row;
+  if (outcome !== 'ok' && outcome !== 'replay') return outcome as RefusalCode;
+  return {
+    transaction: {
+      transactionId: row.id,
+      type: booking.type,
+      amount: { minor: row.amount_minor, decimals: row.decimals },
+      timestamp: row.occurred_at,
+      reference: request.reference ?? null,
+      code: codeOf(row),
+      serialNumber: row.serial_number,
+      refundStatus: null,
+      note: null,
+    },
+    replayed: outcome === 'replay',
+  };
+}
+
+/** Sends a request to its function. A missing account of the merchant is created first. */
+async function send<Asked extends Request, Row extends Booked>(
+  { callsOf }: Booking<Asked, Row>,
+  request: Asked,
+): Promise<Row> {
+  const { service, merchant } = request.context;
+  for (;;) {
+    const row = await service.batcher.add(callsOf(request), request.bucket, request);
+    if (row.outcome !== 'account') return row;
+    await ensureAccounts(service.db, merchant.id, row.currency);
+  }
+}
+
+async function claimAndSend<Asked extends Request, Row extends Booked>(
+  booking: Booking<Asked, Row>,
+  asked: Asked,
+): Promise<Row | '94'> {
+  const request = { ...asked, isClaimed: true };
+  const { operation } = booking;
+  const { context, reference } = request;
+  const { service, merchant, now } = context;
+  // A redemption without a reference claims nothing and holds nothing.
+  if (operation === 'redeem' && reference === undefined) return send(booking, request);
+  const voucher = await findVoucher(service, { ...request, merchantId: merchant.id });
+  const terms = voucher && booking.termsOf(request, voucher);
+  if (voucher && !terms) return send(booking, request);
+  const pay = { voucher, priceMinor: terms?.priceMinor ?? null, voided: new Set<string>() };
+  if (reference === undefined) return holdAndSend(booking, request, pay);
+  const claim = {
+    merchantId: merchant.id,
+    operation,
+    reference,
+    serialNumber: voucher?.serial_number ?? null,
+    fingerprint: terms?.fingerprint ?? '',
+  };
+  for (let { id } = request; ; id = newId(now)) {
+    const claimed = await claimReference(service, { ...claim, id }, pay.voided);
+    if (claimed === 'used') return '94';
+    // An unknown code takes the same path as any other, so that the time reveals nothing.
+    const row = await holdAndSend(booking, { ...request, id: claimed ?? id }, pay);
+    if (row.outcome !== 'void') return row;
+    pay.voided.add(claimed ?? id);
+  }
+}
+
+/**
+ * Moves the price from the float to the transit account, if the float pays, and then sends the request.
+ * @param pay.voided ids that this request has taken the reference from: money that they hold is no reason for
+ *   a decline
+ */
+async function holdAndSend<Asked extends Request, Row extends Booked>(
+  booking: Booking<Asked, Row>,
+  request: Asked,
+  {
+    voucher,
+    priceMinor,
+    voided,
+  }: {
+    readonly voucher: FoundVoucher | undefined;
+    readonly priceMinor: bigint | null;
+    readonly voided: ReadonlySet<string>;
+  },
+): Promise<Row> {
+  if (!voucher || priceMinor === null) return send(booking, request);
+  const { context, id, bucket } = request;
+  const { service, merchant } = context;
+  const { currency, serial_number: serialNumber } = voucher;
+  const hold = { id, merchantId: merchant.id, currency, amountMinor: priceMinor, bucket, serialNumber };
+  let isFunded = await holdFloat(service, hold);
+  if (!isFunded && voided.size > 0) {
+    await Promise.all([...voided].map((other) => releaseVoided(service, merchant.id, other)));
+    isFunded = await holdFloat(service, hold);
+  }
+  const row = await send(booking, { ...request, isUnfunded: !isFunded });
+  if (!isFunded) return row;
+  if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id);
+  else await releaseHold(service, hold);
+  return row;
+}
+
+/** A transaction that may have been booked. The id is null on one server, where the call itself finds it. */
+export type Located = { readonly id: string | null; readonly bucket: number };
+
+/**
+ * Finds the transactions that a reference may mean, in the order of these operations. A transaction without a
+ * reference is found by its id. Claims whose transaction was never booked are included.
+ */
+export async function locate(
+  service: Service,
+  merchantId: number,
+  operations: readonly ClaimedOperation[],
+  reference: string,
+): Promise<readonly Located[]> {
+  const { buckets, db } = service;
+  if (!buckets.isSharded) return [{ id: null, bucket: buckets.ofSlot(0) }];
+  const claims = await Promise.all(
+    operations.map((operation) => findClaim(service, { merchantId, operation, reference })),
+  );
+  const claimed = claims.flatMap((claim) =>
+    claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
+  );
+  // A merchant's transaction without a reference by its id. It asks every shard.
+  return claimed.length > 0
+    ? claimed
+    : db.query<Located>(sql`
+select id, bucket from journal
+where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind in ('ACTIVATION', 'REDEMPTION')
+  and reference is null and original_id is null and batch_id is null`);
+}
+
+/** Returns the ids of a call as its parameter: null for all if the call finds them itself. */
+export function locatedIds(requests: readonly Pick<Located, 'id'>[]): string | null {
+  return requests[0]?.id === null ? null : plainArray(requests.map(({ id }) => id));
+}
