@@ -9,40 +9,45 @@ create type account_kind as enum (
   'FUNDING', 'FLOAT', 'RESERVE', 'SETTLEMENT', 'TRANSIT',
   'FEES', 'VAT', 'GOODWILL', 'UNCLAIMED', 'BREAKAGE' -- the operator's accounts, one for each currency
 );
+-- The kinds of movements. What each is, is said once, in src/ledger/kinds.ts.
 create type entry_kind as enum (
-  'TOP_UP',              -- funding -> float
-  -- float -> reserve of a batch, when the batch is accepted, or when an inactive voucher is extended after
-  -- its price was released
-  'RESERVATION',
-  'HOLD',                -- float -> transit, before an activation on another shard
-  'HOLD_RELEASE',        -- transit -> float, where that activation was declined
-  'ACTIVATION',          -- reserve, float or transit -> voucher
-  'REDEMPTION',          -- voucher -> settlement
-  'REDEMPTION_REVERSAL', -- settlement -> voucher
-  'REPLACEMENT',         -- voucher -> the voucher that replaces it
-  'VOID',                -- voucher of a canceled batch -> reserve
-  -- reserve -> float: of a canceled batch, of the vouchers that were not active when their batch expired, or
-  -- of a single voucher that is canceled or expires before its activation
-  'RELEASE',
-  'EXPIRY',              -- voucher -> breakage, the payer's float or unclaimed, by the expiry policy
-  'REINSTATEMENT',       -- where the expiry went -> voucher
-  'FLOAT_REFUND',        -- float -> funding: an unused prepayment is paid back
-  'FLOAT_CORRECTION',    -- float -> funding: a wrong top-up
-  'FEE',                 -- settlement -> fees
-  'FEE_REVERSAL',        -- fees -> settlement
-  'FEE_VAT',             -- settlement -> VAT
-  'FEE_VAT_REVERSAL',    -- VAT -> settlement
-  'PAYOUT',              -- settlement -> funding
-  'PAYOUT_RETURN',       -- funding -> settlement: a payout that bounced
-  'ADJUSTMENT',          -- goodwill -> voucher, or back
-  'CASH_OUT',            -- voucher -> settlement of the merchant that paid the cash, or funding
-  'ESCHEAT',             -- unclaimed or voucher -> funding: paid to a state
-  -- funding -> settlement, fees, breakage or VAT, or back: the balance that another system leaves behind
-  'OPENING',
-  'OWN_TRANSFER',        -- fees, breakage or VAT -> funding; funding -> goodwill
-  'IMPORT',              -- funding or float -> voucher taken over from another system
-  'CANCELLATION'         -- voucher -> the payer's float: the operator cancels a single voucher
+  'TOP_UP', 'RESERVATION', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL',
+  'REPLACEMENT', 'VOID', 'RELEASE', 'EXPIRY', 'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'FEE',
+  'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL', 'PAYOUT', 'PAYOUT_RETURN', 'ADJUSTMENT', 'CASH_OUT',
+  'ESCHEAT', 'OPENING', 'OWN_TRANSFER', 'IMPORT', 'CANCELLATION'
 );
+
+-- The movements that are allowed. A row of the journal is one movement between two kinds of accounts.
+create function is_movement(kind text, debit text, credit text) returns boolean
+language sql immutable parallel safe as $$
+  select (kind, debit, credit) in (
+    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
+    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT'),
+    ('ACTIVATION', 'RESERVE', 'VOUCHER'), ('ACTIVATION', 'FLOAT', 'VOUCHER'),
+    ('ACTIVATION', 'TRANSIT', 'VOUCHER'),
+    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'), ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'),
+    ('REPLACEMENT', 'VOUCHER', 'VOUCHER'), ('VOID', 'VOUCHER', 'RESERVE'),
+    ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('EXPIRY', 'VOUCHER', 'FLOAT'), ('EXPIRY', 'VOUCHER', 'UNCLAIMED'),
+    ('REINSTATEMENT', 'BREAKAGE', 'VOUCHER'), ('REINSTATEMENT', 'FLOAT', 'VOUCHER'),
+    ('REINSTATEMENT', 'UNCLAIMED', 'VOUCHER'),
+    ('FLOAT_REFUND', 'FLOAT', 'FUNDING'), ('FLOAT_CORRECTION', 'FLOAT', 'FUNDING'),
+    ('FEE', 'SETTLEMENT', 'FEES'), ('FEE_REVERSAL', 'FEES', 'SETTLEMENT'),
+    ('FEE_VAT', 'SETTLEMENT', 'VAT'), ('FEE_VAT_REVERSAL', 'VAT', 'SETTLEMENT'),
+    ('PAYOUT', 'SETTLEMENT', 'FUNDING'), ('PAYOUT_RETURN', 'FUNDING', 'SETTLEMENT'),
+    ('ADJUSTMENT', 'GOODWILL', 'VOUCHER'), ('ADJUSTMENT', 'VOUCHER', 'GOODWILL'),
+    ('CASH_OUT', 'VOUCHER', 'SETTLEMENT'), ('CASH_OUT', 'VOUCHER', 'FUNDING'),
+    ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
+    ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
+    ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
+    ('OPENING', 'FUNDING', 'SETTLEMENT'), ('OPENING', 'SETTLEMENT', 'FUNDING'),
+    ('OPENING', 'FUNDING', 'FEES'), ('OPENING', 'FEES', 'FUNDING'),
+    ('OPENING', 'FUNDING', 'BREAKAGE'), ('OPENING', 'BREAKAGE', 'FUNDING'),
+    ('OPENING', 'FUNDING', 'VAT'), ('OPENING', 'VAT', 'FUNDING'),
+    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER'),
+    ('CANCELLATION', 'VOUCHER', 'FLOAT')
+  )
+$$;
+
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
   'escheat', 'own-transfer', 'payout', 'payout-return', 'import', 'opening'

@@ -88,37 +88,6 @@ create function uuid_from(reference text) returns uuid language sql immutable pa
   select case when reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then reference::uuid end
 $$;
 
--- The movements that are allowed. A row of the journal is one movement between two kinds of accounts.
-create function is_movement(kind text, debit text, credit text) returns boolean
-language sql immutable parallel safe as $$
-  select (kind, debit, credit) in (
-    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
-    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT'),
-    ('ACTIVATION', 'RESERVE', 'VOUCHER'), ('ACTIVATION', 'FLOAT', 'VOUCHER'),
-    ('ACTIVATION', 'TRANSIT', 'VOUCHER'),
-    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'), ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'),
-    ('REPLACEMENT', 'VOUCHER', 'VOUCHER'), ('VOID', 'VOUCHER', 'RESERVE'),
-    ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('EXPIRY', 'VOUCHER', 'FLOAT'), ('EXPIRY', 'VOUCHER', 'UNCLAIMED'),
-    ('REINSTATEMENT', 'BREAKAGE', 'VOUCHER'), ('REINSTATEMENT', 'FLOAT', 'VOUCHER'),
-    ('REINSTATEMENT', 'UNCLAIMED', 'VOUCHER'),
-    ('FLOAT_REFUND', 'FLOAT', 'FUNDING'), ('FLOAT_CORRECTION', 'FLOAT', 'FUNDING'),
-    ('FEE', 'SETTLEMENT', 'FEES'), ('FEE_REVERSAL', 'FEES', 'SETTLEMENT'),
-    ('FEE_VAT', 'SETTLEMENT', 'VAT'), ('FEE_VAT_REVERSAL', 'VAT', 'SETTLEMENT'),
-    ('PAYOUT', 'SETTLEMENT', 'FUNDING'), ('PAYOUT_RETURN', 'FUNDING', 'SETTLEMENT'),
-    ('ADJUSTMENT', 'GOODWILL', 'VOUCHER'), ('ADJUSTMENT', 'VOUCHER', 'GOODWILL'),
-    ('CASH_OUT', 'VOUCHER', 'SETTLEMENT'), ('CASH_OUT', 'VOUCHER', 'FUNDING'),
-    ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
-    ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
-    ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
-    ('OPENING', 'FUNDING', 'SETTLEMENT'), ('OPENING', 'SETTLEMENT', 'FUNDING'),
-    ('OPENING', 'FUNDING', 'FEES'), ('OPENING', 'FEES', 'FUNDING'),
-    ('OPENING', 'FUNDING', 'BREAKAGE'), ('OPENING', 'BREAKAGE', 'FUNDING'),
-    ('OPENING', 'FUNDING', 'VAT'), ('OPENING', 'VAT', 'FUNDING'),
-    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER'),
-    ('CANCELLATION', 'VOUCHER', 'FLOAT')
-  )
-$$;
-
 -- Fails if a statement did not write the expected number of rows, which undoes the whole call: no balance
 -- changes without its journal row, and no journal row is written without its balance.
 create function expect_rows(p_table text, p_written bigint, p_expected bigint) returns void

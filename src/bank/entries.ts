@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { kindsOn, listOf, MovementWord } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
 import { reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
@@ -25,7 +26,9 @@ const EntryFields = {
 const EntryRow = Type.Object(EntryFields);
 const EntrySchema = Type.Object({
   ...EntryFields,
-  movements: Type.Array(Type.Object({ transactionId: TransactionId, kind: Text, reference: NullableText })),
+  movements: Type.Array(
+    Type.Object({ transactionId: TransactionId, kind: MovementWord, reference: NullableText }),
+  ),
 });
 
 /** An entry of the bank. The amounts are in minor units. */
@@ -100,7 +103,7 @@ const entries = listing({
 
 const MovementSchema = Type.Object({
   transactionId: TransactionId,
-  kind: Text,
+  kind: MovementWord,
   currency: Text,
   day: Day,
   amount: Money('Positive: received.'),
@@ -117,8 +120,7 @@ export type Movement = Static<typeof MovementSchema> & { readonly occurredAt: Da
  * The kinds of movements that should appear on the operator's bank statement. The index journal_of_funding
  * covers them.
  */
-const FUNDING_KINDS = sql`('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
-  'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER', 'OPENING')`;
+const FUNDING_KINDS = listOf(kindsOn('FUNDING').filter((kind) => kind !== 'IMPORT'));
 
 const FUNDING = sql`array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
 

@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { MovementWord } from '../ledger/kinds.ts';
 import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { notFound } from '../problem.ts';
@@ -240,7 +241,7 @@ const PairSchema = Type.Object({
   amount: Money(),
   currency: Text,
   movement: TransactionId,
-  kind: Text,
+  kind: MovementWord,
   reference: NullableText,
   occurredOn: Day,
 });

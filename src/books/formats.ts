@@ -1,5 +1,6 @@
 import { withoutFormula } from '@scrip/print/formula';
 import { stringify } from 'csv-stringify/sync';
+import { movementOf } from '../ledger/kinds.ts';
 import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
 
@@ -83,19 +84,6 @@ const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08';
 /** The longest text that most fields allow. */
 const TEXT_MAX = 35;
 const REMITTANCE_MAX = 140;
-
-/** The kinds of movements that correct an earlier one. */
-const REVERSALS = new Set([
-  'REDEMPTION_REVERSAL',
-  'HOLD_RELEASE',
-  'RELEASE',
-  'REINSTATEMENT',
-  'CANCELLATION',
-  'FLOAT_CORRECTION',
-  'FEE_REVERSAL',
-  'FEE_VAT_REVERSAL',
-  'PAYOUT_RETURN',
-]);
 
 export function beginCamt([first, last]: readonly [ClosedDay, ClosedDay]): Xml {
   const id = `SCRIP-${compact(first.day)}-${compact(last.day)}`;
@@ -181,7 +169,7 @@ export function entry(day: string, account: Account, movement: Movement): Xml {
     'Ntry',
     amount(minor, currency),
     direction(minor),
-    REVERSALS.has(kind) ? text('RvslInd', 'true') : undefined,
+    movementOf(kind).reverses ? text('RvslInd', 'true') : undefined,
     element('Sts', text('Cd', 'BOOK')),
     element('BookgDt', text('DtTm', (bookedAt as Date).toISOString())),
     element('ValDt', text('Dt', day)),

@@ -3,12 +3,13 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { AccountWord } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
-import { Input, MerchantId, Nullable, NullableText, Reason, Text, Word } from '../schema.ts';
+import { Input, MerchantId, Nullable, NullableText, Positional, Reason, Text } from '../schema.ts';
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
 /**
@@ -199,21 +200,6 @@ export class GlDay {
   }
 }
 
-/** The kinds of accounts that can have a number in the operator's accounting system. */
-export const GL_KINDS = [
-  'FUNDING',
-  'FLOAT',
-  'RESERVE',
-  'VOUCHER',
-  'SETTLEMENT',
-  'TRANSIT',
-  'FEES',
-  'VAT',
-  'GOODWILL',
-  'UNCLAIMED',
-  'BREAKAGE',
-] as const;
-
 /** Sets the account number of a kind of account: for one merchant, for one product, or for all (0). */
 export async function setGlAccount(
   operator: Operator,
@@ -243,7 +229,7 @@ const AccountNumber = Type.String({
 });
 
 const AccountSchema = Type.Object({
-  kind: Word(GL_KINDS),
+  kind: AccountWord,
   merchantId: Nullable(MerchantId, { description: 'Null: any merchant.' }),
   product: Nullable(ProductCode, { description: 'Null: any product.' }),
   number: Text,
@@ -276,7 +262,7 @@ export const account = changing({
   path: '/books/accounts',
   command: 'books account',
   input: Input({
-    kind: Word(GL_KINDS, { positional: true, description: 'The kind of account.' }),
+    kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
     number: AccountNumber,
     merchantId: Type.Optional(Nullable(MerchantId)),
     product: Type.Optional(Nullable(ProductCode)),

@@ -1,3 +1,4 @@
+import type { AccountKind } from '../ledger/kinds.ts';
 import { addDays } from '../time.ts';
 import { type Account, amountText, type Balance, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
@@ -11,7 +12,7 @@ import type { Names } from './reports/report.ts';
 export type PlainTextFormat = 'beancount' | 'hledger';
 
 /** The type and name of each kind of account. */
-const NAMES: Readonly<Record<string, string>> = {
+const NAMES: Readonly<Record<AccountKind, string>> = {
   FUNDING: 'Assets:Funding',
   TRANSIT: 'Liabilities:Transit',
   FLOAT: 'Liabilities:Floats',
@@ -26,7 +27,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 function nameOf({ kind, merchantId, productId }: Account): string {
-  const name = NAMES[kind];
+  const name = NAMES[kind as AccountKind] as string | undefined;
   if (!name) throw new Error(`no name for accounts of the kind ${kind}`);
   return `${name}${merchantId > 0 ? `:M${merchantId}` : ''}${productId > 0 ? `:P${productId}` : ''}`;
 }

@@ -10,17 +10,6 @@ export function checkStamp(now: Date): Sql {
   return sql`select check_stamp(${now})`;
 }
 
-export type AccountKind =
-  | 'FUNDING'
-  | 'TRANSIT'
-  | 'FLOAT'
-  | 'SETTLEMENT'
-  | 'FEES'
-  | 'VAT'
-  | 'GOODWILL'
-  | 'UNCLAIMED'
-  | 'BREAKAGE';
-
 /** A movement between two accounts other than vouchers and reserves. */
 export type Movement = {
   readonly kind: string;

@@ -2,8 +2,9 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { decimalsOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { type AccountKind, book, type Movement } from './functions.ts';
+import { book, type Movement } from './functions.ts';
 import { newId } from './id.ts';
+import type { AccountKind } from './kinds.ts';
 
 /** The accounts, and the bookings between them. */
 

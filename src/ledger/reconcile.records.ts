@@ -1,11 +1,20 @@
 import { SLOTS } from '../db/buckets.ts';
-import { sql } from '../db/sql.ts';
+import { raw, sql } from '../db/sql.ts';
+import { MOVEMENT_KINDS, movementOf } from './kinds.ts';
 import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /**
  * Compares every booking with the records made with it: updates, references, the audit, deliveries, holds,
  * buckets.
  */
+/** The kinds of movements with the operations whose references they have. */
+const OPERATIONS = raw(
+  MOVEMENT_KINDS.flatMap((kind) => {
+    const { operation } = movementOf(kind);
+    return operation ? [`('${kind}', '${operation}')`] : [];
+  }).join(', '),
+);
+
 export const RECORDS: Checks = {
   'redemption-updates': ({ since }) => sql`
 select (
@@ -64,11 +73,7 @@ select (
   // every claim has a booking as well.
   references: ({ quietBefore, since }) => sql`
 with operations (kind, operation) as (
-  values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
-    ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
-    ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'), ('OWN_TRANSFER', 'own-transfer'),
-    ('OPENING', 'opening'),
-    ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
+  values ${OPERATIONS}
 ), booked as (
   select j.merchant_id, j.reference, j.id, j.serial_number, (j.amount_minor * unit_of(s.decimals))::text
     as amount, o.operation

@@ -1,4 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
+import { COMMISSION, listOf } from './kinds.ts';
 import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /**
@@ -43,7 +44,7 @@ with corrected as (
 ), made as materialized (
   select j.id, j.kind::text as kind, j.amount_minor, j.merchant_id, j.currency, j.booked_at
   from book_rows j
-  where j.kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+  where j.kind in ${listOf(COMMISSION)}
     and j.place >= (select id_floor(b.starts_at, '-1 hour') from bounds b)
     and j.place < (select id_floor(b.ends_at, '1 hour') from bounds b)
 ), booked as (

@@ -8,7 +8,7 @@ import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { FileSchema, Input, Word } from '../schema.ts';
 import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
-import { type FeeRate, type Line, STEPS, stepsOf } from './steps.ts';
+import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './steps.ts';
 
 /**
  * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
@@ -52,17 +52,17 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
   return csvText([HEADER, ...rows], 'standard');
 }
 
-/** The names of movements on a statement. Other movements are shown under their kind. */
-const GROUPS = [
-  ['Redemptions', ['REDEMPTION']],
-  ['Reversals', ['REDEMPTION_REVERSAL']],
-  ['Of earlier periods', ['EARLIER_REVERSAL']],
-  ['Commission', ['FEE', 'FEE_REVERSAL']],
-  ['VAT', ['FEE_VAT', 'FEE_VAT_REVERSAL']],
-] as const;
+/** The columns of a statement, each with its step. Other movements are shown under their kind. */
+const GROUPS = {
+  Redemptions: 'REDEEMED',
+  Reversals: 'REVERSED',
+  'Of earlier periods': 'EARLIER_REVERSAL',
+  Commission: 'COMMISSION',
+  VAT: 'COMMISSION_VAT',
+};
 /** The groups whose movements are counted. */
 const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
-const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
+const GROUPED: readonly string[] = Object.values(GROUPS);
 
 const STRONG = ['CLOSING', 'PAYABLE'];
 
@@ -83,20 +83,20 @@ export async function drawStatement(
   ];
   const rows: StatementRow[] = products.map((product) => {
     const own = lines.filter((line) => line.product === product);
-    const cells = GROUPS.map(([name, kinds]) => {
-      const some = own.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
+    const cells = Object.entries(GROUPS).map(([name, step]) => {
+      const some = own.filter(({ kind }) => stepOf(kind) === step);
       const count = some.reduce((total, line) => total + line.rows, 0);
       return COUNTED.includes(name) ? `${text(sum(some))} (${count})` : text(sum(some));
     });
-    const net = sum(own.filter(({ kind }) => GROUPED.has(kind)));
+    const net = sum(own.filter(({ kind }) => GROUPED.includes(stepOf(kind))));
     return { cells: [own[0]?.productName ?? product ?? '', ...cells, text(net)] };
   });
-  const blank = GROUPS.map(() => '');
+  const blank = GROUPED.map(() => '');
   const total = (label: string, minor: bigint, isStrong = false) => ({
     cells: [label, ...blank, text(minor)],
     isStrong,
   });
-  const other = lines.filter(({ kind }) => !GROUPED.has(kind));
+  const other = lines.filter(({ kind }) => !GROUPED.includes(stepOf(kind)));
   return draw({
     title: `Settlement ${number}`,
     details: [
@@ -105,7 +105,7 @@ export async function drawStatement(
       ['Currency', currency],
       ['Due on', dueOn],
     ],
-    columns: ['Product', ...GROUPS.map(([name]) => name), 'Net'],
+    columns: ['Product', ...Object.keys(GROUPS), 'Net'],
     rows: [
       ...rows,
       ...other.map((line) => total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount)),

@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { COMMISSION, listOf } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { alone, changing, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -184,7 +185,7 @@ from (
   from book_movements
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
     and 'SETTLEMENT' in (debit_kind, credit_kind)
-    and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+    and kind not in ${listOf(COMMISSION)}
   union all
   select product_id, kind, false, 1,
     case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end

@@ -2,6 +2,7 @@ import type { DayEnd } from '../books/close.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
+import type { MovementKind } from '../ledger/kinds.ts';
 
 /** Commission: what the operator keeps of redemptions, and the VAT on it. It is booked as a day is closed. */
 
@@ -83,7 +84,7 @@ type Fee = Net & {
 
 type Movement = {
   readonly id: string;
-  readonly kind: 'FEE' | 'FEE_REVERSAL' | 'FEE_VAT' | 'FEE_VAT_REVERSAL';
+  readonly kind: MovementKind;
   readonly debit: bigint;
   readonly credit: bigint;
   readonly amountMinor: bigint;

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { MovementWord } from '../ledger/kinds.ts';
 import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Day, Input, Money, Text, Time, TransactionId } from '../schema.ts';
@@ -12,7 +13,7 @@ import { LineSchema, linesOf, RateSchema, ratesOf, StepSchema, stepsOf } from '.
 
 const PayoutSchema = Type.Object({
   transactionId: TransactionId,
-  kind: Text,
+  kind: MovementWord,
   amount: Money(),
   bankReference: Text,
   valueDate: Day,

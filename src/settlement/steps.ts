@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { movementOf } from '../ledger/kinds.ts';
 import { Money, NullableText, PERCENT_PPM, Percent, Word } from '../schema.ts';
 import type { Settlement } from './settlements.ts';
 
@@ -49,22 +50,14 @@ type StepKind = keyof typeof STEPS;
 const KINDS = Object.keys(STEPS) as StepKind[];
 
 export const StepSchema = Type.Object({
-  kind: Word(KINDS, { labels: STEPS }),
+  kind: Word(KINDS, { 'x-labels': STEPS }),
   amount: Money('Negative: it reduces the payout.'),
 });
 
-/** The steps of movements. All other movements belong to `OTHER`. */
-const STEP_OF: Readonly<Record<string, StepKind>> = {
-  REDEMPTION: 'REDEEMED',
-  REDEMPTION_REVERSAL: 'REVERSED',
-  EARLIER_REVERSAL: 'EARLIER_REVERSAL',
-  FEE: 'COMMISSION',
-  FEE_REVERSAL: 'COMMISSION',
-  FEE_VAT: 'COMMISSION_VAT',
-  FEE_VAT_REVERSAL: 'COMMISSION_VAT',
-  PAYOUT: 'PAID_EARLIER',
-  PAYOUT_RETURN: 'PAID_EARLIER',
-};
+/** Returns the step of a line. All other movements belong to `OTHER`. */
+export function stepOf(kind: string): StepKind {
+  return kind === 'EARLIER_REVERSAL' ? kind : (movementOf(kind).step ?? 'OTHER');
+}
 
 /** Returns the steps of a settlement. */
 export function stepsOf(
@@ -79,7 +72,7 @@ export function stepsOf(
     PAYABLE: payable,
   };
   for (const { kind, amount } of lines) {
-    const step = STEP_OF[kind] ?? 'OTHER';
+    const step = stepOf(kind);
     sums[step] = (sums[step] ?? 0n) + amount;
   }
   return KINDS.map((kind) => ({ kind, amount: sums[kind] ?? 0n }));

@@ -3,6 +3,7 @@ import type { Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { idFloor } from '../ledger/id.ts';
+import { MovementWord } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
@@ -30,7 +31,7 @@ import {
 
 export const TransactionSchema = Type.Object({
   transactionId: TransactionId,
-  kind: Text,
+  kind: MovementWord,
   amount: Money('Negative for a reversal.'),
   currency: Text,
   timestamp: Time,

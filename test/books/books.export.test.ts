@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, type TestContext, test } from 'node:test';
 import { closeDays } from '../../src/books/close.ts';
 import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../../src/books/export.ts';
-import { GL_KINDS, setGlAccount } from '../../src/books/gl.ts';
+import { setGlAccount } from '../../src/books/gl.ts';
+import { ACCOUNT_KINDS, type AccountKind } from '../../src/ledger/kinds.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
@@ -153,12 +154,12 @@ test('the general ledger lists the accounts without a number, and balances once 
     textOf({ format: 'gl' }),
     /no account number for .*FLOAT of merchant.*FUNDING.*product DEFAULT/,
   );
-  for (const [index, account_kind] of GL_KINDS.entries())
+  for (const account_kind of ACCOUNT_KINDS)
     await setGlAccount(ledger.operator, {
       account_kind,
       merchant_id: 0,
       product_id: 0,
-      account: String(1000 + index),
+      account: numberOf(account_kind),
       tax_code: null,
     });
   await setGlAccount(ledger.operator, {
@@ -183,13 +184,15 @@ test('the general ledger lists the accounts without a number, and balances once 
   }
 });
 
+const numberOf = (kind: AccountKind) => String(1000 + ACCOUNT_KINDS.indexOf(kind));
+
 /** A voucher number belongs to what was booked: it does not change with the account numbers. */
 async function keepsNumbers(rowByRow: boolean, cells: readonly string[][]): Promise<void> {
   const top = { account_kind: 'FUNDING', merchant_id: 0, product_id: 0, tax_code: null };
   // Top-ups stay within one account number, so they are left out.
-  await setGlAccount(ledger.operator, { ...top, account: '1001' });
+  await setGlAccount(ledger.operator, { ...top, account: numberOf('FLOAT') });
   const after = (await textOf({ format: 'gl', rowByRow })).trim().split('\r\n').slice(1);
-  await setGlAccount(ledger.operator, { ...top, account: '1000' });
+  await setGlAccount(ledger.operator, { ...top, account: numberOf('FUNDING') });
   const keyOf = ([date, number, , , , , currency, , , kind]: readonly string[]) =>
     `${date} ${number} ${currency} ${kind}`;
   const before = new Set(cells.map(keyOf));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GL_KINDS } from '../../src/books/gl.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { Context } from '../../src/context.ts';
+import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { ByLaw, type Shown } from '../support/books.law.ts';
 import { ByHand, type Card, readCards, readEntries } from '../support/books.model.ts';
@@ -108,7 +108,7 @@ async function compare(
   );
   const ledger = Object.fromEntries(
     Object.entries(await of('R12', ['account'], ['debit', 'credit'])).map(([name, minor]) => [
-      name.replace(/\d{4}/, (account) => GL_KINDS[Number(account) - FIRST_ACCOUNT] ?? account),
+      name.replace(/\d{4}/, (account) => ACCOUNT_KINDS[Number(account) - FIRST_ACCOUNT] ?? account),
       minor,
     ]),
   );

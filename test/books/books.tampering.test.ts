@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { dayChecks } from '../../src/books/day-checks.ts';
-import { GL_KINDS, setGlAccount } from '../../src/books/gl.ts';
+import { setGlAccount } from '../../src/books/gl.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { Service } from '../../src/context.ts';
 import { openOwner, type Queries } from '../../src/db/pool.ts';
 import { type Sql, sql } from '../../src/db/sql.ts';
+import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
@@ -58,7 +59,7 @@ before(async () => {
   await sell(bar, 1, 5);
   await spend(bar, other, 1, 'open 3');
   await updateRedemption({ ...bar, now: service.clock() }, { reference: 'open 1', amountUsed: 0.5 });
-  for (const [at, account_kind] of GL_KINDS.entries()) {
+  for (const [at, account_kind] of ACCOUNT_KINDS.entries()) {
     const of = { merchant_id: 0, product_id: 0, tax_code: null };
     await setGlAccount(operator, { account_kind, account: String(FIRST_ACCOUNT + at), ...of });
   }

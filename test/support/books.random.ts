@@ -3,11 +3,12 @@ import { importVouchers } from '../../src/batches/import.ts';
 import { listDays } from '../../src/books/days.ts';
 import { escheatUnclaimed } from '../../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../../src/books/floats.ts';
-import { GL_KINDS, setGlAccount } from '../../src/books/gl.ts';
+import { setGlAccount } from '../../src/books/gl.ts';
 import { transferOwn } from '../../src/books/own.ts';
 import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
 import type { Context, Operator } from '../../src/context.ts';
+import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { changeProduct, createProduct, productDefaults } from '../../src/products/products.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
@@ -92,7 +93,7 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
       await terms(operator, merchantId, { from, ...rates, delayDays: 0 });
     }
   }
-  for (const [at, account_kind] of GL_KINDS.entries()) {
+  for (const [at, account_kind] of ACCOUNT_KINDS.entries()) {
     const account = String(FIRST_ACCOUNT + at);
     await setGlAccount(operator, { account_kind, account, merchant_id: 0, product_id: 0, tax_code: null });
   }

@@ -1,7 +1,7 @@
-import { GL_KINDS } from '../../src/books/gl.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
+import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { listFloats } from '../../src/merchants/merchants.ts';
 import { cents, make, type Row, rowsOf } from './reports.ts';
 
@@ -51,7 +51,7 @@ async function accounts(service: Service, days: readonly string[]): Promise<Held
       evening?.['outstanding'] === of('VOUCHER'),
     'R12 is what the accounts moved':
       sum(ledger, 'debit') === sum(ledger, 'credit') &&
-      GL_KINDS.every((kind, at) => {
+      ACCOUNT_KINDS.every((kind, at) => {
         const own = ledger.filter(({ account }) => account === String(FIRST_ACCOUNT + at));
         return sum(own, 'credit') - sum(own, 'debit') === (held.get(kind) ?? 0n);
       }),

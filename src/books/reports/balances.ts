@@ -1,24 +1,6 @@
 import { sql } from '../../db/sql.ts';
+import { ACCOUNT_KINDS, accountsOf } from '../../ledger/kinds.ts';
 import { type Definition, merchant, money, text } from './report.ts';
-
-/**
- * The account kinds in the order in which reports print them: debts to others, the operator's own money, and
- * the funding behind both.
- */
-const KINDS = [
-  'FLOAT',
-  'RESERVE',
-  'TRANSIT',
-  'VOUCHER',
-  'SETTLEMENT',
-  'UNCLAIMED',
-  'VAT',
-  'BREAKAGE',
-  'FEES',
-  'GOODWILL',
-  'FUNDING',
-  'UNKNOWN',
-];
 
 /** R1: opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
 export const trialBalance: Definition = {
@@ -41,7 +23,7 @@ from (
   ) e
 ) p
 group by grouping sets ((currency, account_kind), (currency))
-order by array_position(${KINDS}::text[], account_kind)`,
+order by array_position(${[...ACCOUNT_KINDS, 'UNKNOWN']}::text[], account_kind)`,
 };
 
 /** The balances of kinds of accounts. */
@@ -69,8 +51,6 @@ from (
 group by grouping sets ((currency, owner_id), (currency)) order by owner_id nulls last`,
 };
 
-const OWED = ['VOUCHER', 'RESERVE', 'TRANSIT', 'FLOAT', 'SETTLEMENT', 'UNCLAIMED', 'VAT'];
-
 /**
  * R3: what the operator owed to others at the end of each day, its own money, and the funding behind both.
  * Vouchers are counted at the close. Money in transit between shards has left a float for a voucher.
@@ -85,11 +65,11 @@ export const outstanding: Definition = {
     settlements: money(held('SETTLEMENT')),
     unclaimed: money(held('UNCLAIMED')),
     vat: money(held('VAT')),
-    owed: money(held(...OWED)),
+    owed: money(held(...accountsOf('others'))),
     breakage: money(held('BREAKAGE')),
     fees: money(held('FEES')),
     goodwill: money(held('GOODWILL')),
-    own: money(held('BREAKAGE', 'FEES', 'GOODWILL')),
+    own: money(held(...accountsOf('operator'))),
     minusFunding: money(sql`-${held('FUNDING')}`),
   },
   from: ({ from, to, endsAt, isClosed }) => sql`

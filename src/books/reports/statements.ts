@@ -1,4 +1,5 @@
 import { type Sql, sql } from '../../db/sql.ts';
+import { kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
 import { addDays } from '../../time.ts';
 import { statementNumber } from '../formats.ts';
 import { count, type Definition, merchant, money, product, type Scope, text, time, wrong } from './report.ts';
@@ -65,20 +66,19 @@ from floats f
 join book_rows j on f.account_id in (j.credit_account, j.debit_account)
 left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
-  and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
-    'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
+  and j.kind in ${listOf(kindsOn('FLOAT'))}
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
   and j.place >= id_floor(${from}::timestamptz, '-1 hour')
   and j.place < id_floor(${to}::timestamptz, '1 hour')
   and j.booked_at >= ${from} and j.booked_at < ${to}`;
 
 const counted = (kind: string) => count(sql`coalesce(sum(rows) filter (where kind = ${kind}), 0)`);
-/** Adds movements to a column of R7. Those that take back are subtracted from it. */
-const settled = (...kinds: readonly string[]) =>
+/** Adds movements of a kind to a column of R7, and subtracts those of the kind that takes it back. */
+const settled = (kind: string, reversal: MovementKind | null = null) =>
   money(sql`coalesce(sum(
-    case when kind in ('FEE_REVERSAL', 'FEE_VAT_REVERSAL', 'PAYOUT_RETURN')
-      or kind = 'OPENING' and debit_kind = 'SETTLEMENT' then -amount_minor else amount_minor end
-  ) filter (where kind = any (${kinds}::text[])), 0)`);
+    case when kind = ${reversal} or kind = 'OPENING' and debit_kind = 'SETTLEMENT' then -amount_minor
+      else amount_minor end
+  ) filter (where kind in (${kind}, ${reversal})), 0)`);
 
 const NET = sql`coalesce(sum(case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end), 0)`;
 const ofAccount = (minor: Sql) => money(sql`case when grouping(product_id) = 1 then ${minor} end`);
