@@ -1,99 +1,85 @@
-import type { Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
+import Type, { type Static } from 'typebox';
+import type { Database, Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
-import { type Money, toNumber } from '../money.ts';
+import { toNumber } from '../money.ts';
+import { notFound } from '../problem.ts';
+import { columnsOf } from '../row.ts';
+import {
+  Count,
+  MerchantId,
+  Money,
+  Nullable,
+  NullableTime,
+  Text,
+  Time,
+  TransactionId,
+  Word,
+} from '../schema.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 
-export function findBatchByTransactionId(transactionId: string): Sql {
-  return sql`select * from batches where transaction_id = ${transactionId}`;
-}
+/** The row of a batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
 
-export function findBatchById(id: number): Sql {
-  return sql`select * from batches where id = ${id}`;
-}
+export const BatchStatus = Word(['PROCESSING', 'COMPLETED', 'CANCELED'] as const);
 
-/** Finds a batch by merchant and reference. The batch stores the reference in addition to its claim. */
-export function findBatchByReference(merchantId: number, reference: string): Sql {
-  return sql`select * from batches where merchant_id = ${merchantId} and reference = ${reference}`;
-}
-
-export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
-
-/** Lists a page of batches, newest first, before an id. Each filter has an index (sql/019-operator.sql). */
-export const listBatchRows = (
-  { merchantId, status }: BatchFilter,
-  before: number | null,
-  limit: number,
-) => sql`
-select * from batches where (${before}::int is null or id < ${before}::int)
-  ${merchantId === null ? sql`` : sql`and merchant_id = ${merchantId}`}
-  ${status === null ? sql`` : sql`and status = ${status}::batch_status`}
-order by id desc limit ${limit}`;
-
-/** A batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
-export type Batch = {
-  readonly id: number;
-  readonly transactionId: string;
-  readonly merchantId: number;
-  readonly reference: string;
-  readonly status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
-  readonly quantity: number;
+export const BatchSchema = Type.Object({
+  transactionId: TransactionId,
+  merchantId: MerchantId,
+  reference: Text,
+  status: BatchStatus,
+  quantity: Count,
   /** The number of vouchers that exist now. */
-  readonly produced: number;
+  produced: Count,
   /** The value of each voucher; null if it is given at activation. */
-  readonly value: Money | null;
-  readonly currency: string;
-  readonly expiresAt: Date;
-  readonly acceptedAt: Date;
-  /** Whether its vouchers are active from the start, paid from its reserve. */
-  readonly immediate: boolean;
+  value: Nullable(Money()),
+  currency: Text,
+  acceptedAt: Time,
+});
+
+export const BatchProgress = Type.Object({ ...BatchSchema.properties, percent: Count });
+
+const BatchRow = Type.Object({
+  id: Type.Integer(),
+  decimals: Type.Integer(),
+  ...BatchSchema.properties,
+});
+
+/** A batch. Its value is in minor units. */
+export type Batch = Static<typeof BatchRow> & {
+  /** The produced share in whole percent: 100 only if it is complete. */
+  readonly percent: number;
+  readonly expiryDate: Date;
+  /** The reason why it was canceled, if a failure ended it. */
+  readonly failure: string | null;
 };
 
-export type BatchRow = {
-  id: number;
-  transaction_id: string;
-  merchant_id: number;
-  reference: string;
-  status: Batch['status'];
-  quantity: number;
-  produced: number;
-  value_minor: bigint | null;
-  decimals: number;
-  currency: string;
-  expires_at: Date;
-  accepted_at: Date;
-  activation: 'immediate' | 'on-activation';
-};
+const PROGRESS = sql`${columnsOf(BatchRow, 'batches')}, 100 * batches.produced / batches.quantity as percent`;
+const EXPIRY = sql`batches.expires_at as "expiryDate"`;
 
-export function toBatch(row: BatchRow): Batch {
-  return {
-    id: row.id,
-    transactionId: row.transaction_id,
-    merchantId: row.merchant_id,
-    reference: row.reference,
-    status: row.status,
-    quantity: row.quantity,
-    produced: row.produced,
-    value: row.value_minor === null ? null : { minor: row.value_minor, decimals: row.decimals },
-    currency: row.currency,
-    expiresAt: row.expires_at,
-    acceptedAt: row.accepted_at,
-    immediate: row.activation === 'immediate' && row.value_minor !== null,
-  };
+export const COLUMNS = sql`${PROGRESS}, ${EXPIRY}, batches.failure`;
+
+/** Finds a batch by a condition. It can end with a lock. */
+export async function findBatchBy(db: Queries, condition: Sql): Promise<Batch | undefined> {
+  const [batch] = await db.query<Batch>(sql`select ${COLUMNS} from batches where ${condition}`);
+  return batch;
+}
+
+/** Finds a batch by its transaction id. Cheap enough to be polled. */
+export async function findBatchOf(db: Queries, transactionId: string): Promise<Batch | undefined> {
+  return findBatchBy(db, sql`transaction_id = ${transactionId}`);
 }
 
 /**
  * Renders a batch for answers and webhooks, without its vouchers (docs/reference/interface.md, "Voucher
  * batch").
  */
-export function batchData({ reference, transactionId, status, expiresAt, value }: Batch) {
+export function batchData({ reference, transactionId, status, expiryDate, value, decimals }: Batch) {
   return {
     reference,
     transactionId,
     status,
-    expiryDate: expiresAt.toISOString(),
-    value: value && toNumber(value),
+    expiryDate: expiryDate.toISOString(),
+    value: value === null ? null : toNumber({ minor: value, decimals }),
   };
 }
 
@@ -103,7 +89,7 @@ export function batchData({ reference, transactionId, status, expiresAt, value }
  */
 export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): Promise<void> {
   await enqueueEvent(tx, {
-    merchantId: batch.merchantId,
+    merchantId: Number(batch.merchantId),
     type: batch.status === 'COMPLETED' ? 'voucher.batch.completed' : 'voucher.batch.canceled',
     eventId: newId(now),
     subjectId: batch.transactionId,
@@ -112,92 +98,43 @@ export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): P
   });
 }
 
-/** The data of a batch that only the operator sees. */
-export type BatchDetails = {
-  readonly product: string;
-  readonly failure: string | null;
-  readonly endedAt: Date | null;
-  /** Vouchers that are neither canceled nor replaced. */
-  readonly open: number;
-  /** Activated vouchers; a replaced one counts once, with its successor. */
-  readonly activated: number;
-  /** The total balance of its vouchers, in minor units. */
-  readonly balanceMinor: bigint;
-  readonly decimals: number;
-};
+/** What only the operator sees of a batch. */
+export const BatchWithVouchers = Type.Object({
+  ...BatchProgress.properties,
+  product: Text,
+  expiryDate: Time,
+  endedAt: NullableTime,
+  failure: Nullable(Type.String({ description: 'The reason why it was canceled, if a failure ended it.' })),
+  open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
+  /** A replaced one counts once, with its successor. */
+  activated: Count,
+  balance: Money('The total balance of its vouchers.'),
+});
 
-type DetailsRow = {
-  product: string;
-  failure: string | null;
-  ended_at: Date | null;
-  open: bigint;
-  activated: bigint;
-  balance_minor: bigint;
-  decimals: number;
-};
+/** A batch with what its vouchers are now. */
+export type BatchWithVouchers = Batch & Static<typeof BatchWithVouchers>;
 
-/** Returns a page of batches, newest first, before an id. */
-export async function pageOfBatches(
-  db: Queries,
-  filter: BatchFilter,
-  before: number | null,
-  limit: number,
-): Promise<Batch[]> {
-  return (await db.query<BatchRow>(listBatchRows(filter, before, limit))).map(toBatch);
-}
-
-/** Finds a batch by its transaction id, with details for the operator; undefined if there is none. */
-export async function findBatchForOperator(
-  { readDb }: Service,
-  transactionId: string,
-): Promise<{ batch: Batch; details: BatchDetails } | undefined> {
-  const [row] = await readDb.query<BatchRow>(findBatchByTransactionId(transactionId));
-  if (!row) return undefined;
-  const [details] = await readDb.transaction(async (tx) => {
+/** Returns a batch with what its vouchers are now. @throws Problem */
+export async function requireBatch(db: Database, transactionId: string): Promise<BatchWithVouchers> {
+  const found = await findBatchOf(db, transactionId);
+  if (!found) throw notFound(`batch ${transactionId}`);
+  const [batch] = await db.transaction(async (tx) => {
     // Reading five million vouchers takes longer than a request may.
     await tx.query(sql`set local statement_timeout = '2min'`);
     // The details of a batch for the operator. It reads all its vouchers.
-    return tx.query<DetailsRow>(sql`
-select p.code as product, b.failure, b.ended_at, b.decimals, v.open, v.activated, v.balance_minor
-from batches b
-join products p on p.id = b.product_id
+    return tx.query<BatchWithVouchers>(sql`
+select ${PROGRESS}, p.code as product, ${EXPIRY}, ended_at as "endedAt", failure,
+  v.open, v.activated, v.balance
+from batches
+join products p on p.id = product_id
 cross join (
-  select count(*) filter (where closed is null) as open,
-    count(*) filter (where activated_at is not null and closed is distinct from 'REPLACED') as activated,
-    coalesce(sum(balance_minor), 0)::bigint as balance_minor
-  from vouchers where batch_id = ${row.id}
+  select count(*) filter (where closed is null)::int as open,
+    count(*) filter (where activated_at is not null and closed is distinct from 'REPLACED')::int as activated,
+    coalesce(sum(balance_minor), 0)::bigint as balance
+  from vouchers where batch_id = ${found.id}
 ) v
-where b.id = ${row.id}`);
+where batches.id = ${found.id}`);
   }, 'repeatable read');
-  if (!details) throw new Error('a batch has no product');
-  return {
-    batch: toBatch(row),
-    details: {
-      product: details.product,
-      failure: details.failure,
-      endedAt: details.ended_at,
-      open: Number(details.open),
-      activated: Number(details.activated),
-      balanceMinor: details.balance_minor,
-      decimals: details.decimals,
-    },
-  };
-}
-
-/**
- * Reads the current state of a batch, and the failure that canceled it, if any. Cheap enough to be polled.
- */
-export async function findProgress(
-  db: Queries,
-  transactionId: string,
-): Promise<{ batch: Batch; failure: string | null } | undefined> {
-  const [row] = await db.query<BatchRow & { failure: string | null }>(
-    findBatchByTransactionId(transactionId),
-  );
-  return row && { batch: toBatch(row), failure: row.failure };
-}
-
-/** Returns the produced share of a batch in whole percent: 100 only if it is complete. */
-export function percentOf({ produced, quantity }: Pick<Batch, 'produced' | 'quantity'>): number {
-  return Math.floor((100 * produced) / quantity);
+  if (!batch) throw new Error('a batch has no product');
+  return batch;
 }

@@ -4,7 +4,7 @@ import { isUnavailable, retrying, sqlState } from '../db/errors.ts';
 import { plainArray, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { newId } from '../ledger/id.ts';
-import { type Batch, type BatchRow, enqueueBatchEvent, findBatchById, toBatch } from './batch.ts';
+import { type Batch, COLUMNS, enqueueBatchEvent, findBatchBy } from './batch.ts';
 
 /** The number of vouchers that one transaction takes back. */
 const CHUNK = 5_000;
@@ -25,17 +25,13 @@ export async function cancelBatch(
   const now = service.clock();
   return retrying(() =>
     service.db.transaction(async (tx) => {
-      const [row] = await tx.query<BatchRow>(
-        sql`select * from batches where transaction_id = ${transactionId} for update`,
-      );
-      if (!row) return undefined;
-      const batch = toBatch(row);
-      if (batch.status !== 'PROCESSING') return batch;
+      const batch = await findBatchBy(tx, sql`transaction_id = ${transactionId} for update`);
+      if (batch?.status !== 'PROCESSING') return batch;
       // Moves the price of a batch that is being canceled from its reserve to the float.
-      if (batch.value) await tx.query(sql`select release_batch(${batch.id}, ${newId(now)}, ${now})`);
-      const [canceled] = await tx.query<BatchRow>(sql`
-update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} where id = ${batch.id} returning *`);
-      const after = toBatch(canceled as BatchRow);
+      if (batch.value !== null) await tx.query(sql`select release_batch(${batch.id}, ${newId(now)}, ${now})`);
+      const [after] = (await tx.query<Batch>(sql`
+update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} where id = ${batch.id}
+returning ${COLUMNS}`)) as [Batch];
       await enqueue(tx, 'void-batch', batch.id);
       await enqueueBatchEvent(tx, after, now);
       const { status, produced, quantity } = batch;
@@ -53,12 +49,10 @@ update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} 
   );
 }
 
-type Voided = { last: bigint | null };
-
 /** Voids the vouchers of a canceled batch as a job, bucket by bucket, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
-  const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
-  if (row?.status !== 'CANCELED') return;
+  const batch = await findBatchBy(service.db, sql`id = ${batchId}`);
+  if (batch?.status !== 'CANCELED') return;
   for (const bucket of service.buckets.all) await voidBucket(service, bucket, batchId);
   await service.db.query(
     sql`update batches set voided_at = ${service.clock()} where id = ${batchId} and voided_at is null`,
@@ -73,7 +67,7 @@ async function voidBucket({ db, clock }: Service, bucket: number, batchId: numbe
     // Voids vouchers of a canceled batch in one bucket, after a serial number (sql/012-vouchers.sql): as
     // many as there are ids. `last` is null if none was left.
     const [page] = await retrying(() =>
-      db.query<Voided>(
+      db.query<{ last: bigint | null }>(
         sql`select void_vouchers(${bucket}, ${batchId}, ${after}, ${ids}::uuid[], ${now}) as last`,
       ),
     );
@@ -102,14 +96,13 @@ export async function recordFailure(service: Service, batchId: number, error: un
   if (isUnavailable(error) && !isFull) throw error;
   const now = service.clock();
   // A failure of a batch that is still being produced.
-  const [counted] = await service.db.query<{ transaction_id: string; failures: number; failing_since: Date }>(
-    sql`
+  const [counted] = await service.db.query<{ transactionId: string; failures: number; since: Date }>(sql`
 update batches set
   failures = least(failures + ${isFull ? 0 : 1}::int, 32767), failing_since = coalesce(failing_since, ${now})
-where id = ${batchId} and status = 'PROCESSING' returning transaction_id, failures, failing_since`,
-  );
+where id = ${batchId} and status = 'PROCESSING'
+returning transaction_id as "transactionId", failures, failing_since as since`);
   if (!counted) throw error;
-  const { transaction_id: transactionId, failures, failing_since: since } = counted;
+  const { transactionId, failures, since } = counted;
   service.log.warn({ part: 'batches', transactionId, failures, err: error }, 'a batch could not go on');
   if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < FAILURES_MAX) throw error;
   const failure = causeOf(error);

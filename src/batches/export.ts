@@ -1,3 +1,5 @@
+import type * as print from '@scrip/print';
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Context, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
@@ -6,44 +8,41 @@ import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { zoneOfBooks } from '../ledger/zone.ts';
 import { permit } from '../merchants/merchants.ts';
-import type { Money } from '../money.ts';
+import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { Count, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import { lockVoucher } from '../vouchers/operate.ts';
-import {
-  type Batch,
-  type BatchRow,
-  findBatchByReference,
-  findBatchByTransactionId,
-  toBatch,
-} from './batch.ts';
+import { type Batch, findBatchBy, findBatchOf } from './batch.ts';
 
-type NewExport = {
-  readonly format: 'csv' | 'pdf';
-  /** The operator. */
-  readonly by: string;
-  readonly reason: string | null;
+/** The record of an export of a batch's codes and PINs. */
+export const ExportSchema = Type.Object({
+  id: Text,
   /** The only voucher that is exported; null: the whole batch. */
-  readonly serialNumber: bigint | null;
-};
+  serialNumber: NullableText,
+  format: Word(['csv', 'pdf'] as const),
+  /** The operator. */
+  by: Text,
+  reason: NullableText,
+  /** The number of vouchers in the export; without a recorded end, the planned number. */
+  vouchers: Count,
+  begunAt: Time,
+  endedAt: NullableTime,
+  /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have been handed out. */
+  state: Word(['begun', 'complete', 'aborted'] as const),
+});
 
-/** Records an export with the planned number of vouchers: one, or those of the completed batch. */
-function insertExport(batchId: number, wanted: NewExport, now: Date): Sql {
-  const { format, by, reason, serialNumber } = wanted;
-  return sql`
-insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
-select id, ${serialNumber}, ${format}, ${by}, ${reason},
-  case when ${serialNumber}::bigint is null then quantity else 1 end, ${now}
-from batches where id = ${batchId}
-returning id, vouchers`;
-}
+export type BatchExport = Static<typeof ExportSchema>;
+type Format = BatchExport['format'];
 
 /** Lists a page of a batch's vouchers, after a serial number. */
 export function listVouchers(batchId: number, after: bigint, count: number): Sql {
   return sql`
-select serial_number, sealed from vouchers
+select serial_number as "serialNumber", sealed from vouchers
 where batch_id = ${batchId} and serial_number > ${after} and closed is null
 order by serial_number limit ${count}`;
 }
+
+type SealedRow = { readonly serialNumber: bigint; readonly sealed: Buffer };
 
 /**
  * The number of vouchers in a page. A page is opened and written before the next one is read, so a download
@@ -59,11 +58,11 @@ const PAGE = 250;
 export async function findBatch(context: Context, reference: string): Promise<Batch> {
   checkLookupReference(reference);
   permit(context, 'download', 'generate');
-  const [row] = await context.service.db.query<BatchRow>(
-    findBatchByReference(context.merchant.id, reference),
-  );
-  if (!row) throw new Refusal('60');
-  return toBatch(row);
+  const { service, merchant } = context;
+  const found = sql`merchant_id = ${merchant.id} and reference = ${reference}`;
+  const batch = await findBatchBy(service.db, found);
+  if (!batch) throw new Refusal('60');
+  return batch;
 }
 
 /**
@@ -76,16 +75,11 @@ export async function* readVouchers(
 ): AsyncGenerator<({ readonly serialNumber: bigint } & CodeAndPin)[]> {
   let after = 0n;
   for (;;) {
-    const rows = await db.query<{ serial_number: bigint; sealed: Buffer }>(
-      listVouchers(batch.id, after, PAGE),
-    );
+    const rows = await db.query<SealedRow>(listVouchers(batch.id, after, PAGE));
     if (rows.length > 0)
-      yield rows.map((row) => ({
-        serialNumber: row.serial_number,
-        ...keys.open(row.serial_number, row.sealed),
-      }));
+      yield rows.map(({ serialNumber, sealed }) => ({ serialNumber, ...keys.open(serialNumber, sealed) }));
     if (rows.length < PAGE) return;
-    after = rows.at(-1)?.serial_number ?? after;
+    after = rows.at(-1)?.serialNumber ?? after;
   }
 }
 
@@ -94,52 +88,18 @@ export async function* readVouchers(
  * exist.
  */
 export async function readVouchersOf(service: Service, transactionId: string, most: number) {
-  const [row] = await service.db.query<BatchRow>(findBatchByTransactionId(transactionId));
-  if (row?.status !== 'COMPLETED' || row.quantity > most) return undefined;
+  const batch = await findBatchOf(service.db, transactionId);
+  if (batch?.status !== 'COMPLETED' || batch.quantity > most) return undefined;
   const vouchers = [];
-  for await (const page of readVouchers(service, toBatch(row))) vouchers.push(...page);
+  for await (const page of readVouchers(service, batch)) vouchers.push(...page);
   return vouchers;
 }
-
-/** A voucher with all data that is printed on its card. */
-export type PrintedVoucher = CodeAndPin & {
-  readonly serialNumber: bigint;
-  /** Null if the value is given at activation. */
-  readonly value: Money | null;
-  readonly currency: string;
-  readonly expiresAt: Date;
-  /** The last day on which it is valid, in the zone of the books. */
-  readonly lastDay: string;
-};
 
 /** The most exports of a batch in a list, more than anybody reads. */
 const LISTED_MAX = 1_000;
 
-/** The record of an export of a batch's codes and PINs. */
-export type ExportInfo = NewExport & {
-  readonly id: number;
-  /** The number of vouchers in the export; without a recorded end, the planned number. */
-  readonly vouchers: number;
-  readonly begunAt: Date;
-  readonly endedAt: Date | null;
-  /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have been handed out. */
-  readonly state: 'begun' | 'complete' | 'aborted';
-};
-
-type ExportRow = {
-  id: number;
-  serial_number: bigint | null;
-  format: NewExport['format'];
-  exported_by: string;
-  reason: string | null;
-  vouchers: number;
-  begun_at: Date;
-  ended_at: Date | null;
-  complete: boolean | null;
-};
-
 /** Writes vouchers, page by page. `count` is the planned number. */
-export type Write = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promise<void>;
+export type Write = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => Promise<void>;
 
 type Exported = { readonly id: number; readonly vouchers: number };
 
@@ -151,7 +111,7 @@ type Exported = { readonly id: number; readonly vouchers: number };
 export async function exportBatch(
   operator: Operator,
   batch: Batch,
-  format: NewExport['format'],
+  format: Format,
   write: Write,
 ): Promise<Exported> {
   if (batch.status !== 'COMPLETED') throw new Error('only a completed batch can be exported');
@@ -178,7 +138,7 @@ export async function exportReplacement(
   wanted: {
     readonly replaced: bigint;
     readonly serialNumber: bigint;
-    readonly format: NewExport['format'];
+    readonly format: Format;
     readonly exportsBefore: number | null;
   },
   write: Write,
@@ -221,11 +181,15 @@ async function begin(
   tx: Queries,
   { service, actor }: Operator,
   batch: Batch,
-  format: NewExport['format'],
+  format: Format,
   serialNumber: bigint | null,
 ): Promise<Exported> {
-  const wanted = { format, by: actor.name, reason: actor.reason, serialNumber };
-  const [row] = await tx.query<Exported>(insertExport(batch.id, wanted, service.clock()));
+  // One voucher, or those of the completed batch.
+  const [row] = await tx.query<Exported>(sql`
+insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
+values (${batch.id}, ${serialNumber}, ${format}, ${actor.name}, ${actor.reason},
+  ${serialNumber === null ? batch.quantity : 1}, ${service.clock()})
+returning id, vouchers`);
   if (!row) throw new Error('an export was inserted, and no row came back');
   return row;
 }
@@ -234,7 +198,7 @@ async function begin(
 async function writeRecorded(
   { service: { db, clock } }: Operator,
   begun: Exported,
-  pages: AsyncIterable<PrintedVoucher[]>,
+  pages: AsyncIterable<print.Voucher[]>,
   write: Write,
 ): Promise<Exported> {
   const end = (complete: boolean) =>
@@ -259,12 +223,12 @@ values (${begun.id}, ${complete}, ${vouchers}, ${clock()})`);
   return { id: begun.id, vouchers };
 }
 
-type FaceRow = {
-  serial_number: bigint;
-  expires_at: Date;
-  last_day: string;
-  value_minor: bigint | null;
-  decimals: number;
+/** What is printed next to the code and the PIN of a voucher. */
+type Face = {
+  readonly serialNumber: bigint;
+  readonly expiresAt: Date;
+  readonly lastDay: string;
+  readonly value: bigint | null;
 };
 
 /**
@@ -275,59 +239,46 @@ async function* readPrinted(
   service: Service,
   batch: Batch,
   pages: ReturnType<typeof readVouchers>,
-): AsyncGenerator<PrintedVoucher[]> {
+): AsyncGenerator<print.Voucher[]> {
   const zone = await zoneOfBooks(service.db);
   for await (const page of pages) {
     const first = page[0]?.serialNumber ?? 0n;
     const last = page.at(-1)?.serialNumber ?? 0n;
     // The data that is printed next to the codes of a page of vouchers. An inactive voucher has the
     // value of its batch. A voucher that expires at midnight is valid until the day before.
-    const rows = await service.db.query<FaceRow>(sql`
-select v.serial_number, v.expires_at, b.decimals,
-  ((v.expires_at - interval '1 millisecond') at time zone ${zone})::date::text as last_day,
-  case when v.activated_at is null then b.value_minor else v.balance_minor end as value_minor
+    const rows = await service.db.query<Face>(sql`
+select v.serial_number as "serialNumber", v.expires_at as "expiresAt",
+  ((v.expires_at - interval '1 millisecond') at time zone ${zone})::date::text as "lastDay",
+  case when v.activated_at is null then b.value_minor else v.balance_minor end as value
 from vouchers v join batches b on b.id = v.batch_id
 where v.batch_id = ${batch.id} and v.serial_number between ${first} and ${last} and v.closed is null`);
-    const faces = new Map(rows.map((row) => [row.serial_number, row]));
-    yield page.flatMap(({ serialNumber, code, pin }) => {
-      const face = faces.get(serialNumber);
+    const faces = new Map(rows.map((row) => [row.serialNumber, row]));
+    yield page.flatMap((voucher) => {
+      const face = faces.get(voucher.serialNumber);
       // It was replaced between the two statements. Its replacement has a higher serial number and follows
       // later.
       if (!face) return [];
-      const value = face.value_minor === null ? null : { minor: face.value_minor, decimals: face.decimals };
-      const { expires_at: expiresAt, last_day: lastDay } = face;
-      return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt, lastDay }];
+      const value = face.value === null ? null : toText({ minor: face.value, decimals: batch.decimals });
+      return [{ ...voucher, ...face, value, currency: batch.currency }];
     });
   }
 }
 
 /** Yields one voucher of a batch, as a page. @throws Refusal `44` if it was closed meanwhile */
 async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: bigint) {
-  const [row] = await db.query<{ serial_number: bigint; sealed: Buffer }>(
-    listVouchers(batch.id, serialNumber - 1n, 1),
-  );
-  if (row?.serial_number !== serialNumber) throw isClosed();
+  const [row] = await db.query<SealedRow>(listVouchers(batch.id, serialNumber - 1n, 1));
+  if (row?.serialNumber !== serialNumber) throw isClosed();
   yield [{ serialNumber, ...keys.open(serialNumber, row.sealed) }];
 }
 
 /** Lists the exports of a batch, newest first. */
-export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
-  const rows = await db.query<ExportRow>(sql`
-select e.id, e.serial_number, e.format, e.exported_by, e.reason, e.begun_at, n.ended_at, n.complete,
-  coalesce(n.vouchers, e.vouchers) as vouchers
+export async function listExports(db: Queries, batchId: number): Promise<BatchExport[]> {
+  return db.query<BatchExport>(sql`
+select e.id::text, e.serial_number::text as "serialNumber", e.format, e.exported_by as by, e.reason,
+  coalesce(n.vouchers, e.vouchers) as vouchers, e.begun_at as "begunAt", n.ended_at as "endedAt",
+  case when n.complete then 'complete' when n.complete is null then 'begun' else 'aborted' end as state
 from batch_exports e left join batch_export_ends n on n.export_id = e.id
 where e.batch_id = ${batchId} order by e.id desc limit ${LISTED_MAX}`);
-  return rows.map((row) => ({
-    id: row.id,
-    serialNumber: row.serial_number,
-    format: row.format,
-    by: row.exported_by,
-    reason: row.reason,
-    vouchers: row.vouchers,
-    begunAt: row.begun_at,
-    endedAt: row.ended_at,
-    state: row.complete === null ? 'begun' : row.complete ? 'complete' : 'aborted',
-  }));
 }
 
 /** Returns how often a whole batch was exported, and the time of the last export. */
@@ -335,8 +286,8 @@ export async function countExports(
   db: Queries,
   batchId: number,
 ): Promise<{ exports: number; lastExport: Date | null }> {
-  const [row] = await db.query<{ exports: number; last: Date | null }>(sql`
-select count(*)::int as exports, max(begun_at) as last from batch_exports
+  const [counts] = await db.query<{ exports: number; lastExport: Date | null }>(sql`
+select count(*)::int as exports, max(begun_at) as "lastExport" from batch_exports
 where batch_id = ${batchId} and serial_number is null`);
-  return { exports: row?.exports ?? 0, lastExport: row?.last ?? null };
+  return counts as { exports: number; lastExport: Date | null };
 }

@@ -5,7 +5,7 @@ import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
-import { type Batch, type BatchRow, enqueueBatchEvent, findBatchById, toBatch } from './batch.ts';
+import { type Batch, COLUMNS, enqueueBatchEvent, findBatchBy } from './batch.ts';
 import { recordFailure } from './cancel.ts';
 import { drawCodes, type MadeRows, makeRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
@@ -57,14 +57,13 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
  */
 async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   // Records progress in the transaction that made it. The last voucher completes the batch.
-  const [row] = await tx.query<BatchRow>(sql`
+  const [after] = (await tx.query<Batch>(sql`
 update batches set
   produced = produced + ${count}, progressed_at = now(), failures = 0, failing_since = null,
   status = case when produced + ${count} = quantity then 'COMPLETED' else status end,
   ended_at = case when produced + ${count} = quantity then ${now}::timestamptz end
 where id = ${batch.id}
-returning *`);
-  const after = toBatch(row as BatchRow);
+returning ${COLUMNS}`)) as [Batch];
   if (after.status === 'COMPLETED') await enqueueBatchEvent(tx, after, now);
   return after;
 }
@@ -136,10 +135,10 @@ export async function fillBatch(
 /** Works on a batch for a turn. @returns whether nothing is left to do */
 async function takeTurn(service: Service, batchId: number, stopping: () => boolean): Promise<boolean> {
   const until = Date.now() + TURN_MS;
-  const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
-  if (row?.status !== 'PROCESSING') return true;
+  const found = await findBatchBy(service.db, sql`id = ${batchId}`);
+  if (found?.status !== 'PROCESSING') return true;
   await checkKeyRing(service.db, service.keys);
-  let batch = toBatch(row);
+  let batch: Batch = found;
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
@@ -239,8 +238,7 @@ function inTransaction(service: Service, work: (tx: Queries) => Promise<Batch>):
 }
 
 async function lock(tx: Queries, batchId: number): Promise<Batch> {
-  const [row] = await tx.query<BatchRow>(sql`select * from batches where id = ${batchId} for update`);
-  return toBatch(row as BatchRow);
+  return (await findBatchBy(tx, sql`id = ${batchId} for update`)) as Batch;
 }
 
 /**

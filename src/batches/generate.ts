@@ -3,53 +3,19 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { insertInto, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { checkStamp } from '../ledger/functions.ts';
 import { newId } from '../ledger/id.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toSum, toText, unitOf } from '../money.ts';
+import { type Product, ProductRow } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import { DAY_MS } from '../time.ts';
-import {
-  type Batch,
-  type BatchRow,
-  findBatchByReference,
-  findBatchByTransactionId,
-  toBatch,
-} from './batch.ts';
+import { type Batch, COLUMNS, findBatchBy, findBatchOf } from './batch.ts';
 import { produce } from './fill.ts';
-
-type NewBatch = {
-  readonly transactionId: string;
-  readonly merchantId: number;
-  readonly reference: string;
-  readonly productId: number;
-  readonly quantity: number;
-  readonly valueMinor: bigint | null;
-  readonly expiresAt: Date;
-  readonly currency: string;
-  readonly decimals: number;
-  readonly activation: string;
-  readonly scope: string;
-  readonly expiryPolicy: string;
-  readonly now: Date;
-};
-
-/**
- * Finds a product by its code, or the default one. `default_expires_at` is the end of a day in the zone of
- * the books, as cards show it.
- */
-function findProduct(code: string | undefined, defaultId: number, now: Date): Sql {
-  return sql`
-select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor,
-  p.max_quantity, p.expiry_policy, p.on_sale, p.merchant_id,
-  ((((${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)::date + 1)::timestamp
-    at time zone k.zone) - interval '1 millisecond' as default_expires_at
-from products p, books k
-where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
-}
 
 export type Generate = {
   readonly reference: string;
@@ -61,20 +27,8 @@ export type Generate = {
   readonly expiryDate?: Date | undefined;
 };
 
-type Product = {
-  id: number;
-  currency: string;
-  decimals: number;
-  activation: string;
-  scope: string;
-  expiry_policy: string;
-  min_value_minor: bigint;
-  max_value_minor: bigint;
-  max_quantity: number;
-  default_expires_at: Date;
-  on_sale: boolean;
-  merchant_id: number | null;
-};
+/** A product with the end of the vouchers that are ordered now, if the order names none. */
+type Offer = Product & { readonly expiresAt: Date };
 
 /** Up to this quantity, the answer includes the vouchers. Larger batches are produced in the background. */
 const IMMEDIATE_MAX = 10;
@@ -112,7 +66,7 @@ export async function generate(
     service.db.transaction(async (tx) => {
       const id = await claimOrder(context, tx, order, product);
       if (id !== order.id) return { batch: await getBatch(tx, id), replayed: true };
-      const batch = await accept(context, tx, toNewBatch(context, order, product));
+      const batch = await accept(context, tx, order, check(context, order, product));
       if (operator) await audit(tx, operator, ordered(batch));
       return { batch, replayed: false };
     }),
@@ -124,15 +78,21 @@ export async function generate(
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
 /**
- * Finds the product of an order; undefined for an unknown code. PostgreSQL accepts no NUL in a text, so no
- * product has such a code.
+ * Finds the product of an order by its code, or the merchant's default one; undefined for an unknown code.
+ * PostgreSQL accepts no NUL in a text, so no product has such a code. Vouchers end with a day in the zone of
+ * the books, as cards show it.
  */
 async function productOf(
   { service, merchant, now }: Context,
   code: string | undefined,
-): Promise<Product | undefined> {
+): Promise<Offer | undefined> {
   if (code?.includes('\0')) return undefined;
-  const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId, now));
+  const [product] = await service.db.query<Offer>(sql`
+select ${columnsOf(ProductRow, 'p')},
+  ((((${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)::date + 1)::timestamp
+    at time zone k.zone) - interval '1 millisecond' as "expiresAt"
+from products p, books k
+where ${code === undefined ? sql`p.id = ${merchant.defaultProductId}` : sql`p.code = ${code}`}`);
   return product;
 }
 
@@ -144,12 +104,12 @@ async function isExact(
   { service, merchant }: Context,
   { reference, productCode }: Generate,
   valueUnits: bigint,
-  product: Product,
+  product: Offer,
 ): Promise<boolean> {
   const fits = ({ decimals }: { decimals: number }) => valueUnits % unitOf(decimals) === 0n;
   if (fits(product)) return true;
   if (productCode !== undefined) return false;
-  const [batch] = await service.db.query<BatchRow>(findBatchByReference(merchant.id, reference));
+  const batch = await findBatchBy(service.db, sql`merchant_id = ${merchant.id} and reference = ${reference}`);
   return batch !== undefined && fits(batch);
 }
 
@@ -164,7 +124,7 @@ async function claimOrder(
   { service, merchant }: Context,
   tx: Queries,
   { reference, productCode, quantity, valueUnits, expiryDate, id }: Order,
-  product: Product | undefined,
+  product: Offer | undefined,
 ): Promise<string> {
   const terms = `${quantity} ${valueUnits ?? 'none'} ${expiryDate?.toISOString() ?? 'default'} `;
   const named = `${terms}${product?.id ?? 'unknown'}`;
@@ -185,66 +145,72 @@ async function claimOrder(
 }
 
 async function getBatch(tx: Queries, transactionId: string): Promise<Batch> {
-  const [row] = await tx.query<BatchRow>(findBatchByTransactionId(transactionId));
-  if (!row) throw new Error('an order was claimed, and there is no batch');
-  return toBatch(row);
-}
-
-function valueLimits({ min_value_minor, max_value_minor, decimals, currency }: Product): string {
-  const text = (minor: bigint) => toText({ minor, decimals });
-  return `${text(min_value_minor)} to ${text(max_value_minor)} ${currency}`;
+  const batch = await findBatchOf(tx, transactionId);
+  if (!batch) throw new Error('an order was claimed, and there is no batch');
+  return batch;
 }
 
 /** Checks an order against everything that can change over time. @throws Refusal `17`, `15`, `61`, `16` */
-function toNewBatch({ merchant, now }: Context, order: Order, product: Product | undefined): NewBatch {
-  const { reference, quantity, valueUnits, expiryDate, id } = order;
+function check({ merchant, now }: Context, order: Order, product: Offer | undefined): Offer {
+  const { quantity, valueUnits, expiryDate } = order;
   if (expiryDate && !(expiryDate.getTime() >= now.getTime() + DAY_MS - TRAVEL_MS)) throw new Refusal('17');
-  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id))
-    throw new Refusal('15');
-  const valueMinor = valueUnits === null ? null : valueUnits / unitOf(product.decimals);
-  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor))
-    throw new Refusal('61', { limit: valueLimits(product) });
-  if (quantity > product.max_quantity) throw new Refusal('16', { limit: `1 to ${product.max_quantity}` });
-  return {
-    transactionId: id,
-    merchantId: merchant.id,
-    reference,
-    productId: product.id,
-    quantity,
-    valueMinor,
-    expiresAt: expiryDate ?? product.default_expires_at,
-    currency: product.currency,
-    decimals: product.decimals,
-    activation: product.activation,
-    scope: product.scope,
-    expiryPolicy: product.expiry_policy,
-    now,
-  };
+  if (!product?.onSale || ![null, String(merchant.id)].includes(product.merchantId)) throw new Refusal('15');
+  const { minValue, maxValue, maxQuantity, decimals, currency } = product;
+  const value = valueIn(product, valueUnits);
+  const text = (minor: bigint) => toText({ minor, decimals });
+  if (value !== null && (value < minValue || value > maxValue))
+    throw new Refusal('61', { limit: `${text(minValue)} to ${text(maxValue)} ${currency}` });
+  if (quantity > maxQuantity) throw new Refusal('16', { limit: `1 to ${maxQuantity}` });
+  return product;
 }
 
+const valueIn = ({ decimals }: Product, units: bigint | null) => units && units / unitOf(decimals);
+
 /** Returns the data of an order for the audit. */
-function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
-  const after = { merchantId, reference, quantity, value: value && toSum(currency, value) };
+function ordered({
+  transactionId,
+  merchantId,
+  reference,
+  quantity,
+  value,
+  currency,
+  decimals,
+}: Batch): Change {
+  const sum = value === null ? null : toSum(currency, { minor: value, decimals });
+  const after = { merchantId: Number(merchantId), reference, quantity, value: sum };
   return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
 }
 
 /**
  * Writes, in one transaction, the batch, the float's debit, and the vouchers or the job that creates them.
  */
-async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Promise<Batch> {
-  const { quantity } = wanted;
+async function accept(
+  { service, merchant, now }: Context,
+  tx: Queries,
+  { id, reference, quantity, valueUnits, expiryDate }: Order,
+  product: Offer,
+): Promise<Batch> {
   // The close of a day freezes the terms of the batches that were accepted on it.
-  await tx.query(checkStamp(wanted.now));
-  const [row] = await tx.query<BatchRow>(sql`
-insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at,
-  currency, decimals, activation, scope, expiry_policy, accepted_at, progressed_at)
-values (${wanted.transactionId}, ${wanted.merchantId}, ${wanted.reference}, ${wanted.productId},
-  ${wanted.quantity}, ${wanted.valueMinor}, ${wanted.expiresAt}, ${wanted.currency}, ${wanted.decimals},
-  ${wanted.activation}::product_activation, ${wanted.scope}::product_scope,
-  ${wanted.expiryPolicy}::expiry_policy, ${wanted.now}, now())
-returning *`);
-  const batch = toBatch(row as BatchRow);
-  await reserve(tx, batch, wanted.now);
+  await tx.query(checkStamp(now));
+  const { currency, decimals, activation, scope } = product;
+  const [batch] = (await tx.query<Batch>(sql`
+${insertInto('batches', {
+  transaction_id: id,
+  merchant_id: merchant.id,
+  reference,
+  product_id: product.id,
+  quantity,
+  value_minor: valueIn(product, valueUnits),
+  expires_at: expiryDate ?? product.expiresAt,
+  currency,
+  decimals,
+  activation,
+  scope,
+  expiry_policy: product.expiryPolicy,
+  accepted_at: now,
+  progressed_at: sql`now()`,
+})} returning ${COLUMNS}`)) as [Batch];
+  await reserve(tx, batch, now);
   if (quantity <= IMMEDIATE_MAX) return produce(service, tx, batch, quantity);
   await enqueue(tx, 'fill-batch', batch.id);
   return batch;
@@ -252,9 +218,9 @@ returning *`);
 
 /** Moves the price of a batch from the float to its reserve. @throws Refusal `50` */
 async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): Promise<void> {
-  if (!value) return;
+  if (value === null) return;
   // No float can hold this amount, and the database might not be able to compare it with a balance.
-  if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
+  if (value * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
   // `done` is false if the float is too low.
   const [reserved] = await tx.query<{ done: boolean }>(
     sql`select reserve_batch(${id}, ${newId(now)}, ${newId(now)}, ${now}) as done`,

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
-import { type Money, toSum } from '../money.ts';
+import { toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CARE, MANAGE } from '../principal.ts';
@@ -26,9 +26,9 @@ import {
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
-import { type Batch, findProgress } from './batch.ts';
+import { type Batch, findBatchOf } from './batch.ts';
 import { countReplacementExports, exportBatch, exportReplacement, type Write } from './export.ts';
-import { findReplacement, requireBatch, requirePrintable } from './printable.ts';
+import { findReplacement, requirePrintable } from './printable.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from './sheets.ts';
 
 /**
@@ -56,20 +56,6 @@ const SheetsSchema = Type.Object({
   isMine: Type.Boolean({ description: 'Whether the caller ordered them, and can download them.' }),
 });
 
-type SheetsRow = {
-  id: number;
-  replaced: bigint | null;
-  exports_before: number | null;
-  ordered_by: number;
-  name: string;
-  reason: string | null;
-  language: Language;
-  salt: Buffer;
-  ordered_at: Date;
-  expires_at: Date;
-  transaction_id: string;
-};
-
 const order = changing({
   name: 'sheets.order',
   summary: 'Order printable sheets of a batch, sealed with a passphrase that is shown to the approver',
@@ -86,20 +72,18 @@ const order = changing({
     sentence: 'Print the vouchers of order {reference} of {merchant}: {vouchers}, worth {worth}',
     async of(asked) {
       const { transactionId } = asked.input;
-      const { batch } = await requirePrintable(asked.caller, transactionId);
+      const { merchantId, reference } = await requirePrintable(asked.caller, transactionId);
       const { vouchers, worth } = changeIn(asked).after;
-      const merchant = await merchantNamed(asked, batch.merchantId);
-      return { merchant, reference: batch.reference, vouchers, worth, link: `/batches/${transactionId}` };
+      const merchant = await merchantNamed(asked, merchantId);
+      return { merchant, reference, vouchers, worth, link: `/batches/${transactionId}` };
     },
   },
   status: 201,
   async run(caller, { transactionId, language = 'en' }) {
-    const { batch, details } = await requirePrintable(caller, transactionId);
-    const worth = { minor: details.balanceMinor, decimals: details.decimals };
-    const subject = `batch ${transactionId}`;
-    const order = { batch, card: null, subject, language };
-    const made = await insertOrder(caller, order, worth, { vouchers: details.open });
-    return { ...made, vouchers: details.open };
+    const batch = await requirePrintable(caller, transactionId);
+    const { balance, open: vouchers } = batch;
+    const order = { batch, card: null, subject: `batch ${transactionId}`, language };
+    return { ...(await insertOrder(caller, order, balance, { vouchers })), vouchers };
   },
 });
 
@@ -115,7 +99,7 @@ type Order = {
 async function insertOrder(
   caller: Caller,
   { batch, card, subject, language }: Order,
-  worth: Money,
+  minor: bigint,
   facts: object,
 ) {
   const { service, actor, principal } = caller;
@@ -126,15 +110,16 @@ async function insertOrder(
   const expiresAt = new Date(now.getTime() + VALID_MS);
   const { name, reason } = actor;
   const id = await service.db.transaction(async (tx) => {
-    const [row] = await tx.query<{ id: number }>(sql`
+    const [row] = await tx.query<{ id: string }>(sql`
 insert into batch_sheets
   (batch_id, replaced, exports_before, ordered_by, name, reason, language, salt, ordered_at, expires_at)
 values (${batch.id}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name},
   ${reason}, ${language}, ${salt}, ${now}, ${expiresAt})
-returning id`);
-    const after = { ...facts, language, worth: toSum(batch.currency, worth), expiresAt };
+returning id::text`);
+    const worth = toSum(batch.currency, { minor, decimals: batch.decimals });
+    const after = { ...facts, language, worth, expiresAt };
     await audit(tx, caller, { action: 'sheets.order', subject, after });
-    return String(row?.id);
+    return row?.id as string;
   });
   return { id, expiresAt, passphrase: passphraseOf(service.keys, salt) };
 }
@@ -197,25 +182,20 @@ const list = reading({
   output: Page(SheetsSchema),
   roles: MANAGE,
   async run(caller, { transactionId }) {
-    const { batch } = await requireBatch(caller, transactionId);
+    const batch = await findBatchOf(caller.service.readDb, transactionId);
+    if (!batch) throw notFound(`batch ${transactionId}`);
     return listOrders(caller, batch, null);
   },
 });
 
 async function listOrders({ service, principal }: Caller, batch: Batch, replaced: bigint | null) {
   // The newest sheets of a batch, or of the replacement of one of its vouchers.
-  const rows = await service.readDb.query<SheetsRow>(sql`
-select id, ordered_by, name, reason, language, ordered_at, expires_at from batch_sheets
+  const items = await service.readDb.query<Static<typeof SheetsSchema>>(sql`
+select id::text, name as "orderedBy", ordered_at as "orderedAt", expires_at as "expiresAt", language,
+  ordered_by is not distinct from ${principal.userId}::int as "isMine"
+from batch_sheets
 where batch_id = ${batch.id} and replaced is not distinct from ${replaced}::bigint
 order by id desc limit ${LISTED_MAX}`);
-  const items = rows.map((row) => ({
-    id: String(row.id),
-    orderedBy: row.name,
-    orderedAt: row.ordered_at,
-    expiresAt: row.expires_at,
-    language: row.language,
-    isMine: row.ordered_by === principal.userId,
-  }));
   return { items, nextCursor: null };
 }
 
@@ -231,12 +211,23 @@ const listCards = reading({
   async run(caller, { serialNumber }) {
     const replaced = BigInt(serialNumber);
     const { batch: transactionId } = await showVoucher(caller.service, replaced);
-    const found = await findProgress(caller.service.readDb, transactionId);
-    return found ? listOrders(caller, found.batch, replaced) : { items: [], nextCursor: null };
+    const batch = await findBatchOf(caller.service.readDb, transactionId);
+    return batch ? listOrders(caller, batch, replaced) : { items: [], nextCursor: null };
   },
 });
 
 let drawn = 0;
+
+/** Sheets that were ordered. */
+type Ordered = {
+  readonly replaced: bigint | null;
+  readonly exportsBefore: number | null;
+  readonly reason: string | null;
+  readonly language: Language;
+  readonly salt: Buffer;
+  readonly expiresAt: Date;
+  readonly transactionId: string;
+};
 
 const download = changing({
   name: 'sheets.download',
@@ -258,13 +249,14 @@ const download = changing({
   effect: 'outside',
   async run(caller, { id }) {
     const { service, actor, principal } = caller;
-    const [row] = await service.db.query<SheetsRow>(sql`
-select s.id, s.replaced, s.exports_before, s.ordered_by, s.name, s.reason, s.language, s.salt, s.ordered_at,
-  s.expires_at, b.transaction_id
-from batch_sheets s join batches b on b.id = s.batch_id where s.id = ${toId(id)}`);
+    const [row] = await service.db.query<Ordered>(sql`
+select s.replaced, s.exports_before as "exportsBefore", s.reason, s.language, s.salt, s.expires_at as "expiresAt",
+  b.transaction_id as "transactionId"
+from batch_sheets s join batches b on b.id = s.batch_id
+where s.id = ${toId(id)} and s.ordered_by = ${principal.userId}::int`);
     // For everybody else the sheets do not exist.
-    if (!row || row.ordered_by !== principal.userId) throw notFound(`sheets ${id}`);
-    if (row.expires_at <= service.clock())
+    if (!row) throw notFound(`sheets ${id}`);
+    if (row.expiresAt <= service.clock())
       throw new Problem('conflict', 'sheets can be downloaded for 24 hours: order them again');
     const operator = { service, actor: { ...actor, reason: row.reason } };
     const { batch, product, name, exporting } =
@@ -278,14 +270,14 @@ from batch_sheets s join batches b on b.id = s.batch_id where s.id = ${toId(id)}
   },
 });
 
-async function wholeBatch(caller: Caller, operator: Operator, { transaction_id: id }: SheetsRow) {
-  const { batch, details } = await requirePrintable(caller, id);
+async function wholeBatch(caller: Caller, operator: Operator, { transactionId: id }: Ordered) {
+  const batch = await requirePrintable(caller, id);
   const exporting = (write: Write) => exportBatch(operator, batch, 'pdf', write);
-  return { batch, product: details.product, name: `vouchers-${id}`, exporting };
+  return { batch, product: batch.product, name: `vouchers-${id}`, exporting };
 }
 
 /** One card leaves once. An export after the order, by any door, makes the order void. */
-async function oneCard(operator: Operator, { exports_before: exportsBefore }: SheetsRow, replaced: bigint) {
+async function oneCard(operator: Operator, { exportsBefore }: Ordered, replaced: bigint) {
   const { serialNumber, batch, product } = await findReplacement(operator.service, replaced);
   const exporting = async (write: Write) => {
     const wanted = { replaced, serialNumber, format: 'pdf' as const, exportsBefore };

@@ -1,9 +1,8 @@
 import type { Service } from '../context.ts';
 import type { Caller } from '../operation.ts';
 import { notFound, Problem } from '../problem.ts';
-import { requireDecimals } from '../schema.ts';
 import { showVoucher } from '../vouchers/show.ts';
-import { findBatchForOperator, findProgress } from './batch.ts';
+import { type BatchWithVouchers, findBatchOf, requireBatch } from './batch.ts';
 
 /** What can be printed: batches, and the single card that replaced another. */
 
@@ -13,26 +12,33 @@ import { findBatchForOperator, findProgress } from './batch.ts';
  */
 const VOUCHERS_MAX = 10_000;
 
-/** Returns a batch with its progress. @throws Problem */
-export async function requireBatch({ service }: Caller, transactionId: string) {
-  const found = await findBatchForOperator(service, transactionId);
-  if (!found) throw notFound(`batch ${transactionId}`);
-  return found;
+/** Returns a batch that can be exported. @throws Problem */
+export async function requireExportable(
+  { readDb }: Service,
+  transactionId: string,
+): Promise<BatchWithVouchers> {
+  const batch = await requireBatch(readDb, transactionId);
+  const { status, open } = batch;
+  if (status === 'PROCESSING')
+    throw new Problem(
+      'conflict',
+      `batch ${transactionId} is PROCESSING: it can be exported once it is COMPLETED`,
+    );
+  if (status === 'CANCELED')
+    throw new Problem('conflict', `batch ${transactionId} is CANCELED: none of its vouchers can be used`);
+  if (open === 0) throw new Problem('conflict', `batch ${transactionId} has no vouchers left`);
+  return batch;
 }
 
 /** Returns a batch that can be printed here. @throws Problem */
-export async function requirePrintable(caller: Caller, transactionId: string) {
-  const found = await requireBatch(caller, transactionId);
-  const { batch, details } = found;
-  if (batch.status !== 'COMPLETED')
-    throw new Problem('conflict', `the batch is ${batch.status}: only a completed batch can be printed`);
-  if (details.open === 0) throw new Problem('conflict', 'the batch has no vouchers left');
-  if (details.open > VOUCHERS_MAX)
+export async function requirePrintable({ service }: Caller, transactionId: string) {
+  const batch = await requireExportable(service, transactionId);
+  if (batch.open > VOUCHERS_MAX)
     throw new Problem(
       'conflict',
       `sheets hold up to ${VOUCHERS_MAX} vouchers: an operator exports a larger batch on the machine`,
     );
-  return found;
+  return batch;
 }
 
 /** Finds the voucher that replaced another, with its batch. @throws Problem `conflict`; Refusal `14` */
@@ -40,19 +46,13 @@ export async function findReplacement(service: Service, replaced: bigint) {
   const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
   if (replacedBy === null)
     throw new Problem('conflict', `voucher ${replaced} was not replaced: name the one that was replaced`);
-  const {
-    replacedBy: later,
-    currency,
-    balance: minor,
-    state,
-  } = await showVoucher(service, BigInt(replacedBy));
+  const { replacedBy: later, balance, state } = await showVoucher(service, BigInt(replacedBy));
   if (later !== null)
     throw new Problem(
       'conflict',
       `voucher ${replacedBy}, which replaced it, was replaced too: name voucher ${replacedBy}`,
     );
-  const found = await findProgress(service.db, transactionId);
-  if (!found) throw notFound(`batch ${transactionId}`);
-  const balance = { minor, decimals: requireDecimals(currency) };
-  return { serialNumber: BigInt(replacedBy), batch: found.batch, product, balance, state };
+  const batch = await findBatchOf(service.db, transactionId);
+  if (!batch) throw notFound(`batch ${transactionId}`);
+  return { serialNumber: BigInt(replacedBy), batch, product, balance, state };
 }

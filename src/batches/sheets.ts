@@ -6,10 +6,9 @@ import type * as print from '@scrip/print';
 import type { Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { findMerchant } from '../merchants/merchants.ts';
-import { toText } from '../money.ts';
 import { findProduct } from '../products/products.ts';
 import type { Batch } from './batch.ts';
-import type { PrintedVoucher, Write } from './export.ts';
+import type { Write } from './export.ts';
 
 /** Prepares vouchers for the printer. */
 
@@ -23,12 +22,12 @@ export async function describeCards(
   productCode: string,
 ): Promise<print.Batch> {
   const [merchant, product] = await Promise.all([
-    findMerchant(db, batch.merchantId),
+    findMerchant(db, Number(batch.merchantId)),
     findProduct(db, productCode),
   ]);
   return {
     merchant: merchant?.name ?? '',
-    merchantId: String(batch.merchantId),
+    merchantId: batch.merchantId,
     product: product?.name ?? '',
     productCode,
     reference: batch.reference,
@@ -36,11 +35,6 @@ export async function describeCards(
     needsActivation: product?.activation === 'on-activation',
   };
 }
-
-export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
-  ...voucher,
-  value: voucher.value && toText(voucher.value),
-});
 
 /**
  * Sealed sheets are the cards of a batch as a PDF that opens with a passphrase. One person downloads the
@@ -114,7 +108,7 @@ export async function* sealedSheets(
  */
 async function* drawAside(
   wanted: SheetWanted,
-  vouchers: AsyncIterable<PrintedVoucher[]>,
+  vouchers: AsyncIterable<print.Voucher[]>,
 ): AsyncGenerator<Buffer> {
   const pages = vouchers[Symbol.asyncIterator]();
   const worker = new Worker(new URL('./sheets.thread.ts', import.meta.url), {
@@ -129,7 +123,7 @@ async function* drawAside(
       if (message === 'end') return;
       if (message === 'more') {
         const { value, done } = await pages.next();
-        worker.postMessage(done ? null : value.map(toCard));
+        worker.postMessage(done ? null : value);
       } else yield Buffer.from(message.buffer, message.byteOffset, message.length);
     }
     throw new Error('the thread that draws sheets has ended');

@@ -1,13 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
-import { type Batch, findBatchForOperator } from '../batches/batch.ts';
-import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
-import { CARD_LANGUAGES, describeCards, toCard } from '../batches/sheets.ts';
-import type { Service } from '../context.ts';
+import { exportBatch } from '../batches/export.ts';
+import { requireExportable } from '../batches/printable.ts';
+import { CARD_LANGUAGES, describeCards } from '../batches/sheets.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped } from './open.ts';
-import { fail, id, interrupted, notFound, numberOf, printJson, readable, say, wrongUsage } from './output.ts';
+import { fail, id, interrupted, numberOf, printJson, readable, say, wrongUsage } from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
 import { requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
@@ -50,7 +49,8 @@ async function run(text: string, options: Options): Promise<void> {
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     await requireApproval(operator, 'batch export');
-    const { batch, printed } = await findExportable(service, transactionId);
+    const batch = await requireExportable(service, transactionId);
+    const printed = await describeCards(service, batch, batch.product);
     const file = toStdout ? null : (options.out as string);
     if (file !== null) await checkTarget(file, options.force ?? false);
     const write = await prepareWriter(format, printed, service.clock(), design);
@@ -120,23 +120,9 @@ export async function prepareWriter(
     writeSheet(batch, vouchers, { count, printedAt: now, language, nameFont: font });
 }
 
-async function findExportable(
-  service: Service,
-  transactionId: string,
-): Promise<{ batch: Batch; printed: print.Batch }> {
-  const { batch, details } =
-    (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
-  if (batch.status === 'PROCESSING')
-    fail(`batch ${transactionId} is PROCESSING: it can be exported once it is COMPLETED`);
-  if (batch.status === 'CANCELED')
-    fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
-  if (details.open === 0) fail(`batch ${transactionId} has no vouchers left`);
-  return { batch, printed: await describeCards(service, batch, details.product) };
-}
-
 /** Yields the pages unchanged, shows the progress, and stops when the command is asked to. */
 async function* withProgress(
-  vouchers: AsyncIterable<PrintedVoucher[]>,
+  vouchers: AsyncIterable<print.Voucher[]>,
   count: number,
   stop: Stop,
   quiet = false,
@@ -146,7 +132,7 @@ async function* withProgress(
   try {
     for await (const page of vouchers) {
       if (stop.isAsked()) interrupted('interrupted: the export is recorded as aborted');
-      yield page.map(toCard);
+      yield page;
       done += page.length;
       progress.update(done);
     }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { findProgress, percentOf, type Batch as StoredBatch } from '../batches/batch.ts';
+import { type Batch, findBatchOf } from '../batches/batch.ts';
 import { batches, type OrderedBatch } from '../batches/batches.ts';
 import { newReference } from '../batches/generate.ts';
 import { BATCH_JOBS } from '../batches/tasks.ts';
@@ -73,10 +73,10 @@ async function run(options: Options): Promise<void> {
     );
     const ended = options.wait ? await waitFor(service, ordered, stop, options.json) : undefined;
     const made = ended
-      ? { ...ordered, status: ended.status, produced: ended.produced, percent: percentOf(ended) }
+      ? { ...ordered, status: ended.status, produced: ended.produced, percent: ended.percent }
       : ordered;
     if (options.json) return printJson(made);
-    const text = made.value === null ? null : amountText(made.value, made.currency);
+    const text = made.value === null ? null : amountText(Number(made.value), made.currency);
     printFields({ ...made, value: text, percent: `${made.percent} %` });
   });
 }
@@ -86,12 +86,7 @@ async function run(options: Options): Promise<void> {
  * batch.
  * @throws CommandError if the batch is canceled, or the wait is interrupted
  */
-async function waitFor(
-  service: Service,
-  accepted: OrderedBatch,
-  stop: Stop,
-  quiet = false,
-): Promise<StoredBatch> {
+async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, quiet = false): Promise<Batch> {
   const { transactionId, reference, quantity } = accepted;
   const named = `batch ${transactionId} (reference ${reference})`;
   const progress = showProgress(quantity, 'vouchers', quiet);
@@ -100,14 +95,14 @@ async function waitFor(
   let grewAtMs = performance.now();
   try {
     for (;;) {
-      const { batch, failure } = (await findProgress(service.db, transactionId)) ?? notFound(named);
+      const batch = (await findBatchOf(service.db, transactionId)) ?? notFound(named);
       progress.update(batch.produced);
       if (batch.status === 'COMPLETED') return batch;
       if (batch.status === 'CANCELED')
-        fail(`${named} was canceled: ${failure ?? 'by its merchant or an operator'}`);
+        fail(`${named} was canceled: ${batch.failure ?? 'by its merchant or an operator'}`);
       if (stop.isAsked()) {
         interrupted(
-          `interrupted: ${named} is accepted and at ${percentOf(batch)} %; \`scrip serve\` or \`scrip work\` ` +
+          `interrupted: ${named} is accepted and at ${batch.percent} %; \`scrip serve\` or \`scrip work\` ` +
             'continues it, and `scrip batch show` shows how far it is',
         );
       }

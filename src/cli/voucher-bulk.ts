@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
+import { exportReplacement } from '../batches/export.ts';
 import { findReplacement } from '../batches/printable.ts';
-import { describeCards, toCard } from '../batches/sheets.ts';
+import { describeCards } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
 import { groupOf, type Job, showJob } from '../jobs/jobs.ts';
 import { runJob } from '../jobs/queue.ts';
@@ -145,7 +145,7 @@ async function run(text: string, options: Options): Promise<void> {
     const write = await prepareWriter(format, printed, service.clock(), design);
     const wanted = { replaced, serialNumber, format, exportsBefore: again ? null : 0 };
     const made = await exportReplacement(operator, batch, wanted, (vouchers, count) =>
-      writeWhole(file, write(toCards(vouchers), count), force),
+      writeWhole(file, write(vouchers, count), force),
     );
     if (!made) fail(`voucher ${serialNumber} was exported before: --again and --reason export it once more`);
     const { name: by, reason } = operator.actor;
@@ -153,8 +153,4 @@ async function run(text: string, options: Options): Promise<void> {
     if (options.json) printJson(shown);
     else say(`voucher ${serialNumber} written to ${file}; recorded as export ${made.id} by ${by}`);
   });
-}
-
-async function* toCards(pages: AsyncIterable<PrintedVoucher[]>) {
-  for await (const page of pages) yield page.map(toCard);
 }

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { apiKeys, findKeyInfo } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
-import { findProgress } from '../batches/batch.ts';
+import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { floats } from '../books/floats.ts';
 import type { Context } from '../context.ts';
@@ -32,7 +32,7 @@ import { PORTAL_BOOKS } from './portal-books.ts';
 const ofBatch = {
   noun: 'batch',
   field: 'transactionId',
-  of: async ({ service }: Caller, id: string) => (await findProgress(service.readDb, id))?.batch.merchantId,
+  of: async ({ service }: Caller, id: string) => (await findBatchOf(service.readDb, id))?.merchantId,
 };
 const ofTransaction = {
   noun: 'transaction',

@@ -84,7 +84,7 @@ const ProductSchema = Type.Object(
   },
   { title: 'Product' },
 );
-const ProductRow = Type.Object({
+export const ProductRow = Type.Object({
   id: Type.Integer(),
   ...ProductSchema.properties,
   decimals: Type.Integer(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { verifyAudit } from '../../src/audit/verify.ts';
-import { findBatchForOperator } from '../../src/batches/batch.ts';
+import { findBatchOf } from '../../src/batches/batch.ts';
 import { voidBatch } from '../../src/batches/cancel.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { openOwner } from '../../src/db/pool.ts';
@@ -56,14 +56,14 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
     status: async () => (await till.done(A.download('batch'))).data.status,
     /** Proves that the batch is canceled and its cost returned. @returns the cause that is shown */
     async failure() {
-      const found = await findBatchForOperator(service, data.transactionId);
-      assert.equal(found?.batch.status, 'CANCELED');
+      const batch = await findBatchOf(service.db, data.transactionId);
+      assert.equal(batch?.status, 'CANCELED');
       await voidBatch(service, 1);
       // The whole float can be spent again, and not a cent more.
       await till.refused(A, '50', A.generate('too much', 2, Number(FLOAT_MINOR + 2n) / 200));
       await till.done(A.generate('all', 20, Number(FLOAT_MINOR) / 2_000));
       await till.reconciles();
-      return found?.details.failure;
+      return batch?.failure;
     },
   };
 }

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import { createMerchant } from '../../src/api-keys/create-merchant.ts';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
-import { findBatchById } from '../../src/batches/batch.ts';
+import { findBatchBy } from '../../src/batches/batch.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { createService, type Operator, type Permission, type Service } from '../../src/context.ts';
 import { bucketsOf, readBuckets } from '../../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../../src/db/pool.ts';
 import { Readiness } from '../../src/db/readiness.ts';
+import { sql } from '../../src/db/sql.ts';
 import { withWorkers } from '../../src/db/workers.ts';
 import { newKeyRing, readKeyRing } from '../../src/keyring/file.ts';
 import { openKeyRing } from '../../src/keyring/store.ts';
@@ -98,7 +99,7 @@ export function asOperator(service: Service): Operator {
 export async function produceAll(service: Service, batchId: number): Promise<void> {
   for (let isDone = false; !isDone; ) {
     await fillBatch(service, batchId, () => false);
-    const [batch] = await service.db.query<{ status: string }>(findBatchById(batchId));
+    const batch = await findBatchBy(service.db, sql`id = ${batchId}`);
     isDone = batch?.status !== 'PROCESSING';
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
-import { findBatchForOperator } from '../../src/batches/batch.ts';
+import { requireBatch } from '../../src/batches/batch.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context, Operator, Service } from '../../src/context.ts';
@@ -162,9 +162,8 @@ describe('a replacement', () => {
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
       sql`select transaction_id as "transactionId" from batches where reference = ${reference}`,
     );
-    const { open, activated, balanceMinor } =
-      (await findBatchForOperator(service, transactionId))?.details ?? {};
-    assert.deepEqual([open, activated, balanceMinor], [3, 3, 9000n]);
+    const { open, activated, balance } = await requireBatch(service.db, transactionId);
+    assert.deepEqual([open, activated, balance], [3, 3, 9000n]);
   });
 });
 
