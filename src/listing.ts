@@ -1,12 +1,13 @@
 import type { Static, TObject, TProperties } from 'typebox';
 import { type Caller, type Operation, reading } from './operation.ts';
 import { PAGE, Page, type Position, pageOf, readCursor } from './page.ts';
-import { Input } from './schema.ts';
 
 type Listed<Filters extends TProperties, Item extends TObject> = Pick<
   Operation,
-  'name' | 'summary' | 'description' | 'path' | 'command' | 'roles' | 'columns' | 'isHeavy'
+  'name' | 'summary' | 'description' | 'path' | 'roles' | 'columns' | 'isHeavy'
 > & {
+  /** By default the words of the name. */
+  readonly command?: Operation['command'];
   readonly item: Item;
   readonly filters?: Filters;
   /**
@@ -41,8 +42,7 @@ export function listing<Filters extends TProperties, Item extends TObject>({
 }: Listed<Filters, Item>): List<Filters, Item> {
   const list = reading({
     ...definition,
-    method: 'GET',
-    input: Input({ ...filters, ...PAGE }) as TObject,
+    input: { ...filters, ...PAGE } as TProperties,
     output: Page(item) as TObject,
     async run(caller, input) {
       const { cursor, limit = LIMIT, ...given } = input as { cursor?: string; limit?: number };

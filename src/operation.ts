@@ -1,7 +1,8 @@
-import type { Static, TObject, TSchema } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { Operator } from './context.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
 import { rendered } from './render.ts';
+import { Input, Reason } from './schema.ts';
 
 /**
  * The declaration of operations (docs/reference/operator-api.md). Each operation is declared once. The routes
@@ -193,43 +194,93 @@ export function operation<Input extends TObject, Output extends TSchema>(
   return definition;
 }
 
-type Defaults = 'risk' | 'audit' | 'effect' | 'approval' | 'agreement';
+type Defaults = 'risk' | 'audit' | 'effect' | 'approval' | 'agreement' | 'method' | 'command' | 'input';
+
+/** An operation as it is written: the rest follows. */
+type Definition<Properties extends TProperties, Output extends TSchema> = Omit<
+  Operation<TObject<Properties>, Output>,
+  Defaults
+> & {
+  /** By default `GET` for what changes nothing, and `POST` for the rest. */
+  readonly method?: Method;
+  /** By default the words of the name. */
+  readonly command?: Operation['command'];
+  /** The fields of the input, besides the reason of a change. */
+  readonly input: Properties;
+};
 
 /** Defines an operation that changes nothing. */
-export function reading<Input extends TObject, Output extends TSchema>(
-  definition: Omit<Operation<Input, Output>, Defaults>,
-): Operation<Input, Output> {
-  return rendering({ risk: 'plain', approval: null, audit: null, effect: 'read', ...definition });
-}
-
-type Change<Input extends TObject, Output extends TSchema> = Omit<Operation<Input, Output>, Defaults> &
-  Partial<Pick<Operation<Input, Output>, 'audit' | 'effect'>> & {
-    readonly risk?: Exclude<Risk, 'four-eyes'>;
-  } & (
-    | { readonly approval: OnePerson; readonly agreement?: undefined }
-    | { readonly approval: TwoPeople; readonly agreement: Agreement<Static<Input>> }
-  );
-
-/** Defines an operation that changes something, under its own name in the audit. */
-export function changing<Input extends TObject, Output extends TSchema>({
-  risk,
-  ...definition
-}: Change<Input, Output>): Operation<Input, Output> {
-  const { name, approval } = definition;
+export function reading<Properties extends TProperties, Output extends TSchema>(
+  definition: Definition<Properties, Output>,
+): Operation<TObject<Properties>, Output> {
+  const input = Input(definition.input);
   return rendering({
-    audit: name,
-    effect: 'change',
+    method: 'GET',
+    risk: 'plain',
+    approval: null,
+    audit: null,
+    effect: 'read',
     ...definition,
-    risk: riskOf(approval) ?? risk ?? 'plain',
+    input,
   });
 }
 
-/** Lets an operation return rows as the database has them: amounts are rendered by its schema. */
+type Change<Properties extends TProperties, Output extends TSchema> = Definition<Properties, Output> &
+  Partial<Pick<Operation, 'audit' | 'effect'>> & {
+    readonly risk?: Exclude<Risk, 'four-eyes'>;
+    /** Whether a reason is added to the input: by default, if the audit has the change. */
+    readonly takesReason?: boolean;
+  } & (
+    | { readonly approval: OnePerson; readonly agreement?: undefined }
+    | { readonly approval: TwoPeople; readonly agreement: Agreement<Static<TObject<Properties>>> }
+  );
+
+type Changing<Properties extends TProperties> = TObject<Properties & { readonly reason: typeof Reason }>;
+
+/**
+ * Defines an operation that changes something, under its own name in the audit. The reason that
+ * is added to its input is the caller's: the operation itself does not get it.
+ */
+export function changing<Properties extends TProperties, Output extends TSchema>({
+  risk,
+  takesReason,
+  run,
+  agreement,
+  ...definition
+}: Change<Properties, Output>): Operation<Changing<Properties>, Output> {
+  const { name, approval, audit } = definition;
+  const isReasoned = takesReason ?? (audit !== null && !('reason' in definition.input));
+  const own = (given: unknown) => {
+    const { reason: _reason, ...input } = given as Fields;
+    return (isReasoned ? input : given) as Static<TObject<Properties>>;
+  };
+  return rendering<Changing<Properties>, Output>({
+    method: 'POST',
+    audit: name,
+    effect: 'change',
+    ...definition,
+    input: Input({ ...definition.input, ...(isReasoned && { reason: Reason }) }) as Changing<Properties>,
+    agreement: agreement && {
+      ...agreement,
+      of: (asked) => agreement.of({ ...asked, input: own(asked.input) }),
+    },
+    risk: riskOf(approval) ?? risk ?? 'plain',
+    run: (caller, input) => run(caller, own(input)),
+  });
+}
+
+type Written<Input extends TObject, Output extends TSchema> = Omit<Operation<Input, Output>, 'command'> &
+  Pick<Definition<TProperties, Output>, 'command'>;
+
+/**
+ * Completes an operation, and lets it return rows as the database has them: amounts are rendered by its
+ * schema.
+ */
 function rendering<Input extends TObject, Output extends TSchema>(
-  definition: Operation<Input, Output>,
+  written: Written<Input, Output>,
 ): Operation<Input, Output> {
-  const { output, run } = definition;
-  return { ...definition, run: async (caller, input) => rendered(output, await run(caller, input)) };
+  const { name, output, run, command = name.replace('.', ' ') } = written;
+  return { ...written, command, run: async (caller, input) => rendered(output, await run(caller, input)) };
 }
 
 /** Returns the least risk of an operation that two people may have to agree on. */

@@ -9,7 +9,7 @@ import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MANAGE, MONEY } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
-import { AMOUNT_MAX, Currency, Input, MerchantId, minorOf, Reason, Secret, Text } from '../schema.ts';
+import { AMOUNT_MAX, Currency, MerchantId, minorOf, Secret, Text } from '../schema.ts';
 import { makeKey, type NewKey, TILL_SCOPES } from './keys.ts';
 
 /** The first key of a merchant, which is created with it. */
@@ -66,10 +66,8 @@ const create = changing({
   description:
     'The first key of a merchant that one person creates alone can neither generate vouchers nor download their ' +
     'codes. Two people make one that can, or the merchant itself in its portal.',
-  method: 'POST',
   path: '/merchants',
-  command: 'merchant create',
-  input: Input({
+  input: {
     name: MerchantName,
     permit: Type.Optional(
       Type.Array(PermissionWord, {
@@ -88,8 +86,7 @@ const create = changing({
     currency: Type.Optional(Currency),
     product: Type.Optional(ProductCode),
     opaque: Type.Optional(Opaque),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ id: MerchantId, name: Text, keyId: Text, secret: Secret }),
   roles: MANAGE,
   approval: twoPeople({

@@ -14,13 +14,11 @@ import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
   Count,
   End,
-  Input,
   Line,
   MerchantId,
   Nullable,
   NullableText,
   NullableTime,
-  Reason,
   Secret,
   Text,
   Time,
@@ -317,16 +315,13 @@ const REPLACES_OPENING_KEY: Condition = {
 const create = changing({
   name: 'api-key.create',
   summary: 'Create another key for a merchant; its secret is shown once',
-  method: 'POST',
   path: '/api-keys',
-  command: 'api-key create',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     scopes: Type.Optional(Scopes),
     networks: Type.Optional(Networks),
     expiresAt: Type.Optional(End('When it expires; left out: never.')),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ keyId: KeyId, secret: Secret }),
   roles: CONNECT,
   approval: twoPeople({ why: 'Codes and PINs are money.', when: [OPENS_CODES], approvers: MANAGE }),
@@ -356,10 +351,8 @@ const create = changing({
 const list = reading({
   name: 'api-key.list',
   summary: "List a merchant's keys, when they were last used, and their calls and guesses of today",
-  method: 'GET',
   path: '/api-keys',
-  command: 'api-key list',
-  input: Input({ merchantId: MerchantId }),
+  input: { merchantId: MerchantId },
   output: Page(KeySchema),
   columns: ['keyId', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt', 'blockedAt'],
   roles: SEE_KEYS,
@@ -372,10 +365,8 @@ const list = reading({
 const show = reading({
   name: 'api-key.show',
   summary: 'Get a key',
-  method: 'GET',
   path: '/api-keys/:keyId',
-  command: 'api-key show',
-  input: Input({ keyId: KeyId }),
+  input: { keyId: KeyId },
   output: KeySchema,
   roles: SEE_KEYS,
   run: (caller, { keyId }) => requireKey(caller, keyId),
@@ -391,10 +382,8 @@ function toMs(overlap: string): number {
 const rotate = changing({
   name: 'api-key.rotate',
   summary: 'Create a key of the same scopes, networks and limit, and end the old one after an overlap',
-  method: 'POST',
   path: '/api-keys/:keyId/rotate',
-  command: 'api-key rotate',
-  input: Input({
+  input: {
     keyId: KeyId,
     overlap: Type.Optional(
       Type.String({
@@ -404,8 +393,7 @@ const rotate = changing({
       }),
     ),
     expiresAt: Type.Optional(End('When the new key expires; left out: never.')),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ keyId: KeyId, secret: Secret, replaces: KeyId, until: Time }),
   roles: CONNECT,
   approval: twoPeople({
@@ -431,10 +419,8 @@ const rotate = changing({
 const revoke = changing({
   name: 'api-key.revoke',
   summary: 'End a key: within a second no process accepts it',
-  method: 'POST',
   path: '/api-keys/:keyId/revoke',
-  command: 'api-key revoke',
-  input: Input({ keyId: KeyId, merchantId: Type.Optional(MerchantId), reason: Reason }),
+  input: { keyId: KeyId, merchantId: Type.Optional(MerchantId) },
   output: KeySchema,
   roles: CONNECT,
   approval: alone('It takes a right away, and another key can be made.'),
@@ -447,10 +433,8 @@ const revoke = changing({
 const limit = changing({
   name: 'api-key.limit',
   summary: 'Limit the rate of the calls of a key (97), in each process',
-  method: 'POST',
   path: '/api-keys/:keyId/limit',
-  command: 'api-key limit',
-  input: Input({
+  input: {
     keyId: KeyId,
     perSecond: Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
       description: 'Calls per second on average; null: no limit.',
@@ -462,8 +446,7 @@ const limit = changing({
         description: 'Calls at once; left out: the same as `perSecond`.',
       }),
     ),
-    reason: Reason,
-  }),
+  },
   output: KeySchema,
   roles: CONNECT,
   approval: alone('It changes how fast a key calls, and can be changed back.'),
@@ -478,10 +461,8 @@ const limit = changing({
 const pardonKey = changing({
   name: 'api-key.pardon',
   summary: "End a key's block for guessing: the guesses of today no longer count",
-  method: 'POST',
   path: '/api-keys/:keyId/pardon',
-  command: 'api-key pardon',
-  input: Input({ keyId: KeyId, reason: Reason }),
+  input: { keyId: KeyId },
   output: KeySchema,
   roles: CONNECT,
   approval: alone('It moves no money. The guesses of the rest of the day are counted again.'),

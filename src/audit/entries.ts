@@ -7,7 +7,7 @@ import { type Caller, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { ROLES, VERIFY } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { End, Input, Line, NullableText, Start, Text, Time, Word } from '../schema.ts';
+import { End, Line, NullableText, Start, Text, Time, Word } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 
 /** The entries of the audit, as people read them. */
@@ -93,7 +93,6 @@ const list = listing({
   name: 'audit.list',
   summary: 'List changes by operators, newest first',
   path: '/audit',
-  command: 'audit list',
   item: EntrySchema,
   filters: {
     subject: Type.Optional(Line(200, 'Only those of this subject.', 'merchant 5')),
@@ -129,10 +128,8 @@ from audit order by sequence desc limit 1`);
 const head = reading({
   name: 'audit.head',
   summary: 'Get the hash of the newest change, to be published',
-  method: 'GET',
   path: '/audit/head',
-  command: 'audit head',
-  input: Input({}),
+  input: {},
   output: Type.Object({ sequence: Sequence, hash: Text, occurredAt: Time }),
   roles: VERIFY,
   async run({ service }: Caller) {
@@ -159,10 +156,8 @@ const Broken = Type.Object({
 const breakGlass = reading({
   name: 'audit.break-glass',
   summary: 'List operations of the last seven days that one person did with --break-glass, newest first',
-  method: 'GET',
   path: '/audit/break-glass',
-  command: 'audit break-glass',
-  input: Input({}),
+  input: {},
   output: Page(Broken),
   columns: ['sequence', 'occurredAt', 'actor', 'origin', 'action', 'subject', 'reason'],
   roles: ROLES,

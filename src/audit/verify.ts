@@ -4,7 +4,6 @@ import { sql } from '../db/sql.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { alone, changing } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
-import { Input } from '../schema.ts';
 import { BROKEN } from './audit.ts';
 import { GENESIS, hashOf, type Link } from './chain.ts';
 import { type End, isSealed, readSealed } from './head.ts';
@@ -91,12 +90,10 @@ function problemOf(row: Row, last: End): string | null {
 export const startVerify = changing({
   name: 'audit.verify',
   summary: 'Prove in the background that no entry of the audit was edited, removed, moved or inserted',
-  method: 'POST',
   path: '/audit/verify',
-  command: 'audit verify',
-  input: Input({
+  input: {
     head: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$', description: 'A published head.' })),
-  }),
+  },
   output: JobSchema,
   roles: VERIFY,
   approval: alone('It changes nothing: it proves the audit.'),

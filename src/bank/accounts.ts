@@ -16,13 +16,11 @@ import {
   Currency,
   checkDay,
   Day,
-  Input,
   Line,
   Money,
   minorOf,
   Nullable,
   Positional,
-  Reason,
   requireDecimals,
   Text,
 } from '../schema.ts';
@@ -144,10 +142,8 @@ export async function rememberNumber(tx: Queries, name: string, number: string):
 const list = reading({
   name: 'bank.accounts',
   summary: 'List your bank accounts',
-  method: 'GET',
   path: '/bank/accounts',
-  command: 'bank accounts',
-  input: Input({}),
+  input: {},
   output: Page(AccountSchema),
   roles: SEE,
   async run({ service }) {
@@ -170,10 +166,8 @@ const set = changing({
   description:
     'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +
     'change of it from a day that is not closed.',
-  method: 'POST',
   path: '/bank/accounts',
-  command: 'bank account',
-  input: Input({
+  input: {
     name: Positional(BankName),
     currency: Currency,
     iban: Type.Optional(Iban),
@@ -187,8 +181,7 @@ const set = changing({
     from: Type.Optional(
       Type.String({ ...Day, description: 'The first day of the own money; left out: today.' }),
     ),
-    reason: Reason,
-  }),
+  },
   output: AccountSchema,
   roles: MONEY,
   approval: alone('It moves no money: it names the accounts of the operator whose statements are imported.'),

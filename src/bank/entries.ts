@@ -6,7 +6,7 @@ import { listing } from '../listing.ts';
 import { reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
-import { Day, Id, Input, Money, Nullable, NullableText, Text, TransactionId } from '../schema.ts';
+import { Day, Id, Money, Nullable, NullableText, Text, TransactionId } from '../schema.ts';
 import { BankName } from './accounts.ts';
 
 /** Entries of the operator's bank, and the movements of the books that should be among them. */
@@ -74,7 +74,6 @@ const entries = listing({
   name: 'bank.entries',
   summary: 'List entries of the bank, newest first, and what they are matched with',
   path: '/bank/entries',
-  command: 'bank entries',
   filters: {
     account: Type.Optional(BankName),
     open: Type.Optional(Type.Boolean({ description: 'Only those that are not fully matched.' })),
@@ -184,10 +183,8 @@ type Scanned = Partial<Movement> & {
 export const bankMovements = reading({
   name: 'bank.movements',
   summary: 'List the movements that the bank should show, newest first',
-  method: 'GET',
   path: '/bank/movements',
-  command: 'bank movements',
-  input: Input({
+  input: {
     ...PAGE,
     open: Type.Optional(
       Type.Boolean({
@@ -196,7 +193,7 @@ export const bankMovements = reading({
           'still have a `nextCursor`: each page looks through a bounded number.',
       }),
     ),
-  }),
+  },
   output: Page(MovementSchema),
   columns: ['transactionId', 'day', 'kind', 'amount', 'reference', 'settlement'],
   roles: SEE,

@@ -9,7 +9,7 @@ import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { Input, Nullable, Positional, Reason, Text, Word } from '../schema.ts';
+import { Nullable, Positional, Text, Word } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import { type BankAccount, BankName, getBankAccount, rememberNumber } from './accounts.ts';
 import { readCamt } from './camt.ts';
@@ -207,10 +207,8 @@ const importFile = changing({
   name: 'bank.import',
   summary: 'Import a statement of the bank, as a whole or not at all',
   description: 'A file with errors is refused as a whole: `ok` is false, and `errors` names line and field.',
-  method: 'POST',
   path: '/bank/import',
-  command: 'bank import',
-  input: Input({
+  input: {
     account: BankName,
     format: Word(['camt053', 'csv']),
     mapping: Type.Optional(MappingName),
@@ -225,8 +223,7 @@ const importFile = changing({
       }),
     ),
     dryRun: Type.Optional(Type.Boolean({ description: 'Only show what would be imported.' })),
-    reason: Reason,
-  }),
+  },
   output: Report,
   outcome: 'ok',
   roles: MONEY,

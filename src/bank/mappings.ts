@@ -7,7 +7,7 @@ import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
-import { Input, Line, Nullable, Positional, Reason, Text, Word } from '../schema.ts';
+import { Line, Nullable, Positional, Text, Word } from '../schema.ts';
 
 /** Mappings: how the columns of a bank's CSV are read. */
 
@@ -72,10 +72,8 @@ const Named = Type.Object({ name: Text, ...MappingSchema.properties });
 const list = reading({
   name: 'bank.mappings',
   summary: 'List the saved mappings',
-  method: 'GET',
   path: '/bank/mappings',
-  command: 'bank mappings',
-  input: Input({}),
+  input: {},
   output: Page(Named),
   columns: ['name', 'date', 'amount', 'texts'],
   roles: SEE,
@@ -91,10 +89,8 @@ const { dateFormat, decimal, entryReference, delimiter, encoding, ...required } 
 const save = changing({
   name: 'bank.mapping',
   summary: "Save how the columns of a bank's CSV are read",
-  method: 'POST',
   path: '/bank/mappings',
-  command: 'bank mapping',
-  input: Input({
+  input: {
     name: Positional(MappingName),
     ...required,
     dateFormat: Type.Optional(dateFormat),
@@ -102,8 +98,7 @@ const save = changing({
     entryReference: Type.Optional(entryReference),
     delimiter: Type.Optional(delimiter),
     encoding: Type.Optional(encoding),
-    reason: Reason,
-  }),
+  },
   output: Named,
   roles: MONEY,
   approval: alone('It moves no money: it says how the files of a bank are read.'),

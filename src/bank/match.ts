@@ -8,7 +8,7 @@ import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { notFound } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { Day, Id, Input, Money, NullableText, Reason, Text, TransactionId, toId } from '../schema.ts';
+import { Day, Id, Money, NullableText, Text, TransactionId, toId } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import {
   type Entry,
@@ -287,13 +287,10 @@ const match = changing({
     'An entry is certain if it names the reference of one movement of its amount. Suggested is the one movement of ' +
     'its amount within three days. `payouts` are entries that pay a settlement whose payout is not booked: book it ' +
     'with `settlement pay`, and match again.',
-  method: 'POST',
   path: '/bank/match',
-  command: 'bank match',
-  input: Input({
+  input: {
     accept: Type.Optional(Type.Boolean({ description: 'Match the suggestions too.' })),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({
     exact: Type.Array(PairSchema),
     suggested: Type.Array(PairSchema),
@@ -318,10 +315,9 @@ const Movements = Type.Array(TransactionId, { minItems: 1, maxItems: SIDE_MAX, u
 const matchOne = changing({
   name: 'bank.match-by-hand',
   summary: 'Match one entry with one or several movements, or several entries with one movement',
-  method: 'POST',
   path: '/bank/matches',
   command: 'bank match',
-  input: Input({ entries: Entries, movements: Movements, reason: Reason }),
+  input: { entries: Entries, movements: Movements },
   output: Type.Object({ entries: Entries, movements: Movements }),
   roles: MONEY,
   approval: alone('It moves no money, and a match can be taken back.'),
@@ -335,10 +331,8 @@ const matchOne = changing({
 const unmatchOne = changing({
   name: 'bank.unmatch',
   summary: 'Undo the match of an entry',
-  method: 'POST',
   path: '/bank/entries/:id/unmatch',
-  command: 'bank unmatch',
-  input: Input({ id: EntryId, reason: Reason }),
+  input: { id: EntryId },
   output: Type.Object({ entry: EntryId }),
   roles: MONEY,
   approval: alone('It moves no money, and the match can be made again.'),

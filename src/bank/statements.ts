@@ -62,7 +62,6 @@ const list = listing({
   name: 'bank.statements',
   summary: 'List the statements that were imported, newest first',
   path: '/bank/statements',
-  command: 'bank statements',
   filters: { account: Type.Optional(BankName) },
   item: StatementSchema,
   columns: [

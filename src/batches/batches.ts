@@ -13,12 +13,10 @@ import { Refusal, type RefusalCode } from '../refusal.ts';
 import {
   Count,
   End,
-  Input,
   Line,
   MerchantId,
   Nullable,
   NullableTime,
-  Reason,
   Time,
   TransactionId,
   toId,
@@ -45,10 +43,8 @@ export type OrderedBatch = Static<typeof Ordered>;
 const order = changing({
   name: 'batch.generate',
   summary: 'Order a batch for a merchant, with its permissions and from its float; the answer shows no codes',
-  method: 'POST',
   path: '/batches',
-  command: 'batch generate',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     quantity: Type.Integer({ minimum: 1, maximum: QUANTITY_MAX, examples: [3] }),
     product: Type.Optional(ProductCode),
@@ -61,8 +57,7 @@ const order = changing({
     reference: Type.Optional(
       Line(100, "The merchant's reference: a repetition is the same order.", 'order-10071'),
     ),
-    reason: Reason,
-  }),
+  },
   output: Ordered,
   roles: MANAGE,
   approval: alone(
@@ -132,7 +127,6 @@ const list = listing({
   name: 'batch.list',
   summary: 'List batches, newest first',
   path: '/batches',
-  command: 'batch list',
   filters: { merchantId: Type.Optional(MerchantId), status: Type.Optional(BatchStatus) },
   item: BatchSchema,
   columns: ['transactionId', 'merchantId', 'reference', 'status', 'quantity', 'produced'],
@@ -150,10 +144,8 @@ order by id desc limit ${count}`),
 const show = reading({
   name: 'batch.show',
   summary: 'Get a batch, and the states of its vouchers',
-  method: 'GET',
   path: '/batches/:transactionId',
-  command: 'batch show',
-  input: Input({ transactionId: TransactionId }),
+  input: { transactionId: TransactionId },
   output: Shown,
   roles: SEE_VOUCHERS,
   async run({ service: { readDb } }, { transactionId }) {
@@ -166,10 +158,8 @@ const cancel = changing({
   name: 'batch.cancel',
   summary:
     'Cancel a batch that is being produced: none of its vouchers can be used, and its price goes back to the float',
-  method: 'POST',
   path: '/batches/:transactionId/cancel',
-  command: 'batch cancel',
-  input: Input({ transactionId: TransactionId, reason: Reason }),
+  input: { transactionId: TransactionId },
   output: BatchSchema,
   roles: MANAGE,
   approval: alone('The price goes back to the float that paid it, and none of the vouchers has left.'),
@@ -188,10 +178,8 @@ const cancel = changing({
 const exports = reading({
   name: 'batch.exports',
   summary: "List the exports of a batch's codes, newest first",
-  method: 'GET',
   path: '/batches/:transactionId/exports',
-  command: 'batch exports',
-  input: Input({ transactionId: TransactionId }),
+  input: { transactionId: TransactionId },
   output: Page(ExportSchema),
   roles: MANAGE,
   async run({ service: { readDb } }, { transactionId }) {

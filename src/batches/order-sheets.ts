@@ -14,8 +14,6 @@ import {
   Count,
   FileSchema,
   Id,
-  Input,
-  Reason,
   Secret,
   SerialNumber,
   Text,
@@ -61,10 +59,9 @@ const order = changing({
   summary: 'Order printable sheets of a batch, sealed with a passphrase that is shown to the approver',
   description:
     'The person who ordered them downloads the PDF within 24 hours. It opens only with the passphrase.',
-  method: 'POST',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch export` writes the file on the machine.' },
-  input: Input({ transactionId: TransactionId, language: Type.Optional(Language), reason: Reason }),
+  input: { transactionId: TransactionId, language: Type.Optional(Language) },
   output: Type.Object({ id: Id('sheets'), vouchers: Count, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.' }),
@@ -130,15 +127,13 @@ const orderCard = changing({
   description:
     'The person who ordered it downloads the PDF within 24 hours, once. It opens only with the passphrase. ' +
     'A card that was exported before is ordered with `again` and a reason: make sure that nobody has it.',
-  method: 'POST',
   path: '/vouchers/:serialNumber/card',
   command: { none: '`scrip voucher export` writes the file on the machine.' },
-  input: Input({
+  input: {
     serialNumber: SerialNumber,
     language: Type.Optional(Language),
     again: Type.Optional(Type.Boolean({ description: 'Order it although it was exported before.' })),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ id: Id('sheets'), serialNumber: SerialNumber, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.', proposers: ['support'] }),
@@ -153,7 +148,7 @@ const orderCard = changing({
   },
   audit: 'sheets.order',
   status: 201,
-  async run(caller, { serialNumber: text, language = 'en', again = false, reason }) {
+  async run(caller, { serialNumber: text, language = 'en', again = false }) {
     const { service } = caller;
     const replaced = BigInt(text);
     const { serialNumber, batch, balance, state } = await findReplacement(service, replaced);
@@ -164,7 +159,7 @@ const orderCard = changing({
         'conflict',
         `voucher ${serialNumber} was exported before: make sure that nobody has the card, and order it again`,
       );
-    if (again && (reason ?? null) === null) throw invalid('reason', 'required', 'is required with again');
+    if (again && caller.actor.reason === null) throw invalid('reason', 'required', 'is required with again');
     const card = { replaced, exportsBefore };
     const order = { batch, card, subject: `voucher ${serialNumber}`, language };
     const made = await insertOrder(caller, order, balance, { replaced, exportsBefore });
@@ -175,10 +170,9 @@ const orderCard = changing({
 const list = reading({
   name: 'sheets.list',
   summary: 'List the sheets of a batch that were ordered and approved, newest first',
-  method: 'GET',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch exports` lists what was exported.' },
-  input: Input({ transactionId: TransactionId }),
+  input: { transactionId: TransactionId },
   output: Page(SheetsSchema),
   roles: MANAGE,
   async run(caller, { transactionId }) {
@@ -202,10 +196,9 @@ order by id desc limit ${LISTED_MAX}`);
 const listCards = reading({
   name: 'sheets.list-cards',
   summary: 'List the orders of the card that replaced a voucher, newest first',
-  method: 'GET',
   path: '/vouchers/:serialNumber/card',
   command: { none: '`scrip batch exports` lists what was exported.' },
-  input: Input({ serialNumber: SerialNumber }),
+  input: { serialNumber: SerialNumber },
   output: Page(SheetsSchema),
   roles: CARE,
   async run(caller, { serialNumber }) {
@@ -233,10 +226,9 @@ const download = changing({
   name: 'sheets.download',
   summary: 'Download the sealed sheets that you ordered, as a PDF; each download is recorded as an export',
   description: 'Sheets of a batch can be downloaded again within the 24 hours, a single card cannot.',
-  method: 'POST',
   path: '/sheets/:id/download',
   command: { none: '`scrip batch export` writes the file on the machine.' },
-  input: Input({ id: Id('sheets') }),
+  input: { id: Id('sheets') },
   output: FileSchema,
   files: ['application/pdf'],
   // Support may order a card, and nobody downloads what others ordered.
@@ -246,6 +238,8 @@ const download = changing({
   ),
   risk: 'step-up',
   audit: 'batch.export',
+  // The reason is that of the order.
+  takesReason: false,
   effect: 'outside',
   async run(caller, { id }) {
     const { service, actor, principal } = caller;

@@ -7,7 +7,7 @@ import { sql } from '../db/sql.ts';
 import { checkStamp } from '../ledger/functions.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
-import { checkDay, Day, Input, Reason, Text, Time, Word } from '../schema.ts';
+import { checkDay, Day, Text, Time, Word } from '../schema.ts';
 import { type ClosedDay, dayChecks, FLOATS_CHECK } from './day-checks.ts';
 import {
   type BookDay,
@@ -459,10 +459,8 @@ export const closing = (dayEnds: readonly DayEnd[]) =>
   changing({
     name: 'books.close',
     summary: 'Close the days that are due, in order, and say why the next one is not',
-    method: 'POST',
     path: '/books/close',
-    command: 'books close',
-    input: Input({ day: Type.Optional(Day), reason: Reason }),
+    input: { day: Type.Optional(Day) },
     output: Type.Object({
       closed: Type.Array(Type.Object({ day: Day, hash: Text, failed: Type.Array(Text) })),
       waiting: Type.Unsafe<Waiting | null>({ ...WaitingSchema, type: ['object', 'null'] }),

@@ -8,19 +8,7 @@ import { Page } from '../page.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  Count,
-  checkDay,
-  Day,
-  Input,
-  Nullable,
-  NullableText,
-  NullableTime,
-  Reason,
-  Text,
-  Time,
-  Word,
-} from '../schema.ts';
+import { Count, checkDay, Day, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 
 /**
  * Locks the row of the books until the transaction ends. Meanwhile no day is closed, no slice is sealed, and
@@ -209,11 +197,9 @@ const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
 export const days = reading({
   name: 'books.days',
   summary: 'List the days: open, ended and not yet closed, or closed with their hash',
-  method: 'GET',
   path: '/books/days',
-  command: 'books days',
   columns: ['day', 'startsAt', 'endsAt', 'zone', 'state', 'rows', 'hash'],
-  input: Input(INTERVAL),
+  input: INTERVAL,
   output: Page(
     Type.Object({
       day: Day,
@@ -243,10 +229,8 @@ async function settingsOf({ service }: Caller) {
 export const show = reading({
   name: 'books.show',
   summary: 'Get the time zone of the days, and the time between the end of a day and its close',
-  method: 'GET',
   path: '/books',
-  command: 'books show',
-  input: Input({}),
+  input: {},
   output: BooksSettings,
   roles: SEE,
   run: settingsOf,
@@ -258,14 +242,12 @@ export const set = changing({
     'Set the time zone of days that have not begun, and the time between the end of a day and its close',
   method: 'PATCH',
   path: '/books',
-  command: 'books set',
-  input: Input({
+  input: {
     zone: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9_+/-]{1,60}$', description: 'Of the IANA database.' }),
     ),
     graceMinutes: Type.Optional(Type.Integer({ minimum: 5, maximum: 60 })),
-    reason: Reason,
-  }),
+  },
   output: BooksSettings,
   roles: MONEY,
   approval: alone('It takes effect from a day that has not begun, and moves no money.'),

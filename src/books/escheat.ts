@@ -17,10 +17,8 @@ import {
   Amount,
   Currency,
   Day,
-  Input,
   Major,
   minorOf,
-  Reason,
   Reference,
   requireDecimals,
   SerialNumber,
@@ -251,11 +249,9 @@ export const escheat = changing({
   description:
     'Names the vouchers or a day, and pays all of their unclaimed money under one movement. Without either, ' +
     'it pays all that is unclaimed, and needs the amount.',
-  method: 'POST',
   path: '/books/escheat',
-  command: 'books escheat',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: Input({
+  input: {
     serialNumbers: Type.Optional(
       Type.Array(SerialNumber, {
         minItems: 1,
@@ -272,8 +268,7 @@ export const escheat = changing({
     ),
     currency: Type.Optional(Currency),
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: Type.Object({
     ...BookedAmount.properties,
     vouchers: Type.Array(Type.Object({ serialNumber: SerialNumber, amount: Major(), expiredAt: Time })),

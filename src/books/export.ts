@@ -5,7 +5,7 @@ import type { Database } from '../db/pool.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
-import { Day, FileSchema, Input, MerchantId, Word } from '../schema.ts';
+import { Day, FileSchema, MerchantId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
 import { checkInterval } from './days.ts';
 import {
@@ -293,10 +293,8 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
 export const exportDays = reading({
   name: 'books.export',
   summary: 'Export closed days for an accounting system',
-  method: 'GET',
   path: '/books/export',
-  command: 'books export',
-  input: Input({
+  input: {
     format: Word(EXPORT_FORMATS, { examples: ['csv'] }),
     from: Day,
     to: Day,
@@ -307,7 +305,7 @@ export const exportDays = reading({
       }),
     ),
     european: European,
-  }),
+  },
   output: FileSchema,
   files: ['text/plain', 'application/xml', 'text/csv', 'application/x-ndjson'],
   roles: EXPORT,

@@ -12,13 +12,11 @@ import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
   Amount,
-  Input,
   Major,
   MerchantId,
   minorOf,
   Nullable,
   Positional,
-  Reason,
   Reference,
   requireDecimals,
   Text,
@@ -253,16 +251,13 @@ async function floatLeft(asked: Asked<unknown>, merchantId: number) {
 const refund = changing({
   name: 'float.refund',
   summary: 'Book an unused prepayment that was paid back to a merchant',
-  method: 'POST',
   path: '/floats/refund',
-  command: 'float refund',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     amount: Amount('In major units.'),
     currency: FloatCurrency,
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Major(), ...Booking }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
@@ -287,15 +282,12 @@ const refund = changing({
 const correct = changing({
   name: 'float.correct',
   summary: 'Take back a wrong top-up or a part of it, once for each top-up',
-  method: 'POST',
   path: '/floats/correct',
-  command: 'float correct',
-  input: Input({
+  input: {
     transactionId: Positional(TransactionId),
     amount: Type.Optional(Amount('In major units; left out: all of it.')),
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: Type.Object({
     topUp: TransactionId,
     merchantId: Nullable(MerchantId),
@@ -347,10 +339,8 @@ type FloatUse = Static<typeof FloatSchema>;
 const showFloats = reading({
   name: 'float.show',
   summary: 'List floats, merchant by merchant: those of one merchant, or of all',
-  method: 'GET',
   path: '/floats',
-  command: 'float show',
-  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId) }),
+  input: { ...PAGE, merchantId: Type.Optional(MerchantId) },
   output: Page(FloatSchema),
   roles: SEE_VOUCHERS,
   async run(caller, { merchantId, ...page }) {
@@ -362,10 +352,8 @@ const showFloats = reading({
 const lowFloats = reading({
   name: 'float.low',
   summary: 'List the floats that are below their threshold, merchant by merchant',
-  method: 'GET',
   path: '/floats/low',
-  command: 'float low',
-  input: Input({ ...PAGE }),
+  input: { ...PAGE },
   output: Page(FloatSchema),
   roles: SEE_VOUCHERS,
   run: (caller, page) => listUsed(caller, 'low floats', { merchantId: null, isLow: true }, page),

@@ -9,7 +9,7 @@ import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
-import { Input, MerchantId, Nullable, NullableText, Positional, Reason, Text } from '../schema.ts';
+import { MerchantId, Nullable, NullableText, Positional, Text } from '../schema.ts';
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
 /**
@@ -239,10 +239,8 @@ const AccountSchema = Type.Object({
 export const accounts = reading({
   name: 'books.accounts',
   summary: 'List the account numbers of your accounting system',
-  method: 'GET',
   path: '/books/accounts',
-  command: 'books accounts',
-  input: Input({}),
+  input: {},
   output: Page(AccountSchema),
   roles: SEE,
   async run({ service }) {
@@ -258,17 +256,14 @@ order by g.account_kind, g.merchant_id, g.product_id`);
 export const account = changing({
   name: 'books.account',
   summary: 'Give a kind of account its number in your accounting system, for the export `gl`',
-  method: 'POST',
   path: '/books/accounts',
-  command: 'books account',
-  input: Input({
+  input: {
     kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
     number: AccountNumber,
     merchantId: Type.Optional(Nullable(MerchantId)),
     product: Type.Optional(Nullable(ProductCode)),
     taxCode: Type.Optional(Nullable(AccountNumber)),
-    reason: Reason,
-  }),
+  },
   output: AccountSchema,
   roles: MONEY,
   approval: alone('It moves no money: it names the accounts of the general ledger.'),

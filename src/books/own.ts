@@ -12,11 +12,9 @@ import { Refusal } from '../refusal.ts';
 import {
   Amount,
   Currency,
-  Input,
   Major,
   MerchantId,
   minorOf,
-  Reason,
   Reference,
   requireDecimals,
   Text,
@@ -113,10 +111,8 @@ export const BookedAmount = Type.Object({
 export const transfer = changing({
   name: 'books.transfer',
   summary: 'Book income that you took out, tax that you paid, or money for goodwill',
-  method: 'POST',
   path: '/books/transfer',
-  command: 'books transfer',
-  input: Input({
+  input: {
     account: Word([...INCOME, 'goodwill'] as const, {
       positional: true,
       description: 'The account of the operator.',
@@ -124,8 +120,7 @@ export const transfer = changing({
     amount: Amount('In major units.'),
     currency: Type.Optional(Currency),
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: BookedAmount,
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
@@ -149,10 +144,8 @@ export const opening = changing({
   name: 'books.opening',
   summary: 'Take over a balance that another system leaves behind, before the first day is closed',
   description: 'Openings of an account add up. Floats are opened by a top-up, and vouchers by an import.',
-  method: 'POST',
   path: '/books/opening',
-  command: 'books opening',
-  input: Input({
+  input: {
     account: Word(OPENED, {
       positional: true,
       description: '`settlement`: what the operator owes a merchant.',
@@ -164,8 +157,7 @@ export const opening = changing({
     ),
     currency: Type.Optional(Currency),
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: BookedAmount,
   roles: MONEY,
   approval: twoPeople({ why: 'It gives money to a merchant or to the operator.' }),

@@ -8,19 +8,7 @@ import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  checkDay,
-  Day,
-  Input,
-  Line,
-  Nullable,
-  Percent,
-  Positional,
-  Reason,
-  Text,
-  toPpm,
-  Word,
-} from '../schema.ts';
+import { checkDay, Day, Line, Nullable, Percent, Positional, Text, toPpm, Word } from '../schema.ts';
 import { requireOpen } from './days.ts';
 
 /**
@@ -158,10 +146,8 @@ const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Type.
 export const rules = reading({
   name: 'books.rules',
   summary: 'Get the rules of the reports: dormancy (R10), VAT (R11), and estimated breakage (R5)',
-  method: 'GET',
   path: '/books/rules',
-  command: 'books rules',
-  input: Input({}),
+  input: {},
   output: Type.Object({
     dormancy: Type.Array(DormancySchema),
     vat: Type.Array(VatSchema),
@@ -191,16 +177,13 @@ order by p.code, r.valid_from desc, r.id desc limit 10000`),
 export const dormancy = changing({
   name: 'books.dormancy',
   summary: 'Set when a voucher is dormant under the rules of a jurisdiction, for the report R10',
-  method: 'POST',
   path: '/books/dormancy',
-  command: 'books dormancy',
-  input: Input({
+  input: {
     name: Positional(Line(100, 'The name of the rule.', 'Delaware')),
     months: Months,
     basis: Basis,
     product: Type.Optional(Nullable(ProductCode)),
-    reason: Reason,
-  }),
+  },
   output: DormancySchema,
   roles: MONEY,
   approval: alone('It moves no money: it decides what a report lists.'),
@@ -214,17 +197,14 @@ export const dormancy = changing({
 export const vat = changing({
   name: 'books.vat',
   summary: 'Set how the VAT of the vouchers of a product is treated from a day on, for the report R11',
-  method: 'POST',
   path: '/books/vat',
-  command: 'books vat',
-  input: Input({
+  input: {
     product: Positional(ProductCode),
     from: Day,
     treatment: Treatment,
     country: Country,
     rate: Type.Optional(Percent('In percent; left out: 0.')),
-    reason: Reason,
-  }),
+  },
   output: VatSchema,
   roles: MONEY,
   approval: alone('It moves no money: it is dated, and decides what a report shows.'),
@@ -242,17 +222,15 @@ export const breakageRate = changing({
   name: 'books.breakage-rate',
   summary:
     'Estimate the part of the vouchers of a product that is never redeemed, from a day on, for the report R5',
-  method: 'POST',
   path: '/books/breakage-rate',
-  command: 'books breakage-rate',
-  input: Input({
+  input: {
     product: Positional(ProductCode),
     from: Type.Optional(
       Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
     ),
     percent: Percent('In percent.'),
     reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
-  }),
+  },
   output: RateSchema,
   roles: MONEY,
   approval: alone('It moves no money: it is an estimate in a report.'),

@@ -7,7 +7,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { reading } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { Count, Day, Input, Text, TransactionId } from '../schema.ts';
+import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
 import { checkInterval } from './days.ts';
 import { allowLongWork, type ClosingRow, GENESIS, hashOfClosing, listClosings } from './seal.ts';
@@ -324,12 +324,10 @@ where occurred_at >= ${starts_at} and occurred_at < ${ends_at} order by id limit
 export const verify = reading({
   name: 'books.verify',
   summary: 'Compute closed days again, and name every row or closing that was changed',
-  method: 'GET',
   path: '/books/verify',
-  command: 'books verify',
   description:
     'Without an interval, it verifies all closed days, and continues an earlier request that was interrupted.',
-  input: Input({
+  input: {
     from: Type.Optional(Day),
     to: Type.Optional(Day),
     lastDays: Type.Optional(
@@ -339,7 +337,7 @@ export const verify = reading({
         description: 'Only this number of the last closed days.',
       }),
     ),
-  }),
+  },
   output: VerifiedSchema,
   outcome: 'ok',
   roles: VERIFY,

@@ -10,13 +10,11 @@ import { Refusal } from '../refusal.ts';
 import {
   AMOUNT_MAX,
   Amount,
-  Input,
   Line,
   MerchantId,
   Money,
   minorOf,
   Nullable,
-  Reason,
   Reference,
   SerialNumber,
   Text,
@@ -141,10 +139,8 @@ async function balanceOf({ service }: Caller, serialNumber: string) {
 const adjust = changing({
   name: 'voucher.adjust',
   summary: 'Correct the balance of a voucher by a signed amount, with a reason',
-  method: 'POST',
   path: '/vouchers/:serialNumber/adjust',
-  command: 'voucher adjust',
-  input: Input({
+  input: {
     serialNumber: SerialNumber,
     amount: Type.Number({
       minimum: -AMOUNT_MAX,
@@ -154,7 +150,7 @@ const adjust = changing({
     }),
     reference: Reference,
     reason: NeededReason,
-  }),
+  },
   output: BookedOnVoucher,
   roles: MONEY,
   approval: twoPeople({
@@ -179,18 +175,15 @@ const adjust = changing({
 const payCash = changing({
   name: 'voucher.cash-out',
   summary: 'Book the rest of a voucher that was paid out in cash',
-  method: 'POST',
   path: '/vouchers/:serialNumber/cash-out',
-  command: 'voucher cash-out',
-  input: Input({
+  input: {
     serialNumber: SerialNumber,
     amount: Type.Optional(Amount('In major units; left out: all that is left.')),
     merchantId: Type.Optional(
       Nullable(MerchantId, { description: 'The merchant that paid; left out: the operator.' }),
     ),
     reference: Reference,
-    reason: Reason,
-  }),
+  },
   output: BookedOnVoucher,
   roles: MONEY,
   approval: twoPeople({
@@ -219,10 +212,8 @@ const payCash = changing({
 const escheat = changing({
   name: 'voucher.escheat',
   summary: 'Book the balance of a voucher as paid to a state',
-  method: 'POST',
   path: '/vouchers/:serialNumber/escheat',
-  command: 'voucher escheat',
-  input: Input({ serialNumber: SerialNumber, reference: Reference, reason: Reason }),
+  input: { serialNumber: SerialNumber, reference: Reference },
   output: BookedOnVoucher,
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),

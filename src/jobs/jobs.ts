@@ -10,7 +10,7 @@ import { alone, type Caller, changing, reading, tableOf } from '../operation.ts'
 import { CARE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { Count, Id, Input, NullableText, NullableTime, Reason, Text, Time, toId, Word } from '../schema.ts';
+import { Count, Id, NullableText, NullableTime, Text, Time, toId, Word } from '../schema.ts';
 import type { Group, Run } from './queue.ts';
 
 /**
@@ -202,7 +202,6 @@ const list = listing({
   name: 'job.list',
   summary: 'List jobs, newest first',
   path: '/jobs',
-  command: 'job list',
   roles: SEE_VOUCHERS,
   item: JobSchema,
   columns: ['id', 'operation', 'state', 'total', 'done', 'failed', 'startedAt', 'createdBy'],
@@ -218,10 +217,8 @@ export const showJob = reading({
   name: 'job.show',
   summary: 'Get a job and its progress',
   description: 'The same as events (`text/event-stream`) at `/jobs/{id}/events`,',
-  method: 'GET',
   path: '/jobs/:id',
-  command: 'job show',
-  input: Input({ id: JobId }),
+  input: { id: JobId },
   output: JobSchema,
   roles: SEE_VOUCHERS,
   run: (caller, { id }) => requireJob(caller, id),
@@ -249,7 +246,6 @@ const rows = listing({
   summary:
     'List the result of each row of a job: `ok`, the code of a refusal, or null if it was not processed',
   path: '/jobs/:id/rows',
-  command: 'job rows',
   roles: SEE_VOUCHERS,
   item: RowSchema,
   filters: { id: JobId },
@@ -276,10 +272,8 @@ const READ_MAX = 200;
 const cancel = changing({
   name: 'job.cancel',
   summary: 'Cancel a job; finished rows keep their results',
-  method: 'POST',
   path: '/jobs/:id/cancel',
-  command: 'job cancel',
-  input: Input({ id: JobId, reason: Reason }),
+  input: { id: JobId },
   output: JobSchema,
   roles: CARE,
   approval: alone('It stops work. What was done stays done.'),

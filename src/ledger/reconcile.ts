@@ -7,7 +7,6 @@ import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toText } from '../money.ts';
 import { alone, changing } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
-import { Input } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
 import { allowLongReading, checksOf, sumByKind, sumMoved } from './reconcile.balances.ts';
@@ -160,14 +159,13 @@ async function balanceTotals(tx: Queries, since: Since): Promise<{ check: Check;
 export const startReconcile = changing({
   name: 'ledger.reconcile',
   summary: 'Prove the books in the background; the result is in the job',
-  method: 'POST',
   path: '/reconcile',
   command: 'reconcile',
-  input: Input({
+  input: {
     full: Type.Optional(
       Type.Boolean({ description: 'Everything, not only the rows after the last closed day.' }),
     ),
-  }),
+  },
   output: JobSchema,
   roles: VERIFY,
   approval: alone('It changes nothing: it proves the books.'),

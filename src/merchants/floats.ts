@@ -14,7 +14,7 @@ import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Amount, Input, Line, Major, MerchantId, Money, minorOf, Nullable, Reason, Text } from '../schema.ts';
+import { Amount, Line, Major, MerchantId, Money, minorOf, Nullable, Text } from '../schema.ts';
 import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
 
 export type TopUp = {
@@ -128,18 +128,15 @@ returning f.decimals, b.low_minor as before_minor`,
 const topUpFloat = changing({
   name: 'float.top-up',
   summary: 'Put money on a float',
-  method: 'POST',
   path: '/floats/top-up',
-  command: 'float top-up',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     amount: Amount('In major units.'),
     currency: FloatCurrency,
     reference: Type.Optional(
       Nullable(Line(100, 'Your reference: a repetition under it tops up once.', 'transfer-81')),
     ),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({
     merchantId: MerchantId,
     currency: Text,
@@ -180,15 +177,12 @@ const topUpFloat = changing({
 const warnFloat = changing({
   name: 'float.warn',
   summary: 'Set the threshold of a low float, at which its merchant gets an event',
-  method: 'POST',
   path: '/floats/warn',
-  command: 'float warn',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     below: Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
     currency: FloatCurrency,
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Major()) }),
   roles: MONEY,
   approval: alone('It moves no money: it decides when the merchant is warned.'),

@@ -11,19 +11,7 @@ import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  Input,
-  Line,
-  MerchantId,
-  Money,
-  NullableTime,
-  Positional,
-  Reason,
-  Text,
-  Time,
-  toId,
-  Word,
-} from '../schema.ts';
+import { Line, MerchantId, Money, NullableTime, Positional, Text, Time, toId, Word } from '../schema.ts';
 
 /**
  * Merchants, which sell and accept vouchers. One is created with its first key
@@ -280,7 +268,6 @@ const list = listing({
   name: 'merchant.list',
   summary: 'List merchants, oldest first',
   path: '/merchants',
-  command: 'merchant list',
   filters: {
     name: Type.Optional(
       Line(200, 'Only those whose name has words that begin with these, in capitals or not.', 'corner'),
@@ -297,10 +284,8 @@ const list = listing({
 const showMerchant = reading({
   name: 'merchant.show',
   summary: 'Get a merchant and its floats',
-  method: 'GET',
   path: '/merchants/:id',
-  command: 'merchant show',
-  input: Input({ id: MerchantId }),
+  input: { id: MerchantId },
   output: MerchantWithFloats,
   roles: SEE_VOUCHERS,
   run: (caller, { id }) => show(caller, id),
@@ -310,10 +295,8 @@ function suspension(verb: 'suspend' | 'resume') {
   return changing({
     name: `merchant.${verb}`,
     summary: verb === 'suspend' ? 'Refuse all calls of a merchant (04)' : 'End the suspension of a merchant',
-    method: 'POST',
     path: `/merchants/:id/${verb}`,
-    command: `merchant ${verb}`,
-    input: Input({ id: MerchantId, reason: Reason }),
+    input: { id: MerchantId },
     output: MerchantWithFloats,
     roles: MANAGE,
     approval: alone('It moves no money, and can be undone.'),
@@ -329,10 +312,8 @@ function permission(verb: 'permit' | 'forbid') {
   return changing({
     name: `merchant.${verb}`,
     summary: verb === 'permit' ? 'Give a merchant a permission' : 'Take a permission away from a merchant',
-    method: 'POST',
     path: `/merchants/:id/${verb}`,
-    command: `merchant ${verb}`,
-    input: Input({ id: MerchantId, permission: Positional(PermissionWord), reason: Reason }),
+    input: { id: MerchantId, permission: Positional(PermissionWord) },
     output: MerchantWithFloats,
     roles: MANAGE,
     approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),
@@ -349,14 +330,12 @@ const setMerchant = changing({
   summary: 'Rename a merchant, or change its settings',
   method: 'PATCH',
   path: '/merchants/:id',
-  command: 'merchant set',
-  input: Input({
+  input: {
     id: MerchantId,
     name: Type.Optional(MerchantName),
     opaque: Type.Optional(Opaque),
     product: Type.Optional(ProductCode),
-    reason: Reason,
-  }),
+  },
   output: MerchantWithFloats,
   roles: MANAGE,
   approval: alone('It moves no money, and can be changed back.'),

@@ -6,7 +6,7 @@ import { listing } from '../listing.ts';
 import { type AnyOperation, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { ROLES } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
-import { Input, Line, Nullable, Reason, toId } from '../schema.ts';
+import { Line, Nullable, toId } from '../schema.ts';
 import { approve } from './approve.ts';
 import { approversOf, proposersOf } from './four-eyes.ts';
 import {
@@ -63,7 +63,6 @@ const list = (table: Table) =>
     description:
       'Those that the caller made, or could perform, propose or approve; for owners and auditors, all.',
     path: '/approvals',
-    command: 'approval list',
     filters: {
       waiting: Type.Optional(Type.Boolean({ description: 'Only those that wait for a decision.' })),
       forMe: Type.Optional(
@@ -95,10 +94,8 @@ const showOne = (table: Table) =>
   reading({
     name: 'approval.show',
     summary: 'Get an approval with its input and its effect',
-    method: 'GET',
     path: '/approvals/:id',
-    command: 'approval show',
-    input: Input({ id: ApprovalId }),
+    input: { id: ApprovalId },
     output: ApprovalSchema,
     roles: ROLES,
     async run(caller, { id }) {
@@ -123,10 +120,8 @@ const approveOne = (table: Table) =>
       'It is performed in one transaction, with everything as it is now. Where the effect is no longer the ' +
       'one that was proposed, the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`. ' +
       'What a token of nobody proposed waits for a second approval: the state then stays `PENDING`.',
-    method: 'POST',
     path: '/approvals/:id/approve',
-    command: 'approval approve',
-    input: Input({
+    input: {
       id: ApprovalId,
       comment: Type.Optional(Nullable(Comment)),
       effect: Type.Optional(
@@ -135,8 +130,7 @@ const approveOne = (table: Table) =>
           description: 'The effect that is confirmed, where it has changed.',
         }),
       ),
-      reason: Reason,
-    }),
+    },
     output: Type.Object({
       ...ApprovalSchema.properties,
       output: Type.Unsafe<unknown>({
@@ -210,11 +204,11 @@ export const approvalsOf = (table: Table) =>
     changing({
       ...turningDown('reject', table),
       summary: 'Reject what another person proposed',
-      input: Input({ id: ApprovalId, comment: Comment, reason: Reason }),
+      input: { id: ApprovalId, comment: Comment },
     }),
     changing({
       ...turningDown('withdraw', table),
       summary: 'Withdraw what you proposed',
-      input: Input({ id: ApprovalId, comment: Type.Optional(Nullable(Comment)), reason: Reason }),
+      input: { id: ApprovalId, comment: Type.Optional(Nullable(Comment)) },
     }),
   );

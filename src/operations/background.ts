@@ -4,7 +4,7 @@ import { type JobRuns, readRows, showJob } from '../jobs/jobs.ts';
 import { RECONCILE_RUNS, startReconcile } from '../ledger/reconcile.ts';
 import { type Caller, reading, tableOf } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
-import { FileSchema, Id, Input } from '../schema.ts';
+import { FileSchema, Id } from '../schema.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from '../vouchers/bulk.ts';
 
 /** What operators have done in the background, of all nouns, and its results as a file. */
@@ -13,10 +13,9 @@ import { BULK_RUNS, bulk, bulkCancel, preview } from '../vouchers/bulk.ts';
 const rowsCsv = reading({
   name: 'job.rows-csv',
   summary: 'Get the result of each row of a job as CSV, also of a canceled job',
-  method: 'GET',
   path: '/jobs/:id/rows.csv',
   command: 'job rows',
-  input: Input({ id: Id('job') }),
+  input: { id: Id('job') },
   output: FileSchema,
   files: ['text/csv'],
   roles: SEE_VOUCHERS,

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { report, reportCsvFile } from '../books/reports/reports.ts';
-import { type AnyOperation, type Caller, type Operation, reading } from '../operation.ts';
+import type { AnyOperation, Caller, Operation } from '../operation.ts';
 import { Input, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
@@ -40,10 +40,10 @@ function ownReport<Output extends TSchema>(
   };
 }
 
-const ownSettlement = reading({
+const ownSettlement: typeof showSettlement = {
   ...showSettlement,
   run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
-});
+};
 
 export const PORTAL_BOOKS: readonly AnyOperation[] = [
   bound(ownSettlements, { path: '/settlements', roles: MONEY, merchant: 'merchantId' }),

@@ -9,7 +9,7 @@ import { type Caller, type Condition, changing, tableOf, twoPeople } from '../op
 import { isGlassClosed } from '../operations/four-eyes.ts';
 import { GOVERN } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
-import { Input, Line, MerchantId, Nullable, Positional, Reason, Time, toId } from '../schema.ts';
+import { Line, MerchantId, Nullable, Positional, Time, toId } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { endSessions } from './sessions.ts';
 import {
@@ -184,16 +184,13 @@ const INVITES_POWER: Condition = {
 export const invite = changing({
   name: 'user.invite',
   summary: 'Invite a person: create a link that is valid once, for 72 hours',
-  method: 'POST',
   path: '/users',
-  command: 'user invite',
-  input: Input({
+  input: {
     email: Email,
     name: Type.Optional(Line(100, 'What the person is called.', 'Ada Lovelace')),
     roles: Roles,
     merchantId: Type.Optional(Nullable(MerchantId)),
-    reason: Reason,
-  }),
+  },
   output: InvitationSchema,
   isForPeople: true,
   roles: GOVERN,
@@ -220,10 +217,8 @@ export const invite = changing({
 const reset = changing({
   name: 'user.reset-2fa',
   summary: "Take a user's password, second factors and sessions, and make a link to enroll again",
-  method: 'POST',
   path: '/users/:id/reset-2fa',
-  command: 'user reset-2fa',
-  input: Input({ id: NamedUser, reason: Reason }),
+  input: { id: NamedUser },
   output: InvitationSchema,
   isForPeople: true,
   roles: GOVERN,

@@ -4,7 +4,7 @@ import { sql } from '../db/sql.ts';
 import { type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { Input, Reason, toId } from '../schema.ts';
+import { toId } from '../schema.ts';
 import {
   changeUser,
   findUser,
@@ -150,10 +150,8 @@ const confirm = changing({
   description:
     'Until then it approves nothing, and those who made, approved or received its link do not approve what ' +
     'it proposes. Somebody else confirms it.',
-  method: 'POST',
   path: '/users/:id/confirm',
-  command: 'user confirm',
-  input: Input({ id: NamedUser, reason: Reason }),
+  input: { id: NamedUser },
   output: UserSchema,
   isForPeople: true,
   roles: MONEY,

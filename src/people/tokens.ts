@@ -13,12 +13,10 @@ import { invalid, notFound, Problem } from '../problem.ts';
 import {
   End,
   Id,
-  Input,
   Line,
   MerchantId,
   Nullable,
   NullableTime,
-  Reason,
   Secret,
   Text,
   Time,
@@ -157,7 +155,7 @@ export async function rolesOfToken(db: Queries, id: number): Promise<(Role | Por
   return token && !token.revokedAt ? rolesNow(token) : undefined;
 }
 
-const CreateToken = Input({
+const CreateToken = {
   name: Type.Optional(Line(100, 'What the token is for.', 'nightly export')),
   roles: Type.Array(Word(ALL_ROLES), {
     minItems: 1,
@@ -186,8 +184,7 @@ const CreateToken = Input({
   expiresAt: Type.Optional(
     End(`When it expires: ${EXPIRY_DAYS} days from now unless set, at most ${EXPIRY_DAYS_MAX}.`),
   ),
-  reason: Reason,
-});
+};
 
 /** Returns the expiry of a token. @throws Problem if it is in the past, or too far ahead */
 async function expiryOf(caller: Caller, given: string | undefined): Promise<Date> {
@@ -259,9 +256,7 @@ const GIVES_RIGHTS: Condition = {
 export const createToken = changing({
   name: 'token.create',
   summary: 'Create a token, which is shown once',
-  method: 'POST',
   path: '/tokens',
-  command: 'token create',
   input: CreateToken,
   output: Type.Object({
     id: TokenId,
@@ -335,7 +330,6 @@ const list = listing({
   name: 'token.list',
   summary: 'List tokens, newest first',
   path: '/tokens',
-  command: 'token list',
   item: TokenSchema,
   columns: ['id', 'name', 'roles', 'for', 'merchantId', 'expiresAt', 'lastUsedAt', 'suspended', 'revokedAt'],
   roles: SEE_TOKENS,
@@ -350,10 +344,8 @@ const list = listing({
 const revoke = changing({
   name: 'token.revoke',
   summary: 'Revoke a token: no process accepts it any more',
-  method: 'POST',
   path: '/tokens/:id/revoke',
-  command: 'token revoke',
-  input: Input({ id: TokenId, reason: Reason }),
+  input: { id: TokenId },
   output: TokenSchema,
   roles: GOVERN,
   approval: alone('It takes a right away.'),

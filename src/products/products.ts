@@ -13,13 +13,11 @@ import { columnsOf, storedAs } from '../row.ts';
 import {
   Amount,
   Currency,
-  Input,
   Line,
   MerchantId,
   Money,
   minorOf,
   Nullable,
-  Reason,
   requireDecimals,
   Text,
   toId,
@@ -260,10 +258,8 @@ function inMinor<Given extends Values>({ minValue, maxValue, ...others }: Given,
 const create = changing({
   name: 'product.create',
   summary: 'Create a product',
-  method: 'POST',
   path: '/products',
-  command: 'product create',
-  input: Input({
+  input: {
     code: ProductCode,
     ...CHANGES,
     name: Name,
@@ -273,13 +269,12 @@ const create = changing({
     merchantId: Type.Optional(
       Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
     ),
-    reason: Reason,
-  }),
+  },
   output: ProductSchema,
   roles: MANAGE,
   approval: alone('It moves no money: a merchant pays for what is generated from it.'),
   status: 201,
-  async run(caller, { reason: _reason, merchantId = null, ...given }) {
+  async run(caller, { merchantId = null, ...given }) {
     const { db } = caller.service;
     const currency = given.currency ?? (await requireProduct(db, DEFAULT_PRODUCT)).currency;
     const wanted = {
@@ -303,7 +298,6 @@ const list = listing({
   name: 'product.list',
   summary: 'List products, oldest first',
   path: '/products',
-  command: 'product list',
   item: ProductSchema,
   roles: SEE_VOUCHERS,
   rows: ({ service }, _filters, [after = 0], count) => listProducts(service.readDb, Number(after), count),
@@ -313,10 +307,8 @@ const list = listing({
 const show = reading({
   name: 'product.show',
   summary: 'Get a product',
-  method: 'GET',
   path: '/products/:code',
-  command: 'product show',
-  input: Input({ code: ProductCode }),
+  input: { code: ProductCode },
   output: ProductSchema,
   roles: SEE_VOUCHERS,
   run: ({ service }, { code }) => requireProduct(service.db, code),
@@ -327,12 +319,11 @@ const set = changing({
   summary: 'Change a product; existing batches keep their terms',
   method: 'PATCH',
   path: '/products/:code',
-  command: 'product set',
-  input: Input({ code: ProductCode, ...CHANGES, reason: Reason }),
+  input: { code: ProductCode, ...CHANGES },
   output: ProductSchema,
   roles: MANAGE,
   approval: alone('It moves no money: the terms of existing batches stay.'),
-  async run(caller, { code, reason: _reason, ...given }) {
+  async run(caller, { code, ...given }) {
     const { currency } = await requireProduct(caller.service.db, code);
     const change = inMinor(given, currency);
     if (Object.keys(change).length === 0)
@@ -345,10 +336,8 @@ function sale(verb: 'on-sale' | 'off-sale') {
   return changing({
     name: `product.${verb}`,
     summary: verb === 'on-sale' ? 'Let merchants generate a product' : 'Refuse to generate a product (15)',
-    method: 'POST',
     path: `/products/:code/${verb}`,
-    command: `product ${verb}`,
-    input: Input({ code: ProductCode, reason: Reason }),
+    input: { code: ProductCode },
     output: ProductSchema,
     roles: MANAGE,
     approval: alone('It moves no money, and can be undone.'),

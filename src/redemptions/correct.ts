@@ -11,7 +11,7 @@ import { toSum, unitOf } from '../money.ts';
 import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { Input, Line, minorOf, requireDecimals, TransactionId } from '../schema.ts';
+import { Line, minorOf, requireDecimals, TransactionId } from '../schema.ts';
 import { showTransaction, type Transaction, TransactionSchema } from '../transactions/transactions.ts';
 
 /** The correction of a redemption by the operator, on behalf of its merchant. */
@@ -107,10 +107,8 @@ select * from update_redemptions(${bucket}, array[${merchantId}::int], null, arr
 const correct = changing({
   name: 'redemption.correct',
   summary: 'Correct a redemption on behalf of its merchant, once: another amount, or 0 for a full reversal',
-  method: 'POST',
   path: '/redemptions/:transactionId/correct',
-  command: 'redemption correct',
-  input: Input({
+  input: {
     transactionId: TransactionId,
     amount: Type.Number({
       minimum: 0,
@@ -118,7 +116,7 @@ const correct = changing({
       examples: [7.5],
     }),
     reason: Line(500, 'Why, for the audit.', 'The cashier mistyped the amount.'),
-  }),
+  },
   output: Type.Object({
     original: TransactionSchema,
     reversal: TransactionSchema,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { SEE_TOKENS } from '../principal.ts';
-import { Count, Input, NullableTime, Text, Word } from '../schema.ts';
+import { Count, NullableTime, Text, Word } from '../schema.ts';
 import { listKeyRing } from './rotate.ts';
 
 /** The key ring, as people see it. */
@@ -21,10 +21,8 @@ export type RingKeyInfo = Static<typeof RingKey>;
 const show = reading({
   name: 'keyring.show',
   summary: 'List each key of the key ring, and what is sealed under it',
-  method: 'GET',
   path: '/keyring',
-  command: 'keyring show',
-  input: Input({}),
+  input: {},
   output: Page(RingKey),
   roles: SEE_TOKENS,
   run: async ({ service }) => ({ items: [...(await listKeyRing(service))], nextCursor: null }),

@@ -6,7 +6,7 @@ import { sql } from '../db/sql.ts';
 import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { invalid } from '../problem.ts';
-import { Currency, Input, minorOf, Nullable, Reason, requireDecimals, Word } from '../schema.ts';
+import { Currency, minorOf, Nullable, requireDecimals, Word } from '../schema.ts';
 
 /** Settings of the operator, which people change while the service runs. */
 
@@ -99,10 +99,8 @@ async function toJson(
 const show = reading({
   name: 'settings.show',
   summary: 'Get the settings of the operator',
-  method: 'GET',
   path: '/settings',
-  command: 'settings show',
-  input: Input({}),
+  input: {},
   output: SettingsSchema,
   roles: ['owner', 'finance', 'operations', 'auditor'],
   run: async ({ service: { db } }) => toJson(db, await readSettings(db)),
@@ -113,8 +111,7 @@ const set = changing({
   summary: 'Change settings of the operator; those left out stay as they are',
   method: 'PATCH',
   path: '/settings',
-  command: 'settings set',
-  input: Input({ ...Type.Partial(Type.Object(FIELDS)).properties, reason: Reason }),
+  input: { ...Type.Partial(Type.Object(FIELDS)).properties },
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'They decide what needs two people.' }),
@@ -130,7 +127,7 @@ const set = changing({
       };
     },
   },
-  async run(caller, { reason: _reason, ...wanted }) {
+  async run(caller, wanted) {
     const { db, clock } = caller.service;
     if (Object.keys(wanted).length === 0)
       throw invalid('approvalMode', 'required', 'or another field is required: there is nothing to change');
@@ -151,16 +148,13 @@ const set = changing({
 const setLimit = changing({
   name: 'settings.limit',
   summary: 'Set how much one person may move by hand in 24 hours, in a currency',
-  method: 'POST',
   path: '/settings/limits/:currency',
-  command: 'settings limit',
-  input: Input({
+  input: {
     currency: Currency,
     amount: Nullable(Type.Number({ minimum: 0, maximum: 1e12 }), {
       description: 'In major units; null: the default of the currency.',
     }),
-    reason: Reason,
-  }),
+  },
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'It decides what needs two people.' }),

@@ -9,7 +9,6 @@ import { moneyIn, toNumber, toSum } from '../money.ts';
 import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { Input, Reason } from '../schema.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { type Approved, drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
@@ -120,10 +119,8 @@ export async function announce(
 const approveOne = changing({
   name: 'settlement.approve',
   summary: 'Approve a draft: it gets its number, and never changes again',
-  method: 'POST',
   path: '/settlements/:id/approve',
-  command: 'settlement approve',
-  input: Input({ id: SettlementId, reason: Reason }),
+  input: { id: SettlementId },
   output: Type.Object({ ...SettlementSchema.properties, replayed: Type.Boolean() }),
   roles: MONEY,
   approval: twoPeople({ why: 'It decides what a merchant is paid, and never changes again.' }),

@@ -10,13 +10,11 @@ import { requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import {
   Id,
-  Input,
   Line,
   MerchantId,
   Nullable,
   NullableText,
   NullableTime,
-  Reason,
   Text,
   Time,
   toId,
@@ -92,7 +90,6 @@ const list = listing({
   name: 'settlement.disputes',
   summary: 'List the disputes of merchants, newest first',
   path: '/disputes',
-  command: 'settlement disputes',
   filters: {
     merchantId: Type.Optional(MerchantId),
     open: Type.Optional(Type.Boolean({ description: 'Only those without an answer.' })),
@@ -115,15 +112,12 @@ order by d.id desc limit ${count}`);
 const disputeOne = changing({
   name: 'settlement.dispute',
   summary: 'Record a dispute of the merchant; it changes no number',
-  method: 'POST',
   path: '/settlements/:id/dispute',
-  command: 'settlement dispute',
-  input: Input({
+  input: {
     id: SettlementId,
     comment: Line(2_000, 'What is doubted.', 'Two redemptions of the 3rd are missing.'),
     line: Type.Optional(Nullable(Line(100, 'The line that it is about.', 'DEFAULT'))),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ id: Text, settlementId: SettlementId, state: Text }),
   roles: MONEY,
   approval: alone('It changes no amount.'),
@@ -136,14 +130,11 @@ const disputeOne = changing({
 const answerOne = changing({
   name: 'settlement.answer',
   summary: 'Answer a dispute',
-  method: 'POST',
   path: '/disputes/:id/answer',
-  command: 'settlement answer',
-  input: Input({
+  input: {
     id: Id('dispute'),
     comment: Line(2_000, 'The answer.', 'They are in the next period.'),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ id: Text, state: Text }),
   roles: MONEY,
   approval: alone('It changes no amount.'),

@@ -6,7 +6,7 @@ import { moneyIn, toText } from '../money.ts';
 import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { FileSchema, Input, Word } from '../schema.ts';
+import { FileSchema, Word } from '../schema.ts';
 import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
 import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './steps.ts';
 
@@ -142,10 +142,8 @@ const MEDIA_TYPES = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8' } a
 export const settlementDocument = reading({
   name: 'settlement.document',
   summary: 'Get the document of an approved settlement',
-  method: 'GET',
   path: '/settlements/:id/document',
-  command: 'settlement document',
-  input: Input({ id: SettlementId, format: Word(['pdf', 'csv'], { examples: ['pdf'] }) }),
+  input: { id: SettlementId, format: Word(['pdf', 'csv'], { examples: ['pdf'] }) },
   output: FileSchema,
   files: ['application/pdf', 'text/csv'],
   roles: SEE,

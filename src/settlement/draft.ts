@@ -9,7 +9,7 @@ import { alone, changing, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, Input, MerchantId, Reason } from '../schema.ts';
+import { checkDay, Day, MerchantId } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import {
   getSettlement,
@@ -220,10 +220,8 @@ function endOfPeriod(day: string, terms: Terms | undefined): string {
 const draft = changing({
   name: 'settlement.draft',
   summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
-  method: 'POST',
   path: '/settlements',
-  command: 'settlement draft',
-  input: Input({
+  input: {
     merchantId: Type.Optional(MerchantId),
     lastDay: Type.Optional(
       Type.String({
@@ -231,8 +229,7 @@ const draft = changing({
         description: 'The last day; left out: the end of the last closed period of the terms.',
       }),
     ),
-    reason: Reason,
-  }),
+  },
   output: Page(SettlementSchema),
   roles: MONEY,
   approval: alone('A draft pays nothing: two people approve it.'),

@@ -8,7 +8,7 @@ import { today } from '../ledger/zone.ts';
 import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, Input, Line, Reason, Reference, TransactionId } from '../schema.ts';
+import { checkDay, Day, Line, Reference, TransactionId } from '../schema.ts';
 import { announce } from './approve.ts';
 import {
   getSettlement,
@@ -129,18 +129,16 @@ function booking(
   return changing({
     name,
     summary,
-    method: 'POST',
     path: `/settlements/:id/${verb}`,
     command: `settlement ${verb}`,
-    input: Input({
+    input: {
       id: SettlementId,
       reference: Reference,
       bankReference: Line(100, 'The reference of the bank.', 'E2E-0042'),
       valueDate: Type.Optional(
         Type.String({ ...Day, description: 'The day on which the bank booked it; left out: today.' }),
       ),
-      reason: Reason,
-    }),
+    },
     output: Type.Object({
       ...SettlementSchema.properties,
       transactionId: TransactionId,

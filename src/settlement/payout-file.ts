@@ -15,7 +15,7 @@ import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, FileSchema, Input, Line, NullableText, Reason, Text, Time, Word } from '../schema.ts';
+import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Word } from '../schema.ts';
 import { latin, type Paid, writePain } from './pain.ts';
 import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
 import { digestOfIban, termsOn } from './terms.ts';
@@ -188,10 +188,8 @@ const file = changing({
     'Account numbers are not stored: they are sent with each request, as CSV with the columns `merchantId`, ' +
     '`name`, `iban`, `bic`, and must be those of the terms. The file is recorded with its SHA-256. A settlement ' +
     'that is in an earlier file is refused, unless it is named with `again` and a reason.',
-  method: 'POST',
   path: '/settlements/file',
-  command: 'settlement file',
-  input: Input({
+  input: {
     format: Format,
     accounts: Type.String({
       minLength: 1,
@@ -217,8 +215,7 @@ const file = changing({
     again: Type.Optional(
       Type.Boolean({ description: 'Pay settlements of an earlier file, which the bank did not execute.' }),
     ),
-    reason: Reason,
-  }),
+  },
   output: FileSchema,
   files: ['application/xml', 'text/csv'],
   bodyMaxBytes: BODY_MAX_BYTES,
@@ -234,7 +231,7 @@ const file = changing({
     if (settlements !== undefined && due !== undefined)
       throw invalid('due', 'dependent', 'belongs to a request that names no settlements');
     checkDay(due, 'due');
-    const reason = given.reason ?? null;
+    const { reason } = caller.actor;
     if (again && settlements === undefined)
       throw invalid('again', 'dependent', 'belongs to a request that names settlements');
     if (again && reason === null) throw invalid('reason', 'required', 'is required with again');
@@ -253,7 +250,6 @@ export const payoutFiles = listing({
   description:
     'The files themselves are not stored. The SHA-256 shows whether a file is the one that was made.',
   path: '/payout-files',
-  command: 'settlement files',
   item: Type.Object({
     id: Text,
     madeAt: Time,

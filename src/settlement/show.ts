@@ -4,7 +4,7 @@ import { sql } from '../db/sql.ts';
 import { MovementWord } from '../ledger/kinds.ts';
 import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
-import { Day, Input, Money, Text, Time, TransactionId } from '../schema.ts';
+import { Day, Money, Text, Time, TransactionId } from '../schema.ts';
 import { DisputeSchema, disputesOf } from './disputes.ts';
 import { getSettlement, type Settlement, SettlementId, SettlementSchema } from './settlements.ts';
 import { LineSchema, linesOf, RateSchema, ratesOf, StepSchema, stepsOf } from './steps.ts';
@@ -41,10 +41,8 @@ const Details = Type.Object({
 export const showSettlement = reading({
   name: 'settlement.show',
   summary: 'Get a settlement: the steps from the redemptions to the payout, its lines, payouts and disputes',
-  method: 'GET',
   path: '/settlements/:id',
-  command: 'settlement show',
-  input: Input({ id: SettlementId }),
+  input: { id: SettlementId },
   output: Details,
   roles: SEE,
   async run({ service: { readDb } }, { id }) {

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { accountNumber, maskedAccount, requireIban } from '../bank/iban.ts';
 import { requireOpen } from '../books/days.ts';
@@ -16,14 +16,12 @@ import { Refusal } from '../refusal.ts';
 import {
   checkDay,
   Day,
-  Input,
   Line,
   MerchantId,
   Nullable,
   NullableText,
   PERCENT_PPM,
   Percent,
-  Reason,
   toPpm,
   Word,
 } from '../schema.ts';
@@ -77,10 +75,9 @@ export function digestOfIban({ keys }: Pick<Service, 'keys'>, iban: string): Buf
 const list = reading({
   name: 'settlement.list-terms',
   summary: 'List the terms of a merchant',
-  method: 'GET',
   path: '/settlement-terms',
   command: 'settlement terms list',
-  input: Input({ merchantId: MerchantId }),
+  input: { merchantId: MerchantId },
   output: Page(TermsSchema),
   roles: SEE,
   async run(caller, { merchantId }) {
@@ -95,7 +92,7 @@ where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
 /** The fields that belong to the terms of a merchant, not to those of a product. */
 const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'iban'] as const;
 
-const NewTerms = Input({
+const NewTerms = {
   merchantId: MerchantId,
   product: Type.Optional(
     Nullable(ProductCode, { description: 'Left out: all products without terms of their own.' }),
@@ -129,8 +126,7 @@ const NewTerms = Input({
       'DE89370400440532013000',
     ),
   ),
-  reason: Reason,
-});
+};
 
 /** Returns the least payout as text. It has as many decimals as the currency with the most. */
 function leastPayoutOf(amount: number): string {
@@ -147,7 +143,7 @@ function leastPayoutOf(amount: number): string {
  */
 export async function makeTerms(
   operator: Operator,
-  { merchantId, product, from, commission, vat = 0, ...given }: Static<typeof NewTerms>,
+  { merchantId, product, from, commission, vat = 0, ...given }: Static<TObject<typeof NewTerms>>,
 ): Promise<Terms> {
   const { service, actor } = operator;
   checkDay(from, 'from');
@@ -187,7 +183,6 @@ const set = changing({
   summary: 'Set the terms of a merchant, or of one of its products, from a day on',
   description:
     'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',
-  method: 'POST',
   path: '/settlement-terms',
   command: 'settlement terms set',
   input: NewTerms,
@@ -197,7 +192,7 @@ const set = changing({
   agreement: {
     sentence: 'Set the terms of {merchant} from {from}: {commission} percent of its sales are yours',
     async of(asked) {
-      const { merchantId, reason: _reason, iban: account, ...terms } = asked.input;
+      const { merchantId, iban: account, ...terms } = asked.input;
       // Lists show it as well: the input shows the number whole.
       const iban = account && maskedAccount(accountNumber(account));
       return { ...(await ofMerchant(asked, merchantId, 'terms')), ...terms, iban };

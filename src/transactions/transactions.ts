@@ -13,7 +13,6 @@ import { SEE_VOUCHERS } from '../principal.ts';
 import { notFound, requireRow } from '../problem.ts';
 import {
   End,
-  Input,
   Line,
   MerchantId,
   Money,
@@ -86,7 +85,6 @@ const list = listing({
   description:
     'With `merchantId`: its activations, redemptions and reversals; those of a generation are in its batch.',
   path: '/transactions',
-  command: 'transaction list',
   roles: SEE_VOUCHERS,
   item: TransactionSchema,
   columns: ['transactionId', 'kind', 'amount', 'timestamp', 'merchantId', 'serialNumber', 'reference'],
@@ -121,10 +119,8 @@ order by r.id desc limit ${count}`);
 const show = reading({
   name: 'transaction.show',
   summary: 'Get a transaction',
-  method: 'GET',
   path: '/transactions/:transactionId',
-  command: 'transaction show',
-  input: Input({ transactionId: TransactionId }),
+  input: { transactionId: TransactionId },
   output: TransactionSchema,
   roles: SEE_VOUCHERS,
   run: ({ service }, { transactionId }) => showTransaction(service, transactionId),
@@ -136,7 +132,7 @@ const find = reading({
   method: 'POST',
   path: '/transactions/find',
   command: 'transaction show',
-  input: Input({ reference: Line(100, "The merchant's reference.", 'order-10071'), merchantId: MerchantId }),
+  input: { reference: Line(100, "The merchant's reference.", 'order-10071'), merchantId: MerchantId },
   output: TransactionSchema,
   roles: SEE_VOUCHERS,
   async run(caller, { reference, merchantId }) {

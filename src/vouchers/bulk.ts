@@ -19,7 +19,7 @@ import {
 } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, Word } from '../schema.ts';
+import { Count, End, NullableText, SerialNumber, TransactionId, Word } from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
 import { type FoundVoucher, findBySerials, pageOfVouchers, requireBatchId } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
@@ -129,7 +129,7 @@ export const preview = reading({
   path: '/vouchers/bulk/preview',
   command: 'voucher bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: Input(ofAction(Word(ALL_ACTIONS, what))),
+  input: ofAction(Word(ALL_ACTIONS, what)),
   output: Type.Object({
     total: Count,
     changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
@@ -171,11 +171,9 @@ export const bulk = changing({
   description:
     'To unblock or extend a long list or a whole batch needs the approval of another person; to block them ' +
     'does not.',
-  method: 'POST',
   path: '/vouchers/bulk',
-  command: 'voucher bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: Input({ ...ofAction(Word(ACTIONS, what)), reason: Reason }),
+  input: { ...ofAction(Word(ACTIONS, what)) },
   output: JobSchema,
   roles: CARE,
   approval: twoPeople({
@@ -189,18 +187,17 @@ export const bulk = changing({
   },
   risk: 'step-up',
   status: 202,
-  run: (caller, { reason: _reason, ...input }) => start(caller, 'voucher.bulk', input),
+  run: (caller, input) => start(caller, 'voucher.bulk', input),
 });
 
 export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
   description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
-  method: 'POST',
   path: '/vouchers/bulk/cancel',
   command: 'voucher bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: Input({ ...NAMED, reason: Reason }),
+  input: { ...NAMED },
   output: JobSchema,
   roles: MANAGE,
   approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, ABOVE_LIMIT] }),
@@ -210,8 +207,7 @@ export const bulkCancel = changing({
   },
   risk: 'step-up',
   status: 202,
-  run: (caller, { reason: _reason, ...input }) =>
-    start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
+  run: (caller, input) => start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
 });
 
 type Worth = {

@@ -10,13 +10,11 @@ import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import {
-  Input,
   Line,
   MerchantId,
   Money,
   Nullable,
   NullableTime,
-  Reason,
   SerialNumber,
   Text,
   Time,
@@ -208,10 +206,8 @@ const list = reading({
   description:
     'With a state, a page may contain fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
     'number of vouchers.',
-  method: 'GET',
   path: '/vouchers',
-  command: 'voucher list',
-  input: Input({ ...PAGE, batch: Type.Optional(TransactionId), state: State }),
+  input: { ...PAGE, batch: Type.Optional(TransactionId), state: State },
   output: Page(FoundSchema),
   columns: COLUMNS,
   roles: SEE_VOUCHERS,
@@ -222,10 +218,8 @@ const find = changing({
   name: 'voucher.find',
   summary: 'Find vouchers by code, masked code, reference, transaction or batch',
   description: 'Each look-up of a code is recorded in the audit. Each token or user has 30 a minute.',
-  method: 'POST',
   path: '/vouchers/find',
-  command: 'voucher find',
-  input: Input({
+  input: {
     ...PAGE,
     code: Type.Optional(
       Type.String({
@@ -246,8 +240,7 @@ const find = changing({
     transactionId: Type.Optional(TransactionId),
     batch: Type.Optional(TransactionId),
     state: State,
-    reason: Reason,
-  }),
+  },
   output: Page(FoundSchema),
   columns: COLUMNS,
   roles: SEE_VOUCHERS,

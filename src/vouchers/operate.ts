@@ -17,7 +17,7 @@ import { toSum } from '../money.ts';
 import { ABOVE_LIMIT, alone, changing, MOVES_MONEY, tableOf, twoPeople } from '../operation.ts';
 import { CARE, MANAGE, MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { End, Input, Reason, SerialNumber } from '../schema.ts';
+import { End, SerialNumber } from '../schema.ts';
 import { ofVoucher, show, showWhole, unknownVoucher, VoucherSchema } from './show.ts';
 
 /**
@@ -110,10 +110,8 @@ function changeOne(verb: keyof typeof CHANGES) {
   return changing({
     name: `voucher.${verb}`,
     summary,
-    method: 'POST',
     path: `/vouchers/:serialNumber/${verb}`,
-    command: `voucher ${verb}`,
-    input: Input({ serialNumber: SerialNumber, reason: Reason }),
+    input: { serialNumber: SerialNumber },
     output: VoucherSchema,
     roles: CARE,
     approval: alone('It can be undone, and moves no money.'),
@@ -195,10 +193,8 @@ from reserve_again(${bucket}, ${serialNumber}, ${newId(now)}, ${newId(now)}, ${n
 const extend = changing({
   name: 'voucher.extend',
   summary: 'Extend the validity of a voucher, even if it has expired',
-  method: 'POST',
   path: '/vouchers/:serialNumber/extend',
-  command: 'voucher extend',
-  input: Input({ serialNumber: SerialNumber, expiry: End('When it expires from now on.'), reason: Reason }),
+  input: { serialNumber: SerialNumber, expiry: End('When it expires from now on.') },
   output: VoucherSchema,
   roles: CARE,
   approval: twoPeople({
@@ -282,10 +278,8 @@ function randomCodeOf(keys: KeyRing, slot: number): string {
 const replace = changing({
   name: 'voucher.replace',
   summary: 'Close a voucher for good and replace it by a new one, whose card `sheets.order-card` orders',
-  method: 'POST',
   path: '/vouchers/:serialNumber/replace',
-  command: 'voucher replace',
-  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  input: { serialNumber: SerialNumber },
   output: VoucherSchema,
   roles: CARE,
   approval: alone('The balance stays, and two people let the card out.'),
@@ -340,10 +334,8 @@ select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, 
 const cancel = changing({
   name: 'voucher.cancel',
   summary: 'Cancel a voucher for good; its money goes back to the float that paid for it',
-  method: 'POST',
   path: '/vouchers/:serialNumber/cancel',
-  command: 'voucher cancel',
-  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  input: { serialNumber: SerialNumber },
   output: VoucherSchema,
   roles: MANAGE,
   approval: twoPeople({

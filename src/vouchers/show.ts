@@ -8,7 +8,6 @@ import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import {
-  Input,
   MerchantId,
   Money,
   Nullable,
@@ -224,10 +223,8 @@ export async function ofVoucher(asking: Pick<Asked, 'caller'>, serialNumber: str
 export const show = reading({
   name: 'voucher.show',
   summary: 'Get a voucher and its history',
-  method: 'GET',
   path: '/vouchers/:serialNumber',
-  command: 'voucher show',
-  input: Input({ serialNumber: SerialNumber }),
+  input: { serialNumber: SerialNumber },
   output: VoucherSchema,
   roles: SEE_VOUCHERS,
   run: (caller, { serialNumber }) => showWhole(caller, BigInt(serialNumber)),

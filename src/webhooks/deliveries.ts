@@ -12,11 +12,9 @@ import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
   Count,
-  Input,
   Nullable,
   NullableText,
   NullableTime,
-  Reason,
   Start,
   Text,
   Time,
@@ -208,10 +206,8 @@ type TestedEndpoint = Pick<
 const test = changing({
   name: 'webhook.test',
   summary: 'Send an event webhook.test to an endpoint, once, and answer with the outcome',
-  method: 'POST',
   path: '/webhooks/:id/test',
-  command: 'webhook test',
-  input: Input({ id: EndpointId, reason: Reason }),
+  input: { id: EndpointId },
   output: Type.Object({
     delivered: Type.Boolean(),
     status: Nullable(Type.Integer()),
@@ -235,7 +231,6 @@ const list = listing({
   name: 'webhook.deliveries',
   summary: 'List the deliveries to an endpoint, newest first',
   path: '/webhooks/:id/deliveries',
-  command: 'webhook deliveries',
   filters: { id: EndpointId, state: Type.Optional(Word(STATES)) },
   item: DeliverySchema,
   columns: ['eventId', 'type', 'occurredAt', 'state', 'attempts', 'lastAttempt', 'dueAt'],
@@ -256,10 +251,9 @@ const list = listing({
 const attempts = reading({
   name: 'webhook.attempts',
   summary: 'List every attempt to deliver an event to an endpoint, the first one first',
-  method: 'GET',
   path: '/webhooks/:id/deliveries/:eventId',
   command: 'webhook deliveries',
-  input: Input({ id: EndpointId, eventId: Type.String({ ...EventId, option: 'event' }) }),
+  input: { id: EndpointId, eventId: Type.String({ ...EventId, option: 'event' }) },
   output: Page(AttemptSchema),
   roles: SEE_KEYS,
   async run(caller, { id, eventId }) {
@@ -272,15 +266,12 @@ const attempts = reading({
 const sendAgain = changing({
   name: 'webhook.resend',
   summary: 'Send deliveries again: one event, or all that failed since a time',
-  method: 'POST',
   path: '/webhooks/:id/resend',
-  command: 'webhook resend',
-  input: Input({
+  input: {
     id: EndpointId,
     eventId: Type.Optional(EventId),
     failedSince: Type.Optional(Start('All that failed and happened since then.')),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ resent: Count }),
   roles: CONNECT,
   approval: alone('It sends what was sent before, to the same address.'),

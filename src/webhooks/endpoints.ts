@@ -15,11 +15,9 @@ import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
   Count,
   Id,
-  Input,
   MerchantId,
   NullableText,
   NullableTime,
-  Reason,
   Secret,
   Text,
   Time,
@@ -237,10 +235,8 @@ const SENDS_CODES: Condition = {
 const add = changing({
   name: 'webhook.add',
   summary: 'Add an endpoint, whose secret is shown once',
-  method: 'POST',
   path: '/webhooks',
-  command: 'webhook add',
-  input: Input({
+  input: {
     merchantId: MerchantId,
     url: Type.String({
       minLength: 1,
@@ -254,8 +250,7 @@ const add = changing({
     full: Type.Optional(
       Type.Boolean({ description: "Put a completed batch's vouchers, with codes and PINs, into its event." }),
     ),
-    reason: Reason,
-  }),
+  },
   output: Type.Object({ id: EndpointId, secret: Secret }),
   roles: CONNECT,
   approval: twoPeople({ why: 'Codes and PINs are money.', when: [SENDS_CODES], approvers: MANAGE }),
@@ -282,7 +277,6 @@ const list = listing({
   name: 'webhook.list',
   summary: 'List endpoints, oldest first',
   path: '/webhooks',
-  command: 'webhook list',
   filters: { merchantId: Type.Optional(MerchantId) },
   item: EndpointSchema,
   columns: ['id', 'merchantId', 'url', 'events', 'enabled', 'pending', 'failed'],
@@ -302,10 +296,8 @@ order by webhook_endpoints.id limit ${count}`);
 const show = reading({
   name: 'webhook.show',
   summary: 'Get an endpoint',
-  method: 'GET',
   path: '/webhooks/:id',
-  command: 'webhook show',
-  input: Input({ id: EndpointId }),
+  input: { id: EndpointId },
   output: EndpointSchema,
   roles: SEE_KEYS,
   run: (caller, { id }) => requireEndpoint(caller, id),
@@ -314,10 +306,8 @@ const show = reading({
 const remove = changing({
   name: 'webhook.remove',
   summary: 'Remove an endpoint; its deliveries stay visible for 90 days',
-  method: 'POST',
   path: '/webhooks/:id/remove',
-  command: 'webhook remove',
-  input: Input({ id: EndpointId, reason: Reason }),
+  input: { id: EndpointId },
   output: Type.Object({ id: EndpointId, removed: Type.Boolean() }),
   roles: CONNECT,
   approval: alone('It takes nothing away for good: the endpoint can be added again.'),
@@ -330,10 +320,8 @@ const remove = changing({
 const enable = changing({
   name: 'webhook.enable',
   summary: 'Turn a disabled endpoint on again',
-  method: 'POST',
   path: '/webhooks/:id/enable',
-  command: 'webhook enable',
-  input: Input({ id: EndpointId, reason: Reason }),
+  input: { id: EndpointId },
   output: EndpointSchema,
   roles: CONNECT,
   approval: alone('It sends to an address that was added before.'),
@@ -346,10 +334,8 @@ const enable = changing({
 const rotate = changing({
   name: 'webhook.rotate',
   summary: 'Create a new secret for an endpoint; for 24 hours deliveries are signed with both',
-  method: 'POST',
   path: '/webhooks/:id/rotate',
-  command: 'webhook rotate',
-  input: Input({ id: EndpointId, reason: Reason }),
+  input: { id: EndpointId },
   output: Type.Object({ id: EndpointId, secret: Secret, previousSecretUntil: Time }),
   roles: CONNECT,
   approval: alone('The secret proves who sent an event. It opens nothing.'),

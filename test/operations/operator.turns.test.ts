@@ -14,10 +14,9 @@ test('heavy operations run one at a time in their order, and only a bounded numb
     reading({
       name: 'books.heavy',
       summary: 'Read much',
-      method: 'GET',
       path: '/heavy',
       command: { none: 'of this test' },
-      input: Type.Object({ place: Type.Integer() }),
+      input: { place: Type.Integer() },
       output: Type.Null(),
       roles: ['owner'],
       isHeavy: true,

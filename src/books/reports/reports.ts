@@ -6,7 +6,7 @@ import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
 import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
-import { Day, FileSchema, Input, Line, MerchantId, Word } from '../../schema.ts';
+import { Day, FileSchema, Line, MerchantId, Word } from '../../schema.ts';
 import { checkInterval, type ListedDay } from '../days.ts';
 import { bank, generalLedger } from './accounting.ts';
 import { merchantBalances, outstanding, trialBalance } from './balances.ts';
@@ -159,17 +159,15 @@ export const report = reading({
   description:
     'A row has a field for each of the `columns`. Money is decimal text, in the columns that `amounts` names. ' +
     'R8 (`transactions`) is `books.report-csv`.',
-  method: 'GET',
   path: '/books/reports/:report',
-  command: 'books report',
-  input: Input({
+  input: {
     report: Word(REPORT_NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
     from: Day,
     to: Day,
     merchantId: Type.Optional(MerchantId),
     section: Section,
     breakdown: BreakdownField,
-  }),
+  },
   output: Type.Unsafe<ReportJson>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
   isHeavy: true,
   roles: SEE,
@@ -194,10 +192,9 @@ export async function merchantIdOf(caller: Caller, merchantId: string | undefine
 export const reportCsvFile = reading({
   name: 'books.report-csv',
   summary: 'Get a report as CSV; for R8, all transactions of a merchant',
-  method: 'GET',
   path: '/books/reports/:report/csv',
   command: 'books report',
-  input: Input({
+  input: {
     report: Word([...REPORT_NAMES, ...STREAMED], {
       description: 'Its number or its name.',
       examples: ['R1'],
@@ -208,7 +205,7 @@ export const reportCsvFile = reading({
     section: Section,
     breakdown: BreakdownField,
     european: European,
-  }),
+  },
   output: FileSchema,
   files: ['text/csv'],
   isHeavy: true,
