@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createKey, findKeyInfo, revokeKey } from '../../src/api-keys/keys.ts';
 import { findMerchant, permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
+import { asOperator, basic } from '../support/harness.ts';
 import { Till, UNKNOWN } from '../support/till.ts';
 
 const SECOND_MS = 1_000;
@@ -38,7 +38,7 @@ for (const dialect of DIALECTS) {
         [merchant.keyId, ''],
         [old.keyId, old.secret],
       ] as const) {
-        const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+        const authorization = basic(keyId, secret);
         for (const asked of everyCall(dialect)) {
           const { status, headers, body } = await request({ ...merchant, authorization }, asked);
           assert.deepEqual(body, { statusCode: '01', message: 'Unauthorized', data: null });
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
       clock.advance(SECOND_MS);
       await till.refused(dialect, '01', dialect.list());
       await second.refused(dialect, '01', dialect.list());
-      const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+      const authorization = basic(keyId, secret);
       assert.equal((await request({ ...till.merchant, authorization }, dialect.list())).statusCode, '00');
     });
 

@@ -7,7 +7,7 @@ import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { suspendMerchant } from '../../src/merchants/merchants.ts';
 import type { Refusal } from '../../src/refusal.ts';
-import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 
 let testService: TestService;
 
@@ -35,7 +35,7 @@ function startProcess() {
 
 async function newKey() {
   const { id, keyId, secret } = await testService.createMerchant();
-  const header = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  const header = basic(keyId, secret);
   return { id: Number(id), keyId, header };
 }
 

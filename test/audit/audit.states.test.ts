@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { STATES } from '../../src/audit/states.ts';
 import { setBankAccount } from '../../src/bank/accounts.ts';
 import { importBank } from '../../src/bank/import.ts';
@@ -23,21 +23,22 @@ import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { openBank } from '../support/bank.ts';
 import { type Ledger, product, sell, spend } from '../support/books.ts';
 import { onDatabase } from '../support/harness.ts';
+import { ofFile } from '../support/scope.ts';
 import { close, terms } from '../support/settlements.ts';
 
 /** What operators set is proved by the audit: each way to change it in the database is found. */
 
 let ledger: Ledger;
 let owner: Awaited<ReturnType<typeof openOwner>>;
-const undos: (() => unknown)[] = [];
+const t = ofFile();
 
 const run = (text: string) => owner.query<Record<string, unknown>>({ text, values: [] });
 
 before(async () => {
-  const t = { after: (undo: () => unknown) => undos.push(undo) } as unknown as TestContext;
   ({ ledger } = await openBank(t));
   const { operator } = ledger;
   owner = await openOwner(ledger.started.url);
+  t.after(() => owner.close());
   await run('set search_path to scrip');
   const because = { ...operator, actor: { ...operator.actor, reason: 'as agreed' } };
   const shop = await ledger.merchant();
@@ -96,11 +97,6 @@ before(async () => {
   const paid = { bankReference: 'B 1', valueDate: '2026-03-02', reference: 'payout' };
   await pay(operator, { settlementId: draft?.id ?? 0, ...paid });
   await setBankAccount(operator, { name: 'House', currency: 'USD', own: 70_000n });
-});
-
-after(async () => {
-  await owner?.close();
-  for (const undo of undos.reverse()) await undo();
 });
 
 /** Changes the database, and returns the checks of a nightly reconciliation and what a verification finds. */

@@ -22,7 +22,7 @@ import {
   unblockVoucher,
   unlockPin,
 } from '../../src/vouchers/operate.ts';
-import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
 
 let testService: TestService;
@@ -80,7 +80,7 @@ describe('the audit', () => {
     const wanted = { name: 'Seen', permit: [], opaque: false, productId: 1, float };
     const merchant = await createMerchant(operator, wanted);
     const { id, keyId, secret } = merchant;
-    const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
+    const { context } = await authenticate(service, basic(keyId, secret));
     const [first, second] = (await makeVouchers(context, 'audited', 2, 1)) as [Made, Made];
     const { batch } = await generate(context, { reference: 'canceled', quantity: 11, value: 1 });
     const changes: [string, () => Promise<unknown>][] = [

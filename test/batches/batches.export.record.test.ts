@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { userInfo } from 'node:os';
+import { describe, test } from 'node:test';
 import { listAudit } from '../../src/audit/entries.ts';
 import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
@@ -10,19 +8,8 @@ import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { Operator, vouchersOf } from '../support/operator.ts';
 
-let operator: Operator;
-let folder: string;
+const operator = Operator.ofTests();
 const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
-
-before(async () => {
-  operator = await Operator.start();
-  folder = await mkdtemp(join(tmpdir(), 'scrip-export-'));
-});
-
-after(async () => {
-  await operator?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
 
 async function merchant(name: string): Promise<Context> {
   return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));

@@ -1,31 +1,22 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { FONTS } from '../../print/names.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { replaceVoucher } from '../../src/vouchers/operate.ts';
+import { folderOf } from '../support/folder.ts';
 import { asOperator } from '../support/harness.ts';
 import { type Made, Operator, vouchersOf } from '../support/operator.ts';
 import { readSheet } from '../support/print.ts';
+import { ofFile } from '../support/scope.ts';
 
-let operator: Operator;
-let folder: string;
+const operator = Operator.ofTests();
+const folder = folderOf(ofFile());
 const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
-
-before(async () => {
-  operator = await Operator.start();
-  folder = await mkdtemp(join(tmpdir(), 'scrip-export-'));
-});
-
-after(async () => {
-  await operator?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
 
 async function merchant(name: string): Promise<Context> {
   return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));

@@ -12,7 +12,8 @@ import { redeem } from '../../src/redemptions/redeem.ts';
 import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { openBank, reconciled } from '../support/bank.ts';
 import { openLedger } from '../support/books.ts';
-import { codesOf, csvOf, fileOf } from '../support/imports.ts';
+import { fileOf } from '../support/folder.ts';
+import { codesOf, csvOf } from '../support/imports.ts';
 import { make, rowsOf } from '../support/reports.ts';
 
 /** Vouchers that were sold and used in another system keep the age of their money. */

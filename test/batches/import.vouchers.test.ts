@@ -1,26 +1,25 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { slotOfSerial } from '../../src/db/buckets.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { balance } from '../../src/vouchers/balance.ts';
-import { codesOf, csvOf, fileOf } from '../support/imports.ts';
+import { fileOf } from '../support/folder.ts';
+import { codesOf, csvOf } from '../support/imports.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
 
 /** `scrip import vouchers`: vouchers of another system. */
 
-let operator: Operator;
+const operator = Operator.ofTests();
 let merchant: { id: string; keyId: string; secret: string };
 let context: Context;
 
 before(async () => {
-  operator = await Operator.start();
   merchant = await operator.json('merchant', 'create', '--name', 'Issuer', '--float', '1000');
   context = await operator.enter(merchant);
 });
-after(() => operator?.stop());
 
 const imported = (file: string, ...more: string[]) =>
   operator.json('import', 'vouchers', file, '--merchant', merchant.id, ...more);

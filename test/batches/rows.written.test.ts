@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { refundFloat } from '../../src/books/floats.ts';
@@ -25,7 +25,7 @@ import { Bench } from '../support/statement.ts';
  * row, or the row of the bucket is missing: no balance changes without its journal row.
  */
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let shop: Context;
 /** Its vouchers are paid for when they are generated, and activated later. */
 let later: Context;
@@ -34,7 +34,6 @@ let references = 0;
 const fresh = () => `r${++references}`;
 
 before(async () => {
-  bench = await Bench.open();
   shop = await bench.merchant();
   await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
   later = await bench.merchant('LATER');
@@ -46,7 +45,6 @@ before(async () => {
   await bench.query(`
     create function lose_row() returns trigger language plpgsql as $$ begin return null; end $$`);
 });
-after(() => bench?.close());
 
 /** Everything that a lost row could change. */
 const money = () =>

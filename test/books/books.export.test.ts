@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, type TestContext, test } from 'node:test';
+import { before, test } from 'node:test';
 import { closeDays } from '../../src/books/close.ts';
 import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../../src/books/export.ts';
 import { setGlAccount } from '../../src/books/gl.ts';
@@ -11,6 +11,7 @@ import { DAY_ENDS } from '../../src/settlement/fees.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
+import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from '../support/verifiers.ts';
 
@@ -25,13 +26,10 @@ const OPEN_TRANSACTIONS = `select query from pg_stat_activity
 
 let ledger: Ledger;
 let shopId: number;
-const cleanups: (() => unknown)[] = [];
+const t = ofFile();
 
 before(async () => {
-  ledger = await openLedger(
-    { after: (run: () => unknown) => cleanups.push(run) } as unknown as TestContext,
-    '2026-03-01T09:00:00Z',
-  );
+  ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const issuer = await ledger.merchant();
   const shop = await ledger.merchant(0n);
@@ -59,10 +57,6 @@ before(async () => {
   });
   await ledger.at('2026-03-06T10:00:00Z');
   await close();
-});
-
-after(async () => {
-  for (const run of cleanups) await run();
 });
 
 /** Closes the days. A transaction of another test on the server may delay a close for a moment. */

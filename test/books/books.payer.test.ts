@@ -10,7 +10,8 @@ import { activate } from '../../src/vouchers/activate.ts';
 import { cancelVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from '../support/books.ts';
-import { codesOf, fileOf } from '../support/imports.ts';
+import { fileOf } from '../support/folder.ts';
+import { codesOf } from '../support/imports.ts';
 import { make, rowsOf } from '../support/reports.ts';
 
 const FAR = new Date('2026-06-30T23:59:59.999Z');

@@ -14,7 +14,7 @@ import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay, returned } from '../../src/settlement/pay.ts';
 import { extendVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
-import { fileOf } from '../support/imports.ts';
+import { fileOf } from '../support/folder.ts';
 import { runScrip } from '../support/scrip.ts';
 import { close, terms } from '../support/settlements.ts';
 

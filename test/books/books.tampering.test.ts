@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { dayChecks } from '../../src/books/day-checks.ts';
 import { setGlAccount } from '../../src/books/gl.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
@@ -17,6 +17,7 @@ import { playDays } from '../support/books.history.ts';
 import { type Ledger, sell, spend } from '../support/books.ts';
 import { onDatabase } from '../support/harness.ts';
 import { brokenIdentities, FIRST_ACCOUNT } from '../support/identities.ts';
+import { ofFile } from '../support/scope.ts';
 import { close, terms } from '../support/settlements.ts';
 import { TAMPERINGS_OF_BOOKS } from '../support/tamperings.books.ts';
 import { TAMPERINGS_OF_SETTLEMENTS } from '../support/tamperings.settlements.ts';
@@ -26,12 +27,11 @@ import { TAMPERINGS_OF_SETTLEMENTS } from '../support/tamperings.settlements.ts'
 let ledger: Ledger;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 let merchants: readonly number[];
-const undos: (() => unknown)[] = [];
+const t = ofFile();
 
 const text = (statement: string): Sql => ({ text: statement, values: [] });
 
 before(async () => {
-  const t = { after: (run: () => unknown) => undos.push(run) } as unknown as TestContext;
   const played = await playDays(t);
   ledger = played.ledger;
   merchants = [played.shop, played.cafe];
@@ -64,12 +64,8 @@ before(async () => {
     await setGlAccount(operator, { account_kind, account: String(FIRST_ACCOUNT + at), ...of });
   }
   owner = await openOwner(ledger.started.url);
+  t.after(() => owner.close());
   await owner.query(sql`set search_path to scrip`);
-});
-
-after(async () => {
-  await owner?.close();
-  for (const undo of undos.reverse()) await undo();
 });
 
 /** A service whose transactions are savepoints of the one that is open. */

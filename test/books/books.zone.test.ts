@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setBooks } from '../../src/books/days.ts';
 import { spanOfDay, today } from '../../src/ledger/zone.ts';
+import { fileOf } from '../support/folder.ts';
 import { asOperator } from '../support/harness.ts';
-import { codesOf, fileOf } from '../support/imports.ts';
+import { codesOf } from '../support/imports.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
 
 /** Days that people name begin and end in the zone of the books, not in UTC. */
 
-let operator: Operator;
+const operator = Operator.ofTests();
 let merchant: { id: string; keyId: string; secret: string };
 
 /** The last day of July in summer time. */
@@ -18,10 +19,8 @@ type Zone = keyof typeof ENDS;
 const ZONES = Object.keys(ENDS) as Zone[];
 
 before(async () => {
-  operator = await Operator.start();
   merchant = await operator.json('merchant', 'create', '--name', 'Issuer', '--float', '1000');
 });
-after(() => operator?.stop());
 
 const setZone = (zone: string) => setBooks(asOperator(operator.testService.service), { zone });
 

@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { ensureAccounts } from '../../src/ledger/journal.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { Bench, type Card } from '../support/statement.ts';
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let other: Context;
 
 before(async () => {
-  bench = await Bench.open();
   await bench.product('ISSUER', 'USD', 2, { expiryPolicy: 'issuer' });
   await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
   [one, other] = [await bench.merchant('ISSUER'), await bench.merchant('ISSUER')];
   await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
 });
-after(() => bench.close());
 
 const at = (seconds: number) => new Date(bench.now.getTime() + seconds * 1000);
 

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { Bench, BUCKET, type Card } from '../support/statement.ts';
 
 /** Vouchers of a canceled batch are taken back: void_vouchers of sql/012-vouchers.sql. */
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 
 before(async () => {
-  bench = await Bench.open();
   one = await bench.merchant();
 });
-after(() => bench.close());
 
 async function batchOf(card: Card): Promise<number> {
   return Number(await bench.ofCard(card, 'batch_id'));

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Operator } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(async () => {
-  await operator?.stop();
-});
+const operator = Operator.ofTests();
 
 test('scrip api-key creates, shows, limits and rotates restricted keys', async () => {
   const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { OTHER_ACTIONS } from '../../src/audit/actions.ts';
 import { sql } from '../../src/db/sql.ts';
 import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
+import { folderOf } from '../support/folder.ts';
 import { Operator } from '../support/operator.ts';
 import { readProgram } from '../support/program.ts';
+import { ofFile } from '../support/scope.ts';
 
 /** Commands that change nothing. */
 const READS = [
@@ -25,20 +26,12 @@ const WITHOUT_BEFORE = [
   ...['token.create', 'webhook.add', 'webhook.test', 'webhook.resend'],
 ];
 
-let operator: Operator;
+const operator = Operator.ofTests({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
+/** Who runs the commands. */
+let by = operator;
 /** The operator with the key ring after its rotation. */
 let ring: Operator;
-let folder: string;
-
-before(async () => {
-  operator = await Operator.start({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
-  folder = await mkdtemp(join(tmpdir(), 'scrip-audit-'));
-});
-
-after(async () => {
-  await operator?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = folderOf(ofFile());
 
 type Entry = Record<'actor' | 'origin' | 'reason' | 'action' | 'before' | 'after', unknown>;
 
@@ -65,7 +58,7 @@ async function changes(actions: string, ...args: string[]): Promise<string> {
   const [{ count }] = (await operator.testService.service.db.query<{ count: bigint }>(
     sql`select count(*) as count from audit`,
   )) as [{ count: bigint }];
-  const { out, err } = await operator.run(...args, '--by', 'anna', '--reason', 'as was agreed');
+  const { out, err } = await by.run(...args, '--by', 'anna', '--reason', 'as was agreed');
   assert.equal(err, '', args.join(' '));
   printed.push(out);
   tried.push(args.slice(0, 2).join(' '));
@@ -185,11 +178,10 @@ test('every command that changes the key ring is audited', async () => {
   const [old = ''] = operator.testService.keys.split(':');
   const { key } = await operator.json('keyring', 'make');
   ring = Operator.at(operator.testService, { SCRIP_KEYS: `${key},${operator.testService.keys}` });
-  const beside = operator;
-  operator = ring;
+  by = ring;
   await changes('keyring.rotate keyring.retire', 'keyring', 'rotate', '--json');
   await changes('keyring.drop', 'keyring', 'drop', old, '--json');
-  operator = beside;
+  by = operator;
   printed.push(key.slice(key.indexOf(':') + 1));
 });
 

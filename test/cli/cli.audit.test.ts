@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
 import { userInfo } from 'node:os';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { Operator } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(async () => {
-  await operator?.stop();
-});
+const operator = Operator.ofTests();
 
 test('scrip audit list shows the actor and the reason of a change', async () => {
   const { id } = await operator.json(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listAudit } from '../../src/audit/entries.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
@@ -11,15 +11,7 @@ import { sql } from '../../src/db/sql.ts';
 import { asOperator } from '../support/harness.ts';
 import { makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(async () => {
-  await operator?.stop();
-});
+const operator = Operator.ofTests();
 
 /** Polls before a wait is given up, a minute in all. */
 const LOOKS_MAX = 1_200;

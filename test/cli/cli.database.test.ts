@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
-import { access, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
+import { folderOf } from '../support/folder.ts';
 import { testDatabase } from '../support/harness.ts';
 import { runScrip } from '../support/scrip.ts';
 
 /** Commands without a database. */
-
-async function temporary(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-database-'));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
-  return folder;
-}
 
 const COMMANDS = [
   ['merchant', 'list'],
@@ -25,7 +19,7 @@ const COMMANDS = [
 ];
 
 test('a command in a mistyped data folder creates nothing, and names the setting', async (t) => {
-  const folder = await temporary(t);
+  const folder = folderOf(t);
   const mistyped = join(folder, 'mistyped');
   for (const command of COMMANDS) {
     const { status, out, err } = await runScrip({ SCRIP_DATA_DIR: mistyped }, ...command);
@@ -51,7 +45,7 @@ test('a wrong password of the database is told at the start as a setting to corr
 });
 
 test('no command but serve and migrate makes a database where its settings name none', async (t) => {
-  const folder = await temporary(t);
+  const folder = folderOf(t);
   const settings = { SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
   for (const args of [['merchant', 'create', '--name', 'Oops', '--float', '5'], ['work']]) {
     const { status, out, err } = await runScrip(settings, ...args);
@@ -62,7 +56,7 @@ test('no command but serve and migrate makes a database where its settings name 
 });
 
 test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
-  const folder = await temporary(t);
+  const folder = folderOf(t);
   const { url } = await testDatabase(t);
   const owner = await openOwner(url);
   t.after(() => owner.close());
@@ -79,7 +73,7 @@ test('a command on a database without the schema creates nothing, and names the 
 });
 
 test('a first start with a database elsewhere warns once of the key file that it writes', async (t) => {
-  const folder = await temporary(t);
+  const folder = folderOf(t);
   const { url } = await testDatabase(t);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const create = ['merchant', 'create', '--name', 'Kiosk', '--json'];
@@ -118,7 +112,7 @@ test('a database that takes no writes is reported as a standby', async (t) => {
   const name = new URL(url).pathname.slice(1);
   await owner.query({ text: `alter database ${name} set default_transaction_read_only = on`, values: [] });
   await owner.close();
-  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(await temporary(t), 'data') };
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folderOf(t), 'data') };
   const { status, out, err } = await runScrip(settings, 'reconcile');
   assert.deepEqual([status, out], [4, '']);
   assert.match(

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { prepareDemo } from '../../src/cli/demo.ts';
 import { demoLinks } from '../../src/cli/demo-people.ts';
 import { resetUser } from '../../src/people/invite.ts';
 import { Browser } from '../support/browser.ts';
+import { folderOf } from '../support/folder.ts';
 import { asOperator, testService } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { startScrip } from '../support/scrip.ts';
@@ -22,8 +21,7 @@ async function paste(line: string) {
 
 test('the curl lines of the demo work in order, on the vouchers that they generate', async (t) => {
   const { service, baseUrl } = await testService(t);
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-demo-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const lines = (await prepareDemo(service, baseUrl, folder)).filter((line) => line.startsWith('curl '));
   assert.equal(lines.length, 16);
   const ordered = new Set<unknown>();

@@ -1,29 +1,23 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { createService } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newRingKey, readKeyRing, routingEntry } from '../../src/keyring/file.ts';
 import { dropKey } from '../../src/rotation/rotate.ts';
-import { asOperator } from '../support/harness.ts';
+import { folderOf } from '../support/folder.ts';
+import { asOperator, startTestService } from '../support/harness.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
+import { ofFile } from '../support/scope.ts';
 import { runScrip } from '../support/scrip.ts';
 
-let operator: Operator;
-let dataDir: string;
+const operator = Operator.ofTests();
+const dataDir = folderOf(ofFile());
 
 before(async () => {
-  operator = await Operator.start();
-  dataDir = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
   await writeFile(join(dataDir, 'keys'), `${operator.testService.keys}\n`, { mode: 0o600 });
-});
-
-after(async () => {
-  await operator?.stop();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 /** Runs a command with a key file in place of SCRIP_KEYS. */
@@ -105,9 +99,9 @@ test('scrip keyring drop completes a drop that was killed between the database a
   );
 });
 
-test('a wrong or missing key ring is reported before the schema is changed, and scrip migrate needs none', async () => {
+test('a wrong or missing key ring is reported before the schema is changed, and scrip migrate needs none', async (t) => {
   const owner = await openOwner(operator.testService.url);
-  const empty = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  const empty = folderOf(t);
   const pending = '011-transactions.sql';
   const isPending = async () =>
     (await owner.query(sql`select from scrip.migrations where name = ${pending}`)).length === 0;
@@ -132,7 +126,6 @@ test('a wrong or missing key ring is reported before the schema is changed, and 
     assert.deepEqual(await readdir(empty), []);
   } finally {
     await owner.close();
-    await rm(empty, { recursive: true, force: true });
   }
 });
 
@@ -146,15 +139,12 @@ test('a key file that others can read is used, with a warning', async () => {
   assert.equal((await runKeyring('show')).err, '');
 });
 
-test('scrip keyring rotate explains what to do if the key ring is a setting', async () => {
-  const other = await Operator.start();
-  try {
-    await other.fails(/put it in front in every process/, 'keyring', 'rotate');
-    const { key } = await other.json('keyring', 'make');
-    assert.match(key, /^[A-Za-z0-9]{1,16}:[A-Za-z0-9_-]{43}$/);
-  } finally {
-    await other.stop();
-  }
+test('scrip keyring rotate explains what to do if the key ring is a setting', async (t) => {
+  const other = Operator.at(await startTestService(), {});
+  t.after(other.testService.stop);
+  await other.fails(/put it in front in every process/, 'keyring', 'rotate');
+  const { key } = await other.json('keyring', 'make');
+  assert.match(key, /^[A-Za-z0-9]{1,16}:[A-Za-z0-9_-]{43}$/);
 });
 
 test('a new key ring has an entry a line, and can be used as it is printed', async () => {

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Operator } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(async () => {
-  await operator?.stop();
-});
+const operator = Operator.ofTests();
 
 describe('scrip merchant', () => {
   test('create makes a merchant that can call at once', async () => {

@@ -11,13 +11,13 @@ import { openWay, type Way } from '../support/way.ts';
 
 type Owner = Awaited<ReturnType<typeof openOwner>>;
 
+const beside = Operator.ofTests();
 let operator: Operator;
 let way: Way;
 let owner: Owner;
 let merchantId: string;
 
 before(async () => {
-  const beside = await Operator.start();
   way = await openWay(beside.testService.url);
   operator = Operator.at(beside.testService, { SCRIP_DATABASE_URL: way.url });
   owner = await openOwner(beside.testService.url);
@@ -39,7 +39,6 @@ beforeEach(async () => {
 after(async () => {
   way?.close();
   await owner?.close();
-  await operator?.stop();
 });
 
 const release = () => owner.query(sql`select pg_advisory_unlock(42)`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { generate } from '../../src/batches/generate.ts';
 import { numberOf } from '../../src/cli/output.ts';
@@ -11,23 +11,18 @@ import { DAY_MS } from '../../src/time.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
 
-let operator: Operator;
+const operator = Operator.ofTests({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
 let context: Context;
 let merchantId: string;
 /** A reference of the greatest width, with a mark that would reverse the line. */
 const REFERENCE = `sale-${'x'.repeat(90)}\u202e`;
 
 before(async () => {
-  operator = await Operator.start({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
   const name = `Kiosk ${'at the corner '.repeat(12)}`;
   const permit = ['--permit', 'update-redemption'];
   const made = await operator.json('merchant', 'create', '--name', name, '--float', '1000', ...permit);
   merchantId = made.id;
   context = await operator.enter(made);
-});
-
-after(async () => {
-  await operator?.stop();
 });
 
 describe('the output', () => {

@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { INVISIBLE } from '../../src/cli/output.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { Operator } from '../support/operator.ts';
 import { readCommands } from '../support/program.ts';
 
-let operator: Operator;
+const operator = Operator.ofTests();
 let merchantId: string;
 
 before(async () => {
-  operator = await Operator.start();
   merchantId = (await operator.json('merchant', 'create', '--name', 'Kiosk', '--float', '100')).id;
-});
-
-after(async () => {
-  await operator?.stop();
 });
 
 const USAGE = 2;

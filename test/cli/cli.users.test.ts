@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { openInvitation } from '../../src/people/enroll.ts';
 import { codeOf } from '../support/browser.ts';
 import { Operator } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(() => operator?.stop());
+const operator = Operator.ofTests();
 
 describe('scrip user', () => {
   test('invite prints a link whose token follows the #, so that no proxy logs it', async () => {

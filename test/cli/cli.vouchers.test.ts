@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { after, before, describe, test } from 'node:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
@@ -9,17 +9,10 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { balance } from '../../src/vouchers/balance.ts';
+import { folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 
-let operator: Operator;
-
-before(async () => {
-  operator = await Operator.start();
-});
-
-after(async () => {
-  await operator?.stop();
-});
+const operator = Operator.ofTests();
 
 describe('scrip voucher', () => {
   let context: Context;
@@ -137,9 +130,7 @@ describe('scrip voucher', () => {
 
   test('bulk ends with status 1 if a voucher was not changed', async (t) => {
     const [{ serialNumber }] = (await makeVouchers(context, 'many', 1)) as [Made];
-    const folder = await mkdtemp(`${tmpdir()}/scrip-bulk-`);
-    t.after(() => rm(folder, { recursive: true }));
-    const file = `${folder}/serials`;
+    const file = join(folderOf(t), 'serials');
     const block = ['voucher', 'bulk', 'block', '--serials', file, '--json'];
     await writeFile(file, `${serialNumber}\n`);
     assert.equal((await operator.run(...block)).status, 0);

@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, test } from 'node:test';
+import { startTestService } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
 import { Receiver, verify } from '../support/receiver.ts';
 
 describe('the webhook commands', () => {
-  let operator: Operator;
+  const operator = Operator.ofTests({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
   let merchant: string;
   let receiver: Receiver;
 
   before(async () => {
-    operator = await Operator.start({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
     merchant = (await operator.json('merchant', 'create', '--name', 'Hooked', '--float', '1000')).id;
     receiver = await Receiver.start();
   });
-  after(async () => {
-    await receiver.stop();
-    await operator.stop();
-  });
+  after(() => receiver.stop());
 
   it('refuse a forbidden address, and an unknown event, merchant or endpoint', async () => {
     const add = (...args: string[]) => ['webhook', 'add', '--merchant', merchant, '--url', ...args];
@@ -137,8 +134,8 @@ describe('the webhook commands', () => {
 });
 
 test('an endpoint needs a public https address unless SCRIP_WEBHOOK_ALLOW_PRIVATE is set', async (t) => {
-  const operator = await Operator.start();
-  t.after(() => operator.stop());
+  const operator = Operator.at(await startTestService(), {});
+  t.after(operator.testService.stop);
   const { id } = await operator.json('merchant', 'create', '--name', 'Shop');
   const add = (url: string) => ['webhook', 'add', '--merchant', id, '--url', url];
   await operator.fails(/https addresses only/, ...add('http://example.com/'));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { type Context, createService } from '../../src/context.ts';
 import type { HotStatement } from '../../src/db/sql.ts';
 import { findTransaction } from '../../src/ledger/transactions.ts';
@@ -15,14 +15,13 @@ import { Bench, type Card, UNKNOWN } from '../support/statement.ts';
  * for the same voucher or reference, and that a request which cannot be answered fails alone.
  */
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let other: Context;
 /** The merchants of each call, without the second calls for requests that the first left open. */
 let sent: { readonly name: string; readonly merchants: readonly number[] }[] = [];
 
 before(async () => {
-  bench = await Bench.open();
   [one, other] = [await bench.merchant(), await bench.merchant()];
   const { service } = one;
   const hot = <Row>(statement: HotStatement, values: readonly unknown[], bucket?: number) => {
@@ -37,7 +36,6 @@ before(async () => {
     { ...other, service: seen },
   ];
 });
-after(() => bench.close());
 
 /** A call for a voucher under a reference, where it has one. */
 type Ask = (by: Context, card: Card, reference?: string) => Promise<unknown>;

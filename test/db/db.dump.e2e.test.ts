@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
-import { testDatabase } from '../support/harness.ts';
+import { basic, testDatabase } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { ofFile } from '../support/scope.ts';
 
 /** `scrip db dump` and `scrip db load`, which move a database to another place or version of PostgreSQL. */
 
@@ -11,8 +12,7 @@ let installation: Installation;
 let baseUrl: string;
 let authorization: string;
 let voucher: { code: string; pin: string };
-const afterAll: (() => Promise<void>)[] = [];
-const t = { after: (undo: () => Promise<void>) => void afterAll.push(undo) };
+const t = ofFile();
 
 async function call(path: string, body: object) {
   const headers = { authorization, 'content-type': 'application/json' };
@@ -27,17 +27,13 @@ before(async () => {
   installation = await Installation.make(t);
   baseUrl = await installation.serve();
   const merchant = await installation.json('merchant', 'create', '--name', 'Kiosk \\N Aé', '--float', '1000');
-  authorization = `Basic ${btoa(`${merchant.keyId}:${merchant.secret}`)}`;
+  authorization = basic(merchant.keyId, merchant.secret);
   const { data } = await call('/api/v2/vouchers', { quantity: 3, value: 50, reference: 'order' });
   voucher = data.vouchers[0] ?? assert.fail();
   await call('/merchant-client/v2/redeem', { ...voucher, amount: 12.5, reference: 'sale' });
   await installation.fails(/stop `scrip serve` and `scrip work`/, ['db', 'dump', installation.at('early')]);
   await installation.stop();
   await installation.json('db', 'dump', installation.at('dump'));
-});
-
-after(async () => {
-  for (const undo of afterAll.reverse()) await undo();
 });
 
 async function rowsOf(dump: string): Promise<Map<string, string[]>> {
@@ -78,7 +74,7 @@ describe('a dump', () => {
 
   it('is refused when it is damaged or incomplete, before anything is changed', async () => {
     const { url, drop } = await testDatabase();
-    afterAll.push(drop);
+    t.after(drop);
     const owner = await openOwner(url);
     await owner.query({ text: 'drop schema scrip cascade', values: [] });
     const settings = { SCRIP_DATABASE_URL: url };

@@ -14,9 +14,10 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
 import { archived } from '../support/log.ts';
+import { ofFile } from '../support/scope.ts';
 
 /**
  * Somebody can write to the backups and to the archived log, but has no key of the key ring. Files are
@@ -25,20 +26,16 @@ import { archived } from '../support/log.ts';
 
 let installation: Installation;
 let original = '';
-const ends: (() => Promise<void>)[] = [];
+const t = ofFile();
 
 before(async () => {
-  installation = await Installation.make({ after: (end: () => Promise<void>) => void ends.push(end) });
+  installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
   await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
   await installation.json('backup', 'create', installation.at('backups'));
   const [name = ''] = await readdir(installation.at('backups'));
   original = installation.at('backups', name);
-});
-
-after(async () => {
-  for (const end of ends) await end();
 });
 
 const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex');

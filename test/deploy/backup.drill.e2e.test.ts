@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
+import { basic } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { until } from '../support/until.ts';
 
@@ -47,7 +48,7 @@ test('a machine lost under load is restored without a gap up to the reported tim
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   const url = await installation.serve();
   const merchant = await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '1000');
-  const authorization = `Basic ${btoa(`${merchant.keyId}:${merchant.secret}`)}`;
+  const authorization = basic(merchant.keyId, merchant.secret);
   const ordered = await fetch(`${url}/api/v2/vouchers`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
+import { ofFile } from '../support/scope.ts';
 
 /**
  * Backups of the embedded database, made, verified and restored by the commands, one after the other on one
@@ -12,14 +13,10 @@ import { Installation } from '../support/installation.ts';
  */
 
 let installation: Installation;
-const ends: (() => Promise<void>)[] = [];
+const t = ofFile();
 
 before(async () => {
-  installation = await Installation.backedUp({ after: (end: () => Promise<void>) => void ends.push(end) });
-});
-
-after(async () => {
-  for (const end of ends) await end();
+  installation = await Installation.backedUp(t);
 });
 
 test('backup verify starts a copy of the backup, and reconciles its books', async () => {

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict';
 import { appendFile, cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
+import { ofFile } from '../support/scope.ts';
 
 /** Backups and restores that are refused. */
 
 let installation: Installation;
-const ends: (() => Promise<void>)[] = [];
+const t = ofFile();
 
 before(async () => {
-  const t = { after: (end: () => Promise<void>) => void ends.push(end) };
   installation = await Installation.backedUp(t, '--with-keys');
-});
-
-after(async () => {
-  for (const end of ends) await end();
 });
 
 /** An empty data folder, and the key ring. */

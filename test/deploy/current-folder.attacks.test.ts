@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { access, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, chown, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openOwner } from '../../src/db/pool.ts';
 import { newKeyRing } from '../../src/keyring/file.ts';
+import { folderOf } from '../support/folder.ts';
 import { testDatabase } from '../support/harness.ts';
 import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
@@ -30,8 +30,7 @@ const SETTINGS = [
 
 /** A folder of an attacker, below another one of the same kind. Code that runs leaves a file behind. */
 async function hostileFolder(t: TestContext): Promise<{ folder: string; wasRun: () => Promise<boolean> }> {
-  const above = await mkdtemp(join(tmpdir(), 'scrip-hostile-'));
-  t.after(() => rm(above, { recursive: true, force: true, maxRetries: 10 }));
+  const above = folderOf(t);
   const trace = join(above, 'code-was-run');
   const folder = join(above, 'current');
   // Broken settings in the current folder would stop a search before it runs code.
@@ -76,8 +75,7 @@ test('commands run no code of the current folder, or of a folder above it', asyn
   const owner = await openOwner(url);
   t.after(() => owner.close());
   await owner.query({ text: 'drop schema scrip cascade', values: [] });
-  const data = await mkdtemp(join(tmpdir(), 'scrip-folder-'));
-  t.after(() => rm(data, { recursive: true, force: true, maxRetries: 10 }));
+  const data = folderOf(t);
   const settings = {
     SCRIP_DATABASE_URL: url,
     SCRIP_DATA_DIR: data,
@@ -115,8 +113,7 @@ test('commands run no code of the current folder, or of a folder above it', asyn
 test('a data folder or a key ring of another account in the current folder is refused', async (t) => {
   // Only root can give files away; other accounts find those of root.
   const isRoot = process.getuid?.() === 0;
-  const data = await mkdtemp(join(tmpdir(), 'scrip-planted-'));
-  t.after(() => rm(data, { recursive: true, force: true }));
+  const data = folderOf(t);
   const { url } = await testDatabase(t);
   if (!isRoot) return assert.equal((await runScrip({ SCRIP_DATA_DIR: '/' }, 'db', 'url')).status, 5);
   const ring = join(data, 'keys');

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -11,6 +10,7 @@ import { describeFolder } from '../../embedded/folder.ts';
 import { UseLock } from '../../embedded/lock.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
+import { folderOf } from '../support/folder.ts';
 
 /**
  * Two containers that share a data folder and nothing else: neither sees the other's processes. A PID
@@ -32,8 +32,7 @@ if (database.error) process.exit(1);
 process.stdin.resume().on('end', () => database.release());`;
 
 async function dataFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-containers-'));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+  const folder = folderOf(t);
   return folder;
 }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +9,7 @@ import { findProblems } from '../../release/check.ts';
 import { findUndecidedLicenses } from '../../release/licenses.ts';
 import { findSecret } from '../../release/secrets.ts';
 import { pack, strip } from '../../release/stage.ts';
+import { folderOf } from '../support/folder.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
@@ -42,8 +42,7 @@ test('a release with placeholders in it is refused', async () => {
 });
 
 test('the service is published as JavaScript, and runs from node_modules', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-release-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const modules = join(folder, 'node_modules');
   await mkdir(join(modules, '@scrip'), { recursive: true });
   for (const name of await readdir(join(ROOT, 'node_modules')))

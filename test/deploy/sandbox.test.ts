@@ -1,32 +1,29 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm } from 'node:fs/promises';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { requireSandbox, sandboxConfig } from '../../src/cli/sandbox.ts';
 import { readConfig } from '../../src/config.ts';
 import type { SandboxSet } from '../../src/http/sandbox.ts';
 import { PRECEDENCE, REFUSALS } from '../../src/refusal.ts';
-import { testDatabase } from '../support/harness.ts';
+import { basic, testDatabase } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { ofFile } from '../support/scope.ts';
 
 type Page = SandboxSet & { amounts: { amount: string; effect: string }[] };
 
 let installation: Installation;
 let baseUrl: string;
 let page: Page;
-const afterAll: (() => Promise<void>)[] = [];
+const t = ofFile();
 
 before(async () => {
-  installation = await Installation.make({ after: (undo: () => Promise<void>) => void afterAll.push(undo) });
+  installation = await Installation.make(t);
   baseUrl = await installation.serve('--sandbox');
   page = (await (await fetch(`${baseUrl}/sandbox`)).json()) as Page;
 });
 
-after(async () => {
-  for (const undo of afterAll) await undo();
-});
-
 async function call(path: string, body: object) {
-  const authorization = `Basic ${btoa(`${page.keyId}:${page.secret}`)}`;
+  const authorization = basic(page.keyId, page.secret);
   const headers = { authorization, 'content-type': 'application/json' };
   const response = await fetch(baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
   return {
@@ -81,7 +78,7 @@ describe('a sandbox', () => {
       call('/api/v2/vouchers', { quantity: 1, value, reference });
     await assert.rejects(order(9_997.01, 'lost-before'));
     await assert.rejects(order(9_997.02, 'lost-after'));
-    const authorization = `Basic ${btoa(`${page.keyId}:${page.secret}`)}`;
+    const authorization = basic(page.keyId, page.secret);
     const found = async (reference: string) =>
       (
         (await (
@@ -141,7 +138,7 @@ test('a real service has neither the page nor the reserved amounts', async (t) =
   const url = await real.serve();
   assert.equal((await fetch(`${url}/sandbox`)).status, 404);
   const { keyId, secret } = await real.json('merchant', 'create', '--name', 'Kiosk', '--float', '100000');
-  const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  const authorization = basic(keyId, secret);
   const response = await fetch(`${url}/api/v2/vouchers`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { basic } from '../support/harness.ts';
 import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -78,7 +79,7 @@ async function openShop({
   );
   const { keyId, secret } = JSON.parse(stdout);
   const headers = {
-    authorization: `Basic ${btoa(`${keyId}:${secret}`)}`,
+    authorization: basic(keyId, secret),
     'content-type': 'application/json',
   };
   const call: Call = async (path, body) => {

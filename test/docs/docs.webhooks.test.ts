@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { newWebhookSecret } from '../../src/credentials.ts';
+import { folderOf } from '../support/folder.ts';
 
 /**
  * Runs the verification programs of docs/how-to/receive-webhooks.md on webhooks that the library of Standard
@@ -195,8 +195,7 @@ describe('the webhook verification of the guide', () => {
     it(`in ${language} accepts a webhook signed with the secret, and refuses every other`, {
       skip,
     }, async (t) => {
-      const folder = await mkdtemp(join(tmpdir(), 'scrip-verify-'));
-      t.after(() => rm(folder, { recursive: true, force: true }));
+      const folder = folderOf(t);
       if ('go.mod' in files) execFileSync('mkdir', [join(folder, 'hooks')]);
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
       const env = {

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { A, B, type Client, fresh, startClient } from '../support/http.client.ts';
+import { describe, test } from 'node:test';
+import { A, B, fresh, httpClient } from '../support/http.client.ts';
 
-let client: Client;
-const call: Client['call'] = (...request) => client.call(...request);
-const newVoucher: Client['newVoucher'] = (value) => client.newVoucher(value);
-
-before(async () => {
-  client = await startClient();
-});
-
-after(() => client?.stop());
+const { inject, call, newVoucher } = httpClient();
 
 /** Headers without those that differ between two answers. */
 function stable({ 'x-request-id': _id, date: _date, ...headers }: Record<string, unknown>) {
@@ -87,17 +79,13 @@ for (const dialect of [A, B]) {
       ];
       if (dialect === A) paths.push(`/redemptions/update/${fresh()}`);
       for (const path of [...paths.map((each) => prefix + each), '/healthz', '/readyz']) {
-        const got = await client.app.inject({ url: path, headers: { authorization: client.authorization } });
-        const head = await client.app.inject({
-          method: 'HEAD',
-          url: path,
-          headers: { authorization: client.authorization },
-        });
+        const got = await inject({ url: path });
+        const head = await inject({ method: 'HEAD', url: path });
         assert.equal(head.statusCode, got.statusCode, path);
         assert.deepEqual(stable(head.headers), stable(got.headers), path);
         assert.equal(head.body, '', path);
       }
-      const refused = await client.app.inject({ method: 'HEAD', url: `${prefix}/transactions` });
+      const refused = await inject({ method: 'HEAD', url: `${prefix}/transactions` }, {});
       assert.deepEqual([refused.statusCode, refused.headers['www-authenticate']], [401, 'Basic']);
     });
 

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { A, B, type Client, fresh, masked, startClient, TIME } from '../support/http.client.ts';
+import { describe, test } from 'node:test';
+import { A, B, fresh, httpClient, masked, TIME } from '../support/http.client.ts';
 
-let client: Client;
-const call: Client['call'] = (...request) => client.call(...request);
-const newVoucher: Client['newVoucher'] = (value) => client.newVoucher(value);
-
-before(async () => {
-  client = await startClient();
-});
-
-after(() => client?.stop());
+const { call, newVoucher } = httpClient();
 
 for (const dialect of [A, B]) {
   const { prefix, missing } = dialect;

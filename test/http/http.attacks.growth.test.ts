@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import Type, { type TObject } from 'typebox';
 import { readJson } from '../../src/json.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { checkInput } from '../../src/operations/validate.ts';
 import { assertLinear } from '../support/growth.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 
 /**
  * Twice the input takes about twice the work, at every door and for every text: no request of a stranger
@@ -102,17 +102,15 @@ test('the reader of JSON takes linear time for every text', async () => {
     });
 });
 
-let api: OperatorApi;
+const api = operatorApi();
 let owner: string;
 before(async () => {
-  api = await startOperator();
   owner = await api.token(['owner']);
 });
-after(() => api.stop());
 
 /** The headers of a page of the console or the portal. */
 const page = () => ({
-  origin: api.baseUrl,
+  origin: api.testService.baseUrl,
   'sec-fetch-site': 'same-origin',
   'x-scrip-request': '1',
   authorization: '',
@@ -146,7 +144,7 @@ const DOORS: Readonly<Record<string, Door>> = {
 };
 
 async function post(path: string, body: string, headers: Readonly<Record<string, string>>) {
-  const response = await fetch(api.baseUrl + path, {
+  const response = await fetch(api.testService.baseUrl + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${owner}`, 'content-type': 'application/json', ...headers },
     body,
@@ -241,7 +239,7 @@ const PIECES = [
 test('the head of a request is read in linear time', async () => {
   const raw = async (head: string) => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
+    const socket = connect(Number(new URL(api.testService.baseUrl).port), '127.0.0.1');
     let text = '';
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       text += chunk;

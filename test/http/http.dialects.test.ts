@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { A, B, type Client, fresh, masked, startClient, type Voucher } from '../support/http.client.ts';
+import { describe, test } from 'node:test';
+import { A, B, fresh, httpClient, masked, type Voucher } from '../support/http.client.ts';
 
-let client: Client;
-const call: Client['call'] = (...request) => client.call(...request);
-const newVoucher: Client['newVoucher'] = (value) => client.newVoucher(value);
-
-before(async () => {
-  client = await startClient();
-});
-
-after(() => client?.stop());
+const { inject, call, newVoucher } = httpClient();
 
 describe('variant B, where it differs,', () => {
   test('accepts code and PIN in two fields or in one, and returns the code as it was sent', async () => {
@@ -214,10 +206,10 @@ describe('variant A, where it differs,', () => {
         amount: 10,
         reference,
       });
-      const response = await client.app.inject({
+      const response = await inject({
         method: 'POST',
         url: '/merchant-client/v2/redemptions/update',
-        headers: { authorization: client.authorization, 'content-type': type },
+        headers: { 'content-type': type },
         payload: JSON.stringify({ reference }),
       });
       const { data } = response.json();
@@ -236,10 +228,10 @@ describe('variant A, where it differs,', () => {
       reference: redemption,
     });
     const update = async (body: object, type = 'application/json') => {
-      const response = await client.app.inject({
+      const response = await inject({
         method: 'POST',
         url: '/merchant-client/v2/redemptions/update',
-        headers: { authorization: client.authorization, 'content-type': type },
+        headers: { 'content-type': type },
         payload: JSON.stringify({ reference: redemption, ...body }),
       });
       return { status: response.statusCode, text: response.body, body: response.json() };

@@ -12,7 +12,7 @@ import { fillBatch } from '../../src/batches/fill.ts';
 import type { Service } from '../../src/context.ts';
 import type { Sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
-import { startTestService, type TestService } from '../support/harness.ts';
+import { basic, startTestService, type TestService } from '../support/harness.ts';
 
 const QUANTITY = 2_500;
 /** The number of full pages of the batch. */
@@ -30,7 +30,7 @@ let port: number;
 before(async () => {
   testService = await startTestService();
   const { keyId, secret } = await testService.createMerchant({ float: 10_000_000n });
-  authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  authorization = basic(keyId, secret);
   const { service } = testService;
   app = buildServer(watchPages(service));
   await app.listen({ host: '127.0.0.1', port: 0 });

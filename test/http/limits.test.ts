@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createKey, limitKey } from '../../src/api-keys/keys.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
+import { asOperator, basic } from '../support/harness.ts';
 import { Till, UNKNOWN } from '../support/till.ts';
 
 const SECOND_MS = 1_000;
@@ -47,7 +47,7 @@ for (const dialect of DIALECTS) {
       const { headers } = await other.done(dialect.list());
       assert.deepEqual([headers.get('ratelimit'), headers.get('ratelimit-policy')], [null, null]);
       const { keyId, secret } = await createKey(operator, till.merchant.id);
-      const second = { ...till.merchant, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+      const second = { ...till.merchant, authorization: basic(keyId, secret) };
       assert.equal((await till.testService.request(second, dialect.list())).statusCode, '00');
     });
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { folderOf } from '../support/folder.ts';
 import { startTestService } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
 
 test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const secret = join(folder, 'scrip_keys');
   const settings = { SCRIP_KEYS: '', SCRIP_KEYS_FILE: secret, SCRIP_DATA_DIR: join(folder, 'data') };
   const operator = Operator.at(started, settings);

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { CreateAliasCommand, CreateKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { addToKeyFile, keyFile, removeFromKeyFile } from '../../src/keyring/file.ts';
 import { findKms, isKms } from '../../src/keyring/kms.ts';
 import { openRing, sealRing } from '../../src/keyring/sealed.ts';
 import { openKeyRing } from '../../src/keyring/store.ts';
+import { folderOf } from '../support/folder.ts';
 import { startTestService, testDatabase } from '../support/harness.ts';
 import { AWS_ENV, type StandIn, startAws, startMoto, startVault, VAULT_TOKEN } from '../support/kms.ts';
 import { Operator } from '../support/operator.ts';
 import { startScrip } from '../support/scrip.ts';
 
 /** A key ring that is sealed by a key management service (KMS). */
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-kms-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function vaultSettings(folder: string, { url }: StandIn) {
   const vaultTokenFile = join(folder, 'token');
@@ -30,7 +24,7 @@ async function vaultSettings(folder: string, { url }: StandIn) {
 test('a key file is sealed, used and rotated, and the KMS is needed only at a start', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
-  const folder = await folderOf(t);
+  const folder = folderOf(t);
   const vault = await startVault(t);
   const kms = await vaultSettings(folder, vault);
   const dataDir = join(folder, 'data');
@@ -78,7 +72,7 @@ test('a key file is sealed, used and rotated, and the KMS is needed only at a st
 test('a sealed key ring is opened only with the KMS and its token', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
-  const folder = await folderOf(t);
+  const folder = folderOf(t);
   const kms = await vaultSettings(folder, await startVault(t));
   const dataDir = join(folder, 'data');
   const operator = Operator.at(
@@ -149,7 +143,7 @@ test('the AWS KMS of moto seals and opens a data key', async (t) => {
 });
 
 test('a sealed key ring that was changed is not opened', async (t) => {
-  const folder = await folderOf(t);
+  const folder = folderOf(t);
   const kms = findKms(await vaultSettings(folder, await startVault(t))) as never;
   const sealed = JSON.parse(await sealRing('k1:secret', kms));
   const bytes = Buffer.from(sealed.ring, 'base64');
@@ -181,7 +175,7 @@ test('SCRIP_KMS accepts AWS KMS and Vault over HTTPS, and no other address', () 
 test('no key ring is created automatically for a database elsewhere', async (t) => {
   const fresh = await testDatabase(t);
   // The default data folder is below the working folder, where a service of this checkout may keep its own.
-  const elsewhere = ['env', '-C', await folderOf(t)];
+  const elsewhere = ['env', '-C', folderOf(t)];
   const create = ['merchant', 'create', '--name', 'Kiosk'];
   const { status, out, err } = await startScrip({ SCRIP_DATABASE_URL: fresh.url }, create, elsewhere).ended;
   assert.deepEqual([status, out], [5, '']);

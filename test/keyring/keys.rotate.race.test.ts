@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Queries } from '../../src/db/pool.ts';
@@ -9,6 +8,7 @@ import { newRingKey, readKeyRing } from '../../src/keyring/file.ts';
 import { checkKeyRing, holdKeyRing, openKeyRing } from '../../src/keyring/store.ts';
 import { beginRotation, finishRotation } from '../../src/rotation/rotate.ts';
 import { DIALECTS } from '../support/dialects.ts';
+import { folderOf } from '../support/folder.ts';
 import { asOperator, testService } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
 
@@ -16,8 +16,7 @@ const goOn = () => false;
 const [A] = DIALECTS as [(typeof DIALECTS)[number]];
 
 test('concurrent rotations of one key file add one key, and no key is lost', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const till = await Till.open(t);
   const card = await till.voucher();
   const file = join(folder, 'keys');

@@ -14,7 +14,7 @@ import { buildServer } from '../../src/http/server.ts';
 import { permitMerchant } from '../../src/merchants/merchants.ts';
 import { containing, readNetwork } from '../../src/network.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
+import { asOperator, basic } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
 
 const SECOND_MS = 1_000;
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 
 /** The same merchant with another API key. */
 function withKey(till: Till, { keyId, secret }: NewKey): Till {
-  const merchant = { ...till.merchant, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+  const merchant = { ...till.merchant, keyId, secret, authorization: basic(keyId, secret) };
   return Object.assign(Object.create(Till.prototype), till, { merchant });
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { findBatch } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../../src/db/sql.ts';
@@ -12,14 +12,13 @@ import { Bench, BUCKET } from '../support/statement.ts';
 /** More than a page of each walk: 500 vouchers are resealed at a time, 2,000 verified, 20,000 counted. */
 const ALL = 20_050;
 
-let bench: Bench;
+const bench = Bench.ofTests();
 /** Two processes with new keys. */
 let one: TestService;
 let two: TestService;
 let ids: [newest: string, newer: string, old: string];
 
 before(async () => {
-  bench = await Bench.open();
   const context = await bench.merchant();
   await generate(context, { reference: 'many', quantity: ALL, value: 1 });
   await produceAll(bench.served.service, (await findBatch(context, 'many')).id);
@@ -29,12 +28,6 @@ before(async () => {
     await startTestService({ ...bench.served, keys }),
     await startTestService({ ...bench.served, keys }),
   ];
-});
-
-after(async () => {
-  await one?.stop();
-  await two?.stop();
-  await bench?.close();
 });
 
 const goOn = () => false;

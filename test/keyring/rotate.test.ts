@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context, Operator } from '../../src/context.ts';
 import { newRingKey } from '../../src/keyring/file.ts';
 import { openKeyRing } from '../../src/keyring/store.ts';
@@ -13,6 +12,7 @@ import {
   finishRotation,
   listKeyRing,
 } from '../../src/rotation/rotate.ts';
+import { folderOf } from '../support/folder.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 import { Bench } from '../support/statement.ts';
 
@@ -22,7 +22,7 @@ const MINUTE = 60_000;
 const goOn = () => false;
 const stopNow = () => true;
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let given: TestService;
 let operator: Operator;
@@ -32,7 +32,6 @@ let newest: string;
 let routing: string;
 
 before(async () => {
-  bench = await Bench.open();
   one = await bench.merchant();
   await bench.cards(one, 3, { value: 25 });
   newest = newRingKey();
@@ -41,11 +40,6 @@ before(async () => {
   routing = bench.served.keys.split('\n')[1] ?? assert.fail();
   given = await startTestService({ ...bench.served, keys });
   operator = asOperator(given.service);
-});
-
-after(async () => {
-  await given?.stop();
-  await bench?.close();
 });
 
 const later = (minutes: number) => new Date(bench.now.getTime() + minutes * MINUTE);
@@ -200,8 +194,7 @@ test('a key is not dropped if it is in use, if it seals anything, or if that is 
 });
 
 test('a dropped key is removed from the key file, even by a second run, and is dropped once', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const file = join(folder, 'keys');
   await writeFile(file, `${given.keys.replace(',', '\n')}\n`, { mode: 0o600 });
   const keys = await openKeyRing(given.service.db, { dataDir: folder });
@@ -239,8 +232,7 @@ test('a dropped key is removed from the key file, even by a second run, and is d
 });
 
 test('a rotation adds a new key to a key file that can be written', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const file = join(folder, 'keys');
   await writeFile(file, `${newest}\n${routing}\n`, { mode: 0o600 });
   const keys = await openKeyRing(given.service.db, { dataDir: folder });

@@ -21,6 +21,7 @@ import {
   spellings,
 } from '../support/canaries.ts';
 import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
+import { basic } from '../support/harness.ts';
 import { Receiver } from '../support/receiver.ts';
 import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
 import { UNKNOWN, withWrongPin } from '../support/till.ts';
@@ -125,7 +126,7 @@ async function useEverything(): Promise<void> {
   const webhook = ['webhook', 'add', '--merchant', id, '--url', receiver.url, '--json'];
   const endpoint = JSON.parse(await command('shows a secret', ...webhook));
   secrets.push(secret, rotated.secret, endpoint.secret, endpoint.secret.slice('whsec_'.length));
-  const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  const authorization = basic(keyId, secret);
 
   for (const [at, dialect] of DIALECTS.entries()) {
     const made = await ask(authorization, dialect.generate(`few-${at}`, 6, 25));

@@ -12,7 +12,7 @@ import { Refusal } from '../../src/refusal.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { blockVoucher, unblockVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
-import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 import { type Made, makeVouchers, vouchersOf } from '../support/operator.ts';
 
 /**
@@ -121,7 +121,7 @@ test('balances and floats are the sums of the accepted requests', async () => {
         permit: ['update-redemption'],
         float: FLOAT_MINOR,
       });
-      const { context } = await authenticate(testService.service, `Basic ${btoa(`${keyId}:${secret}`)}`);
+      const { context } = await authenticate(testService.service, basic(keyId, secret));
       const vouchers = await makeVouchers(context, 'with value', WITHOUT_VALUE, Number(VALUE_MINOR) / 100);
       await generate(context, { reference: 'without', quantity: VOUCHERS - WITHOUT_VALUE });
       vouchers.push(...(await vouchersOf(context, 'without')));

@@ -15,21 +15,17 @@ const BATCHES = 5_000;
  */
 const ROWS_MAX = 1_000;
 
-let bench: Bench;
+// Before the end of the bench, which drops the database.
+after(() => reader?.close());
+const bench = Bench.ofTests();
 let one: Context;
 let reader: Queries & { close(): Promise<void> };
 
 before(async () => {
-  bench = await Bench.open();
   one = await bench.merchant();
   reader = await openOwner(bench.served.url);
   await reader.query({ text: 'set search_path = scrip', values: [] });
   await reader.query({ text: 'set enable_bitmapscan = off', values: [] });
-});
-
-after(async () => {
-  await reader?.close();
-  await bench?.close();
 });
 
 /** The time of the bench, as an expression. */

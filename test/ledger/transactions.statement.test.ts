@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { findTransaction, listTransactions, type Transaction } from '../../src/ledger/transactions.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
@@ -9,16 +9,14 @@ import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { asOperator } from '../support/harness.ts';
 import { Bench, type Card } from '../support/statement.ts';
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let other: Context;
 let times = 0;
 
 before(async () => {
-  bench = await Bench.open();
   await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
   other = await bench.merchant();
 });
-after(() => bench.close());
 
 /** The context at a time of its own, since IDs of the same time have no order. */
 function later<Caller extends Context>(context: Caller): Caller {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, type TestContext, test } from 'node:test';
+import { before, test } from 'node:test';
 import { agreements } from '../../console/src/i18n/de.agreements.ts';
 import { createKey } from '../../src/api-keys/keys.ts';
 import { topUp } from '../../src/merchants/floats.ts';
@@ -15,12 +15,13 @@ import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { product, type Sold, sell, spend } from '../support/books.ts';
 import { invited } from '../support/browser.ts';
 import { COMMAND_LINE } from '../support/operator.api.ts';
+import { ofFile } from '../support/scope.ts';
 import { close, openScene, type Scene, tradedDay } from '../support/settlements.ts';
 
 /** A second person sees in words what it approves: whom it concerns, how much, and where to look. */
 
 const NAMED = OPERATIONS.filter(({ approval }) => approval?.people === 2);
-const undos: (() => unknown)[] = [];
+const t = ofFile();
 let scene: Scene;
 let caller: Caller;
 /** A voucher of 19.90, another one that was spent in part, and one that expired with its money unclaimed. */
@@ -31,7 +32,6 @@ let made: Readonly<
 >;
 
 before(async () => {
-  const t = { after: (undo: () => unknown) => undos.push(undo) } as unknown as TestContext;
   scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
   const { service } = ledger.started;
@@ -68,10 +68,6 @@ before(async () => {
   const person = { kind: 'user', id: String(owner.userId), userId: owner.userId, name: 'ada@example.com' };
   const principal = { ...COMMAND_LINE, ...person } as Principal;
   caller = { service, principal, actor: actorOf(principal, 'as agreed'), isAgreed: true };
-});
-
-after(async () => {
-  for (const undo of undos.reverse()) await undo();
 });
 
 const shopId = () => String(scene.shop.merchant.id);

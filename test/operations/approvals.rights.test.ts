@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { approved } from '../support/approvals.ts';
 import { type Browser, enrolled, invited } from '../support/browser.ts';
-import { type ListeningService, startListening } from '../support/harness.ts';
+import { basic, type ListeningService, startListening } from '../support/harness.ts';
 
 /** An operation that gives a right, or lets codes out, needs two people as much as money does. */
 
@@ -33,7 +33,7 @@ type Key = { readonly keyId: string; readonly secret: string };
 
 /** The status codes of an order and of a download with a key. */
 async function codesOf({ keyId, secret }: Key): Promise<string[]> {
-  const merchant = { ...kiosk, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+  const merchant = { ...kiosk, authorization: basic(keyId, secret) };
   const body = { reference: `of ${keyId}`, quantity: 1, value: 1 };
   const order = await listening.request(merchant, { method: 'POST', path: '/api/v2/vouchers', body });
   const path = '/api/v2/vouchers/none';

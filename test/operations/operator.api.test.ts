@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { begun } from '../../src/http/operator/routes.ts';
 import { enrolled } from '../support/browser.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 
-let api: OperatorApi;
-
-before(async () => {
-  api = await startOperator();
-});
-
-after(() => api?.stop());
+const api = operatorApi();
 
 describe('the operator API', () => {
   test('lists merchants with cursors, and shows one', async () => {
@@ -84,7 +78,7 @@ describe('the operator API', () => {
 
   test('answers an invalid request with a problem document that names the field', async () => {
     const { id } = await api.testService.createMerchant();
-    const cases: readonly [string, Promise<Awaited<ReturnType<OperatorApi['get']>>>, number, string][] = [
+    const cases: readonly [string, ReturnType<typeof api.get>, number, string][] = [
       ['limit', api.get('/merchants?limit=201'), 400, 'invalid'],
       ['limit', api.get('/merchants?limit=abc'), 400, 'invalid'],
       ['cursor', api.get('/merchants?cursor=nothing'), 400, 'invalid'],

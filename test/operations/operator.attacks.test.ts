@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { audit } from '../../src/audit/audit.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { writeCursor } from '../../src/page.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { asOperator } from '../support/harness.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 
 /** Attacks with a token on what its holder may call. */
 
-let api: OperatorApi;
+const api = operatorApi();
 let merchantId: number;
 
 before(async () => {
-  api = await startOperator();
   merchantId = (await api.testService.createMerchant()).id;
 });
-after(() => api?.stop());
 
 /** Positions that no list has, and that a database may not take. */
 const POSITIONS = [['x'], [1e99], ['\u0000'], []];

@@ -1,26 +1,20 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import type { AnyOperation } from '../../src/operation.ts';
 import { perform } from '../../src/operations/perform.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import type { Principal } from '../../src/principal.ts';
-import { COMMAND_LINE, type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { COMMAND_LINE, operatorApi } from '../support/operator.api.ts';
 import { Operator } from '../support/operator.ts';
 import { openScene, settledDay } from '../support/settlements.ts';
 import { until } from '../support/until.ts';
 
 /** The operations on the bank, on settlements and on the files of the books. */
 
-let api: OperatorApi;
-
-before(async () => {
-  api = await startOperator();
-});
-
-after(() => api?.stop());
+const api = operatorApi();
 
 const base64 = (text: string) => Buffer.from(text, 'latin1').toString('base64');
 
@@ -106,7 +100,7 @@ test('a body that is too large is refused by its length, or while its chunks are
   const authorization = `Bearer ${await api.token(['owner'])}`;
   const status = await new Promise((resolve, reject) => {
     const headers = { authorization, 'content-type': 'application/json' };
-    const sent = request(`${api.baseUrl}/operator/v1/merchants`, { method: 'POST', headers });
+    const sent = request(`${api.testService.baseUrl}/operator/v1/merchants`, { method: 'POST', headers });
     sent.on('error', reject);
     sent.on('response', (response) => resolve(response.resume().statusCode));
     sent.write(`{"name":"${'a'.repeat(70_000)}`);

@@ -7,24 +7,20 @@ import { startJobs } from '../../src/jobs/queue.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { JOB_RUNS } from '../../src/operations/background.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
 import { until } from '../support/until.ts';
 
-let api: OperatorApi;
+// Before the end of the service.
+after(() => worker?.stop());
+const api = operatorApi();
 let serials: string[];
 let worker: { stop(): Promise<void> } | undefined;
 
 before(async () => {
-  api = await startOperator();
   const merchant = await api.testService.createMerchant();
   const { context } = await authenticate(api.testService.service, merchant.authorization);
   serials = (await makeVouchers(context, 'bulk', 10)).map(({ serialNumber }) => String(serialNumber));
-});
-
-after(async () => {
-  await worker?.stop();
-  await api?.stop();
 });
 
 async function ended(id: string) {
@@ -171,14 +167,17 @@ describe('a job without rows', () => {
 
 describe('the root of the server', () => {
   test('redirects browsers to the console, and is an unknown path for other clients', async () => {
-    const browser = await fetch(api.baseUrl, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
+    const browser = await fetch(api.testService.baseUrl, {
+      headers: { accept: 'text/html,*/*' },
+      redirect: 'manual',
+    });
     assert.deepEqual([browser.status, browser.headers.get('location')], [302, '/console/']);
-    const other = await fetch(api.baseUrl);
+    const other = await fetch(api.testService.baseUrl);
     assert.deepEqual(
       [other.status, ((await other.json()) as { statusCode: string }).statusCode],
       [404, '98'],
     );
-    const head = await fetch(`${api.baseUrl}/operator/v1/merchants`, {
+    const head = await fetch(`${api.testService.baseUrl}/operator/v1/merchants`, {
       method: 'HEAD',
       headers: { authorization: `Bearer ${await api.token(['support'])}` },
     });
@@ -187,7 +186,7 @@ describe('the root of the server', () => {
 
   test('answers an unknown path below an API with a problem document, also to a browser', async () => {
     for (const path of ['/operator/v1/unknown', '/portal/v1/unknown']) {
-      const unknown = await fetch(api.baseUrl + path, { headers: { accept: 'text/html' } });
+      const unknown = await fetch(api.testService.baseUrl + path, { headers: { accept: 'text/html' } });
       assert.deepEqual(
         [unknown.status, ((await unknown.json()) as { code: string }).code],
         [404, '98'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { audit } from '../../src/audit/audit.ts';
 import { exampleOf } from '../../src/http/operator/openapi.ts';
@@ -10,7 +10,7 @@ import type { Decline } from '../../src/vouchers/declines.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { asOperator } from '../support/harness.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
 
 /** A merchant with one thing of each kind. */
@@ -24,7 +24,7 @@ type Side = {
   readonly vouchers: readonly Made[];
 };
 
-let api: OperatorApi;
+const api = operatorApi();
 let one: Side;
 let other: Side;
 
@@ -52,12 +52,9 @@ async function makeSide(): Promise<Side> {
 }
 
 before(async () => {
-  api = await startOperator();
   one = await makeSide();
   other = await makeSide();
 });
-
-after(() => api?.stop());
 
 const as = ({ token }: Side) => ({ authorization: `Bearer ${token}` });
 const ask = (side: Side, method: string, path: string, body?: unknown) =>

@@ -1,28 +1,25 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { flushDeclines, insertDeclines, recordDecline } from '../../src/vouchers/declines.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
 
-let api: OperatorApi;
+const api = operatorApi();
 let merchantId: string;
 let context: Context;
 let vouchers: Made[];
 
 before(async () => {
-  api = await startOperator();
   const merchant = await api.testService.createMerchant();
   merchantId = String(merchant.id);
   context = (await authenticate(api.testService.service, merchant.authorization)).context;
   vouchers = await makeVouchers(context, 'support-1', 10);
 });
-
-after(() => api?.stop());
 
 /** The context of the merchant at the current time. */
 const now = (): Context => ({ ...context, now: api.testService.clock.now() });

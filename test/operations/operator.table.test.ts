@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../../src/http/operator/openapi.ts';
 import type { AnyOperation } from '../../src/operation.ts';
@@ -11,18 +11,15 @@ import { OPERATIONS } from '../../src/operations/table.ts';
 import { PORTAL_ROLES, ROLES } from '../../src/principal.ts';
 import { PROBLEM_CODES } from '../../src/problem.ts';
 import { parametersOf } from '../../src/schema.ts';
-import { type OperatorApi, startOperator } from '../support/operator.api.ts';
+import { operatorApi } from '../support/operator.api.ts';
 import { readProgram } from '../support/program.ts';
 
-let api: OperatorApi;
+const api = operatorApi();
 let merchantId: number;
 
 before(async () => {
-  api = await startOperator();
   merchantId = (await api.testService.createMerchant()).id;
 });
-
-after(() => api?.stop());
 
 const APIS = [
   { prefix: '/operator/v1', operations: OPERATIONS, roles: ROLES },

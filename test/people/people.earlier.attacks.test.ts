@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { before, beforeEach, test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import { perform } from '../../src/operations/perform.ts';
 import { DEMO_OWNER, inviteDemoPerson } from '../../src/people/demo.ts';
@@ -12,6 +12,7 @@ import { scene, voucherOf } from '../support/approvals.ts';
 import { accept, Browser, codeOf, enrolled, PASSWORD, type Person } from '../support/browser.ts';
 import { asOperator, type ListeningService } from '../support/harness.ts';
 import { COMMAND_LINE } from '../support/operator.api.ts';
+import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -25,11 +26,10 @@ let eve: Browser;
 let listening: ListeningService;
 let merchantId: string;
 let owners: readonly (readonly [Browser, Person])[];
-const undos: (() => unknown)[] = [];
+const t = ofFile();
 let count = 0;
 
 before(async () => {
-  const t = { after: (undo: () => unknown) => undos.push(undo) } as unknown as TestContext;
   const made = await scene(t);
   ({ ada, bob, listening, merchantId } = made);
   const third = await enrolled(listening, { email: 'eve@example.com' });
@@ -39,10 +39,6 @@ before(async () => {
     [bob, made.people[1]],
     [eve, third.person],
   ];
-});
-
-after(async () => {
-  for (const undo of undos.reverse()) await undo();
 });
 
 // Each person who enrolls moves the clock, and a second factor counts for five minutes.

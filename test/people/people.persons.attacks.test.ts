@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { before, beforeEach, test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
@@ -9,6 +9,7 @@ import { approved, floatOf, scene, voucherOf } from '../support/approvals.ts';
 import { accept, Browser, enrolled } from '../support/browser.ts';
 import type { ListeningService } from '../support/harness.ts';
 import { COMMAND_LINE } from '../support/operator.api.ts';
+import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 
 /** Attacks by one person with a second identity: an account or a token that belongs to the same person. */
@@ -19,11 +20,10 @@ let bob: Browser;
 let listening: ListeningService;
 let merchantId: string;
 let people: Scene['people'];
-const undos: (() => unknown)[] = [];
+const t = ofFile();
 let count = 0;
 
 before(async () => {
-  const t = { after: (undo: () => unknown) => undos.push(undo) } as unknown as TestContext;
   ({ ada, bob, listening, merchantId, people } = await scene(t));
 });
 
@@ -32,10 +32,6 @@ beforeEach(async () => {
   listening.clock.advance(30_000);
   for (const [at, browser] of [ada, bob].entries())
     await browser.post('/session/step-up', { totp: people[at]?.code(listening.clock.now()) });
-});
-
-after(async () => {
-  for (const undo of undos.reverse()) await undo();
 });
 
 /** Another person of the operator, whose account is confirmed. */

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { Bench } from '../support/statement.ts';
 
 /** Movements between two accounts: book of sql/015-booking.sql. */
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let other: Context;
 let accounts: Record<'FUNDING' | 'FEES' | 'GOODWILL' | 'UNCLAIMED' | 'SETTLEMENT' | 'FLOAT', bigint>;
 
 before(async () => {
-  bench = await Bench.open();
   [one, other] = [await bench.merchant(), await bench.merchant()];
   accounts = {
     FUNDING: await bench.account('FUNDING'),
@@ -23,7 +22,6 @@ before(async () => {
     FLOAT: await bench.account('FLOAT', one),
   };
 });
-after(() => bench.close());
 
 type Booking = {
   readonly kind: string;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { Bench, BUCKET, type Card, UNKNOWN } from '../support/statement.ts';
 
@@ -8,14 +8,13 @@ import { Bench, BUCKET, type Card, UNKNOWN } from '../support/statement.ts';
 /** The first amount that no balance reaches, in minor units. */
 const LIMIT = 10n ** 15n;
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let other: Context;
 /** Accounts in dollars: the operator's, and those of `one`. */
 let accounts: Record<'FUNDING' | 'GOODWILL' | 'BREAKAGE' | 'SETTLEMENT' | 'FLOAT', bigint>;
 
 before(async () => {
-  bench = await Bench.open();
   [one, other] = [await bench.merchant(), await bench.merchant()];
   accounts = {
     FUNDING: await bench.account('FUNDING'),
@@ -25,7 +24,6 @@ before(async () => {
     FLOAT: await bench.account('FLOAT', one),
   };
 });
-after(() => bench.close());
 
 type Booking = {
   readonly kind: string;

@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { isRetryable } from '../../src/db/errors.ts';
-import { Redemptions } from '../support/redemptions.ts';
-import { type Bench, type Card, UNKNOWN, wrong } from '../support/statement.ts';
+import { redemptions } from '../support/redemptions.ts';
+import { type Card, UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const { bench, rowsOf, outcomesOf, outcomeOf } = redemptions();
 let one: Context;
 let other: Context;
-let statement: Redemptions;
-const rowsOf: Redemptions['rowsOf'] = (...args) => statement.rowsOf(...args);
-const outcomesOf: Redemptions['outcomesOf'] = (...args) => statement.outcomesOf(...args);
-const outcomeOf: Redemptions['outcomeOf'] = (...args) => statement.outcomeOf(...args);
 
 before(async () => {
-  statement = await Redemptions.open();
-  bench = statement.bench;
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
-after(() => bench.close());
 
 test('a call books each redemption once: the claim, the journal and the balance agree', async () => {
   const [first, second] = await bench.cards(one, 2, { value: 25 });

@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { ensureAccounts } from '../../src/ledger/journal.ts';
-import { Redemptions } from '../support/redemptions.ts';
-import { type Bench, UNKNOWN, wrong } from '../support/statement.ts';
+import { redemptions } from '../support/redemptions.ts';
+import { UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const { bench, outcomeOf, rowsOf } = redemptions();
 let one: Context;
 let other: Context;
-let statement: Redemptions;
-const outcomeOf: Redemptions['outcomeOf'] = (...args) => statement.outcomeOf(...args);
-const rowsOf: Redemptions['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
-  statement = await Redemptions.open();
-  bench = statement.bench;
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
-after(() => bench.close());
 
 describe('an amount', () => {
   test('too fine for the voucher is declined after the PIN is checked', async () => {

@@ -1,28 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { asOperator } from '../support/harness.ts';
-import type { Bench } from '../support/statement.ts';
-import { Updates } from '../support/updates.ts';
+import { updates } from '../support/updates.ts';
 
-let updates: Updates;
-let bench: Bench;
+const { bench, merchants, redeemed, rowsOf, outcomeOf, found, entriesOf } = updates();
 let one: Context;
 let other: Context;
-const redeemed: Updates['redeemed'] = (...args) => updates.redeemed(...args);
-const rowsOf: Updates['rowsOf'] = (...args) => updates.rowsOf(...args);
-const outcomeOf: Updates['outcomeOf'] = (...args) => updates.outcomeOf(...args);
-const found: Updates['found'] = (...args) => updates.found(...args);
-const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
 
-before(async () => {
-  updates = await Updates.open();
-  ({ bench, one, other } = updates);
+before(() => {
+  ({ one, other } = merchants);
 });
-after(() => bench.close());
 
 test('a call decides one update of each voucher, and returns the others to be sent again', async () => {
   const { card, reference } = await redeemed(10);

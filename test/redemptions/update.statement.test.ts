@@ -1,28 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
 import { asOperator } from '../support/harness.ts';
-import type { Bench } from '../support/statement.ts';
-import { Updates } from '../support/updates.ts';
+import { updates } from '../support/updates.ts';
 
-let updates: Updates;
-let bench: Bench;
+const { bench, merchants, redeemed, rowsOf, outcomeOf, found, entriesOf } = updates();
 let one: Context;
 let other: Context;
-const redeemed: Updates['redeemed'] = (...args) => updates.redeemed(...args);
-const rowsOf: Updates['rowsOf'] = (...args) => updates.rowsOf(...args);
-const outcomeOf: Updates['outcomeOf'] = (...args) => updates.outcomeOf(...args);
-const found: Updates['found'] = (...args) => updates.found(...args);
-const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
 
-before(async () => {
-  updates = await Updates.open();
-  ({ bench, one, other } = updates);
+before(() => {
+  ({ one, other } = merchants);
 });
-after(() => bench.close());
 
 describe('an update', () => {
   for (const newAmount of [24, 3, 0.01, 0]) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { before } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
 import { ACTIVATE } from '../../src/vouchers/activate.ts';
@@ -27,49 +28,42 @@ type Row = {
 };
 
 /** Calls the function of activations, on a bench with products of several terms. */
-export class Activations {
-  readonly bench: Bench;
-
-  private constructor(bench: Bench) {
-    this.bench = bench;
-  }
-
-  static async open(): Promise<Activations> {
-    const bench = await Bench.open();
+export function activations() {
+  const bench = Bench.ofTests();
+  before(async () => {
     await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
     await bench.product('LIMITS', 'USD', 2, { minValue: 500n, maxValue: 5000n });
     await bench.product('MOST', 'USD', 2, { maxValue: 500_000n });
     await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
     await bench.product('DINAR', 'KWD', 3);
     await bench.product('DINAR_LATER', 'KWD', 3, { activation: 'on-activation' });
-    return new Activations(bench);
-  }
+  });
 
   /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
-  async rowsOf(activations: readonly Activation[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
-    const rows = await this.bench.hot<Row>(ACTIVATE, [
+  async function rowsOf(wanted: readonly Activation[], now = bench.now, isClaimed = false): Promise<Row[]> {
+    const rows = await bench.hot<Row>(ACTIVATE, [
       BUCKET,
-      plainArray(activations.map(({ by }) => by.merchant.id)),
-      plainArray(activations.map(({ card }) => card?.codeKey ?? null)),
-      plainArray(activations.map(({ card }) => card?.pinKey ?? null)),
-      plainArray(activations.map(({ serial }) => serial ?? null)),
-      plainArray(activations.map(({ value }) => value ?? null)),
-      textArray(activations.map(({ reference }) => reference ?? null)),
-      plainArray(activations.map(({ id }) => id ?? this.bench.id())),
-      plainArray(activations.map(({ lowId }) => lowId ?? this.bench.id())),
-      plainArray(activations.map(({ isUnfunded }) => String(isUnfunded ?? false))),
+      plainArray(wanted.map(({ by }) => by.merchant.id)),
+      plainArray(wanted.map(({ card }) => card?.codeKey ?? null)),
+      plainArray(wanted.map(({ card }) => card?.pinKey ?? null)),
+      plainArray(wanted.map(({ serial }) => serial ?? null)),
+      plainArray(wanted.map(({ value }) => value ?? null)),
+      textArray(wanted.map(({ reference }) => reference ?? null)),
+      plainArray(wanted.map(({ id }) => id ?? bench.id())),
+      plainArray(wanted.map(({ lowId }) => lowId ?? bench.id())),
+      plainArray(wanted.map(({ isUnfunded }) => String(isUnfunded ?? false))),
       isClaimed,
       now,
     ]);
-    assert.equal(rows.length, activations.length);
+    assert.equal(rows.length, wanted.length);
     return rows.sort((first, second) => first.ord - second.ord);
   }
 
-  async outcomesOf(activations: readonly Activation[], now = this.bench.now): Promise<string[]> {
-    return (await this.rowsOf(activations, now)).map(({ outcome }) => outcome);
-  }
+  const outcomesOf = async (wanted: readonly Activation[], now = bench.now) =>
+    (await rowsOf(wanted, now)).map(({ outcome }) => outcome);
 
-  async outcomeOf(activation: Activation, now = this.bench.now): Promise<string> {
-    return (await this.outcomesOf([activation], now))[0] as string;
-  }
+  const outcomeOf = async (wanted: Activation, now = bench.now) =>
+    (await outcomesOf([wanted], now))[0] as string;
+
+  return { bench, rowsOf, outcomesOf, outcomeOf };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { sql } from '../../src/db/sql.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
+import type { Scope } from './scope.ts';
 
 /** Two people who approve each other’s proposals. */
 
@@ -14,7 +15,7 @@ type Scene = {
 };
 
 /** Two owners who are signed in, and a merchant. */
-export async function scene(t: Parameters<typeof testService>[0]): Promise<Scene> {
+export async function scene(t: Scope): Promise<Scene> {
   const listening = await testService(t);
   const { id } = await listening.createMerchant();
   const ada = await enrolled(listening);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import { setBankAccount } from '../../src/bank/accounts.ts';
 import type { Mapping } from '../../src/bank/mappings.ts';
 import { saveMapping } from '../../src/bank/mappings.ts';
 import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
+import type { Scope } from './scope.ts';
 
 /** A ledger with an account at a bank. */
 
@@ -22,7 +22,7 @@ export const MAPPING: Mapping = {
 };
 
 /** Opens it, with a merchant without money. */
-export async function openBank(t: TestContext): Promise<{ ledger: Ledger; merchantId: number }> {
+export async function openBank(t: Scope): Promise<{ ledger: Ledger; merchantId: number }> {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const { merchant } = await ledger.merchant(0n);

@@ -1,4 +1,3 @@
-import type { TestContext } from 'node:test';
 import { escheatUnclaimed } from '../../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../../src/books/floats.ts';
 import { transferOwn } from '../../src/books/own.ts';
@@ -12,6 +11,7 @@ import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
+import type { Scope } from './scope.ts';
 import { close, terms } from './settlements.ts';
 
 /** Days with every kind of entry of the books, in round amounts. */
@@ -32,7 +32,7 @@ export type Played = {
 };
 
 /** The first four days of March. */
-export async function playDays(t: TestContext): Promise<Played> {
+export async function playDays(t: Scope): Promise<Played> {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { operator } = ledger;
   const shop = await ledger.merchant(1_000_000n);
@@ -83,7 +83,7 @@ export async function playDays(t: TestContext): Promise<Played> {
 }
 
 /** The rest of March: the cafe pays commission, and has two settlements. */
-export async function playMonth(t: TestContext): Promise<Played & { settlements: number[] }> {
+export async function playMonth(t: Scope): Promise<Played & { settlements: number[] }> {
   const played = await playDays(t);
   const { ledger, cafe: merchantId, cards } = played;
   const { operator } = ledger;

@@ -19,7 +19,8 @@ import { draftAll } from '../../src/settlement/draft.ts';
 import { pay, returned } from '../../src/settlement/pay.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
-import { codesOf, csvOf, fileOf } from './imports.ts';
+import { fileOf } from './folder.ts';
+import { codesOf, csvOf } from './imports.ts';
 import { close, terms } from './settlements.ts';
 
 /** Random operations over days: a time zone whose clocks change, currencies, late closes, settlements. */

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { TestContext } from 'node:test';
 import { createMerchant } from '../../src/api-keys/create-merchant.ts';
 import { findBatch, readVouchers } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
@@ -12,6 +11,7 @@ import { actFor } from '../../src/merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../../src/products/products.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
+import type { Scope } from './scope.ts';
 
 /**
  * A service whose clock a test moves through days together with that of the database. The times of entries
@@ -32,7 +32,7 @@ export type Sold = { readonly serial: bigint; readonly code: string; readonly pi
 
 /** @param options.buckets several: requests are claimed and booked as over shards, on one server as well */
 export async function openLedger(
-  t: TestContext,
+  t: Scope,
   start: string,
   options: { readonly buckets?: number } = {},
 ): Promise<Ledger> {

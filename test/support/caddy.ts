@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { access } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../soak/process.ts';
+import { folderOf } from './folder.ts';
 import { until } from './until.ts';
 
 const CADDY = fileURLToPath(new URL('../servers/installed/caddy/usr/bin/caddy', import.meta.url));
@@ -22,8 +21,7 @@ export async function isCaddyInstalled(t: TestContext): Promise<boolean> {
 
 /** Starts Caddy with the file of deploy/. @returns its address */
 export async function startCaddy(t: TestContext, upstreams: readonly string[]): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'scrip-caddy-'));
-  t.after(() => rm(home, { recursive: true, force: true }));
+  const home = folderOf(t);
   const url = `http://127.0.0.1:${await freePort()}`;
   const env = {
     HOME: home,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import type { Browser as Chromium } from 'playwright-core';
 import type { Sold } from './books.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
 import { pageOf, ready } from './chromium.ts';
 import { type ListeningService, testService } from './harness.ts';
+import type { Scope } from './scope.ts';
 import { close, openScene, type Scene, tradedDay } from './settlements.ts';
 
 /** A service with data for every page of the console, and with people of each role. */
@@ -25,7 +25,7 @@ export type Stage = {
 };
 
 /** A shop took 100.10 on a day that is closed, or that has ended and is due. */
-export async function openStage(t: TestContext, { isClosed = true } = {}): Promise<Stage> {
+export async function openStage(t: Scope, { isClosed = true } = {}): Promise<Stage> {
   const scene = await openScene(t);
   const sold = await tradedDay(scene);
   if (isClosed) await close(scene.ledger);

@@ -19,6 +19,7 @@ import { permitMerchant } from '../../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
+import type { Scope } from './scope.ts';
 import { PATIENCE_MS } from './until.ts';
 
 /** For each test: a fresh database, a service on it, and (testService) a server that listens. */
@@ -245,6 +246,9 @@ export function onDatabase(service: Service, db: Database): Service {
   return createService({ ...service, db, readDb: db });
 }
 
+/** The header with which a merchant sends its key. */
+export const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
+
 async function makeMerchant(service: Service, options: NewMerchant = {}): Promise<TestMerchant> {
   const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = options;
   const product = await findProduct(service.db, options.product ?? DEFAULT_PRODUCT);
@@ -257,12 +261,12 @@ async function makeMerchant(service: Service, options: NewMerchant = {}): Promis
     ...(float > 0n && { float: { currency: product.currency, amountMinor: float } }),
   });
   for (const permission of forbid) await permitMerchant(asOperator(service), id, permission, false);
-  return { id, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+  return { id, keyId, secret, authorization: basic(keyId, secret) };
 }
 
 /** A service whose server listens on a free port, until the test ends. */
 export async function testService(
-  t: TestContext,
+  t: Scope,
   on?: TestService,
   patience?: Patience,
 ): Promise<ListeningService> {

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict';
-import type { FastifyInstance } from 'fastify';
+import { after, before } from 'node:test';
+import type { FastifyInstance, InjectOptions } from 'fastify';
 import { buildServer } from '../../src/http/server.ts';
-import { startTestService } from './harness.ts';
+import { startTestService, type TestService } from './harness.ts';
 
 export type Voucher = { serialNumber: number; code: string; pin: string };
-
-/** A server, and a merchant with a float that calls it. */
-export type Client = {
-  readonly app: FastifyInstance;
-  readonly authorization: string;
-  call(method: 'GET' | 'POST', url: string, body?: unknown): Promise<Called>;
-  newVoucher(value?: number | null): Promise<Voucher>;
-  stop(): Promise<void>;
-};
 
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
 type Called = { status: number; headers: Record<string, unknown>; text: string; body: any };
@@ -28,21 +20,32 @@ export const masked = (code: string) => `${code.slice(0, 4)}****${code.slice(8)}
 /** A point in time, as answers show it. */
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-export async function startClient(): Promise<Client> {
-  const testService = await startTestService();
-  const { keyId, secret } = await testService.createMerchant({
-    permit: ['update-redemption'],
-    float: 1_000_000n,
+/** A client of a service of its own, for the tests of a file. */
+export function httpClient() {
+  let testService: TestService | undefined;
+  let app: FastifyInstance;
+  let authorization: string;
+  before(async () => {
+    testService = await startTestService();
+    const merchant = await testService.createMerchant({ permit: ['update-redemption'], float: 1_000_000n });
+    ({ authorization } = merchant);
+    app = buildServer(testService.service);
+    await app.ready();
   });
-  const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
-  const app = buildServer(testService.service);
-  await app.ready();
+  after(async () => {
+    await app?.close();
+    await testService?.stop();
+  });
+
+  /** Sends a request as it is. @param own with the key of the merchant, unless they are others */
+  const inject = (request: InjectOptions, own: Record<string, string> = { authorization }) =>
+    app.inject({ ...request, headers: { ...own, ...request.headers } });
 
   async function call(method: 'GET' | 'POST', url: string, body?: unknown): Promise<Called> {
-    const response = await app.inject({
+    const response = await inject({
       method,
       url,
-      headers: { authorization, ...(method === 'POST' && { 'content-type': 'application/json' }) },
+      ...(method === 'POST' && { headers: { 'content-type': 'application/json' } }),
       ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     return {
@@ -59,12 +62,7 @@ export async function startClient(): Promise<Client> {
     return body.data.vouchers[0];
   }
 
-  async function stop() {
-    await app.close();
-    await testService.stop();
-  }
-
-  return { app, authorization, call, newVoucher, stop };
+  return { inject, call, newVoucher };
 }
 
 /** The two variants, and how each of them spells the same request. */

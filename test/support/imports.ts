@@ -1,17 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { TestContext } from 'node:test';
-import { temporaryFolder } from './leave-nothing.ts';
-
-/** A file in a folder that is removed at the end of the test. */
-export async function fileOf(t: TestContext, name: string, content: string | Buffer): Promise<string> {
-  const folder = await temporaryFolder('scrip-import-');
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, name);
-  await writeFile(file, content);
-  return file;
-}
 
 /** Random codes, which differ between tests. */
 export function codesOf(count: number): string[] {

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { STATUS } from '../../src/cli/output.ts';
+import type { Scope } from './scope.ts';
 import { ENVIRONMENT, MAIN, type Ran, runScrip, startScrip } from './scrip.ts';
 import { until } from './until.ts';
 
@@ -22,7 +22,7 @@ export class Installation {
     this.settings = { SCRIP_DATA_DIR: this.at('data'), SCRIP_PORT: '0', SCRIP_LOG_LEVEL: 'warn' };
   }
 
-  static async make(t: Pick<TestContext, 'after'>): Promise<Installation> {
+  static async make(t: Scope): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), 'scrip-installation-'));
     // Where root cannot make user namespaces, the account of the database must be able to reach the folder.
     await chmod(folder, 0o755);
@@ -35,7 +35,7 @@ export class Installation {
   }
 
   /** A running installation with a merchant whose float holds 100, and a backup. */
-  static async backedUp(t: Pick<TestContext, 'after'>, ...options: string[]): Promise<Installation> {
+  static async backedUp(t: Scope, ...options: string[]): Promise<Installation> {
     const installation = await Installation.make(t);
     await installation.serve();
     await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');

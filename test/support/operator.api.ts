@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
 import { perform } from '../../src/operations/perform.ts';
 import { createToken } from '../../src/people/tokens.ts';
-import type { Principal, Role } from '../../src/principal.ts';
+import type { Principal } from '../../src/principal.ts';
 import { type ListeningService, startListening, type TestService } from './harness.ts';
 
 /** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */
@@ -17,13 +18,11 @@ type Headers_ = Readonly<Record<string, string>>;
 
 export type OperatorApi = {
   readonly testService: ListeningService;
-  readonly baseUrl: string;
   /** Creates a token with roles and the right to step up, for the operator or for a merchant. */
   token(roles: readonly string[], merchantId?: number): Promise<string>;
   get(path: string, headers?: Headers_): Promise<Answer>;
   post(path: string, body: unknown, headers?: Headers_): Promise<Answer>;
   call(method: string, url: string, body?: unknown, headers?: Headers_): Promise<Answer>;
-  stop(): Promise<void>;
 };
 
 /** The command line, as a principal. */
@@ -49,18 +48,23 @@ async function makeToken(
   return (output as { token: string }).token;
 }
 
-/** Starts a server, and creates an owner's token for the calls. */
-export async function startOperator(): Promise<OperatorApi> {
-  const testService = await startListening();
-  const owner: Role = 'owner';
-  const ownToken = await makeToken(testService, [owner]);
+/** A server for the tests of a file, and an owner's token for the calls. */
+export function operatorApi(): OperatorApi {
+  let listening: ListeningService | undefined;
+  let ownToken = '';
+  before(async () => {
+    listening = await startListening();
+    ownToken = await makeToken(listening, ['owner']);
+  });
+  after(() => listening?.stop());
+  const started = () => listening ?? assert.fail('the server has not started');
   const call = async (
     method: string,
     url: string,
     body?: unknown,
     headers: Headers_ = {},
   ): Promise<Answer> => {
-    const response = await fetch(testService.baseUrl + url, {
+    const response = await fetch(started().baseUrl + url, {
       method,
       headers: {
         authorization: `Bearer ${ownToken}`,
@@ -76,12 +80,12 @@ export async function startOperator(): Promise<OperatorApi> {
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
   return {
-    testService,
-    baseUrl: testService.baseUrl,
-    token: (roles, merchantId) => makeToken(testService, roles, merchantId),
+    get testService() {
+      return started();
+    },
+    token: (roles, merchantId) => makeToken(started(), roles, merchantId),
     get: (path, headers) => call('GET', `/operator/v1${path}`, undefined, headers),
     post: (path, body, headers) => call('POST', `/operator/v1${path}`, body, headers),
     call,
-    stop: testService.stop,
   };
 }

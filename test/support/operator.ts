@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
+import { after, before } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { findBatch, readVouchers } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
@@ -9,20 +10,35 @@ import { type Ran, runScrip, startScrip } from './scrip.ts';
 
 /** Runs commands of an operator beside a service on the same database. */
 export class Operator {
-  readonly testService: TestService;
-
+  #testService: TestService | undefined;
   readonly #settings: Readonly<Record<string, string>>;
   readonly #isFresh: boolean;
 
-  private constructor(testService: TestService, settings: Readonly<Record<string, string>>, isFresh = false) {
-    this.testService = testService;
+  private constructor(
+    testService: TestService | undefined,
+    settings: Readonly<Record<string, string>>,
+    isFresh = false,
+  ) {
+    this.#testService = testService;
     this.#settings = settings;
     this.#isFresh = isFresh;
   }
 
-  /** @param settings environment variables beside those of the database */
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Operator> {
-    return new Operator(await startTestService(), settings);
+  /**
+   * An operator of a service of its own, for the tests of a file.
+   * @param settings environment variables beside those of the database
+   */
+  static ofTests(settings: Readonly<Record<string, string>> = {}): Operator {
+    const operator = new Operator(undefined, settings);
+    before(async () => {
+      operator.#testService = await startTestService();
+    });
+    after(() => operator.#testService?.stop());
+    return operator;
+  }
+
+  get testService(): TestService {
+    return this.#testService ?? assert.fail('the service has not started');
   }
 
   /**
@@ -35,10 +51,6 @@ export class Operator {
     isFresh?: boolean,
   ): Operator {
     return new Operator(testService, settings, isFresh);
-  }
-
-  stop(): Promise<void> {
-    return this.testService.stop();
   }
 
   /** Runs `scrip` to its end. */

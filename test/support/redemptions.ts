@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { before } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
 import { REDEEM } from '../../src/redemptions/redeem.ts';
@@ -24,25 +25,18 @@ type Row = {
 };
 
 /** Calls the function `redeem`, on a bench with several products. */
-export class Redemptions {
-  readonly bench: Bench;
-
-  private constructor(bench: Bench) {
-    this.bench = bench;
-  }
-
-  static async open(): Promise<Redemptions> {
-    const bench = await Bench.open();
+export function redemptions() {
+  const bench = Bench.ofTests();
+  before(async () => {
     await bench.product('DINAR', 'KWD', 3);
     await bench.product('YEN', 'JPY', 0);
     await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
-    return new Redemptions(bench);
-  }
+  });
 
   /** @param isClaimed whether the IDs are of claims that exist already, as across shards */
-  async rowsOf(requests: readonly Redemption[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
-    const ids = requests.map(({ id }) => id ?? this.bench.id());
-    const rows = await this.bench.hot<Row>(REDEEM, [
+  async function rowsOf(requests: readonly Redemption[], now = bench.now, isClaimed = false): Promise<Row[]> {
+    const ids = requests.map(({ id }) => id ?? bench.id());
+    const rows = await bench.hot<Row>(REDEEM, [
       BUCKET,
       plainArray(requests.map(({ by }) => by.merchant.id)),
       plainArray(requests.map(({ card }) => card.codeKey)),
@@ -61,18 +55,13 @@ export class Redemptions {
   }
 
   /** The outcomes of redemptions that one call decides. */
-  async outcomesOf(requests: readonly Redemption[], now = this.bench.now): Promise<string[]> {
-    return (await this.rowsOf(requests, now)).map(({ outcome }) => outcome);
+  const outcomesOf = async (requests: readonly Redemption[], now = bench.now) =>
+    (await rowsOf(requests, now)).map(({ outcome }) => outcome);
+
+  async function outcomeOf(by: Context, card: Card, amount: number, reference?: string, now = bench.now) {
+    const request = { by, card, amount, ...(reference !== undefined && { reference }) };
+    return (await outcomesOf([request], now))[0] as string;
   }
 
-  async outcomeOf(
-    by: Context,
-    card: Card,
-    amount: number,
-    reference?: string,
-    now = this.bench.now,
-  ): Promise<string> {
-    const request = { by, card, amount, ...(reference !== undefined && { reference }) };
-    return (await this.outcomesOf([request], now))[0] as string;
-  }
+  return { bench, rowsOf, outcomesOf, outcomeOf };
 }

@@ -1,8 +1,8 @@
-import type { TestContext } from 'node:test';
 import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newRingKey } from '../../src/keyring/file.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
+import type { Scope } from './scope.ts';
 import { Till } from './till.ts';
 
 /** Progress callbacks: the first one continues the work, the second one stops it. */
@@ -10,7 +10,7 @@ export const goOn = () => false;
 export const stopNow = () => true;
 
 /** A till on a fresh database, and another process with a new key. */
-export async function openBoth(t: TestContext, wanted?: Parameters<typeof Till.open>[1]) {
+export async function openBoth(t: Scope, wanted?: Parameters<typeof Till.open>[1]) {
   const till = await Till.open(t, wanted);
   const keys = `${newRingKey()},${till.testService.keys}`;
   const given = await testService(t, { ...till.testService, keys });

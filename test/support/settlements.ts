@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import { closeDays } from '../../src/books/close.ts';
 import type { Context, Operator } from '../../src/context.ts';
 import { toText } from '../../src/money.ts';
 import { DAY_ENDS } from '../../src/settlement/fees.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
+import type { Scope } from './scope.ts';
 import { until } from './until.ts';
 
 /** A merchant that issues vouchers, and a shop that redeems them and gets settlements. */
 export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
 
-export async function openScene(t: TestContext): Promise<Scene> {
+export async function openScene(t: Scope): Promise<Scene> {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const issuer = await ledger.merchant();
   const shop = await ledger.merchant(0n);

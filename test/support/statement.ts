@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { readVouchersOf } from '../../src/batches/export.ts';
@@ -44,25 +45,29 @@ let references = 0;
  */
 export class Bench {
   readonly now = new Date('2030-01-15T08:00:00.000Z');
-  readonly served: TestService;
-  readonly #owner: Owner;
+  #served: TestService | undefined;
+  #owner: Owner | undefined;
 
-  private constructor(served: TestService, owner: Owner) {
-    this.served = served;
-    this.#owner = owner;
-    served.clock.set(this.now);
+  private constructor() {
+    before(async () => {
+      this.#served = await startTestService();
+      this.#served.clock.set(this.now);
+      this.#owner = await openOwner(this.#served.url);
+      await this.query('set search_path = scrip');
+    });
+    after(async () => {
+      await this.#owner?.close();
+      await this.#served?.stop();
+    });
   }
 
-  static async open(): Promise<Bench> {
-    const served = await startTestService();
-    const bench = new Bench(served, await openOwner(served.url));
-    await bench.query('set search_path = scrip');
-    return bench;
+  /** A bench with a service of its own, for the tests of a file. */
+  static ofTests(): Bench {
+    return new Bench();
   }
 
-  async close(): Promise<void> {
-    await this.#owner.close();
-    await this.served.stop();
+  get served(): TestService {
+    return this.#served ?? assert.fail('the service has not started');
   }
 
   /** Creates a product of a currency, otherwise with the terms of DEFAULT. */
@@ -111,7 +116,7 @@ export class Bench {
 
   /** Runs a statement as the owner of the database: the service may do less. */
   query<Row>(text: string): Promise<Row[]> {
-    return this.#owner.query<Row>({ text, values: [] });
+    return (this.#owner ?? assert.fail('the service has not started')).query<Row>({ text, values: [] });
   }
 
   /** A value of a voucher's row, as text. */
@@ -191,12 +196,17 @@ export class Bench {
     return row?.id ?? assert.fail('there is no such account');
   }
 
-  /** The balance of a merchant's float in dollars, in minor units. */
-  async floatOf({ merchant }: Context): Promise<bigint> {
+  /** The balance of a merchant's float, in minor units. */
+  async floatOf({ merchant }: Context, currency = 'USD'): Promise<bigint> {
     const [row] = await this.query<{ balance_minor: bigint }>(
-      `select balance_minor from floats where merchant_id = ${merchant.id} and currency = 'USD'`,
+      `select balance_minor from floats where merchant_id = ${merchant.id} and currency = '${currency}'`,
     );
     return row?.balance_minor ?? assert.fail('the merchant has no float');
+  }
+
+  /** Changes the row of a merchant's float in dollars. */
+  setFloat({ merchant }: Context, what: string): Promise<unknown[]> {
+    return this.query(`update floats set ${what} where merchant_id = ${merchant.id} and currency = 'USD'`);
   }
 
   /** Creates an endpoint of a merchant. `what` is a list of assignments to its row. */

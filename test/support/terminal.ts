@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { folderOf } from './folder.ts';
+import type { Scope } from './scope.ts';
 import { ENVIRONMENT } from './scrip.ts';
 import { Till } from './till.ts';
 
@@ -32,9 +30,8 @@ export class Terminal {
     };
   }
 
-  static async open(t: TestContext, wanted?: Parameters<typeof Till.open>[1]): Promise<Terminal> {
-    const folder = await mkdtemp(join(tmpdir(), 'scrip-client-'));
-    t.after(() => rm(folder, { recursive: true, force: true }));
+  static async open(t: Scope, wanted?: Parameters<typeof Till.open>[1]): Promise<Terminal> {
+    const folder = folderOf(t);
     return new Terminal(await Till.open(t, wanted), folder);
   }
 

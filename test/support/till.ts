@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, type TestContext } from 'node:test';
+import { after, before } from 'node:test';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import type { ApiRequest, Dialect, Voucher } from './dialects.ts';
 import { type ListeningService, startListening, type TestService, testService } from './harness.ts';
+import type { Scope } from './scope.ts';
 
 type Wanted = NonNullable<Parameters<TestService['createMerchant']>[0]>;
 type Merchant = Awaited<ReturnType<TestService['createMerchant']>>;
@@ -24,7 +25,7 @@ export class Till {
   /**
    * Creates a merchant of a fresh service, with every permission by default. The service ends with the test.
    */
-  static async open(t: TestContext, wanted: Wanted = {}): Promise<Till> {
+  static async open(t: Scope, wanted: Wanted = {}): Promise<Till> {
     return Till.at(await testService(t), wanted);
   }
 
@@ -34,7 +35,7 @@ export class Till {
   }
 
   /** The same merchant at a second process, which shares nothing but the database and the key ring. */
-  async elsewhere(t: TestContext): Promise<Till> {
+  async elsewhere(t: Scope): Promise<Till> {
     return new Till(await testService(t, this.testService), this.merchant);
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { before } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
@@ -31,65 +32,56 @@ type Row = {
 };
 
 /** Calls the functions of updates, on a bench with two merchants. */
-export class Updates {
-  readonly bench: Bench;
-  readonly one: Context;
-  readonly other: Context;
-  #references = 0;
-
-  private constructor(bench: Bench, one: Context, other: Context) {
-    this.bench = bench;
-    this.one = one;
-    this.other = other;
-  }
-
-  static async open(): Promise<Updates> {
-    const bench = await Bench.open();
+export function updates() {
+  const bench = Bench.ofTests();
+  /** The merchants, from the start of the tests. */
+  const merchants = {} as { one: Context; other: Context };
+  let references = 0;
+  before(async () => {
     await bench.product('DINAR', 'KWD', 3);
-    return new Updates(bench, await bench.merchant(), await bench.merchant());
-  }
+    Object.assign(merchants, { one: await bench.merchant(), other: await bench.merchant() });
+  });
 
   /** A redemption to update: its voucher, its reference and its id. */
-  async redeemed(amount = 10, by = this.one, value = 25) {
-    const card = await this.bench.card(by, value);
-    const reference = `sale-${++this.#references}`;
+  async function redeemed(amount = 10, by = merchants.one, value = 25) {
+    const card = await bench.card(by, value);
+    const reference = `sale-${++references}`;
     const { transaction } = await redeem(by, { ...card, amount, reference });
     return { card, reference, id: transaction.transactionId, by };
   }
 
-  async rowsOf(updates: readonly Update[], now = this.bench.now): Promise<Row[]> {
-    const rows = await this.bench.hot<Row>(UPDATE_REDEMPTIONS, [
+  async function rowsOf(wanted: readonly Update[], now = bench.now): Promise<Row[]> {
+    const rows = await bench.hot<Row>(UPDATE_REDEMPTIONS, [
       BUCKET,
-      plainArray(updates.map(({ by }) => by.merchant.id)),
-      textArray(updates.map(({ reference }) => reference)),
-      updates[0]?.original ? plainArray(updates.map(({ original }) => original ?? null)) : null,
-      plainArray(updates.map(({ amount }) => amount)),
-      plainArray(updates.map(({ reversalId }) => reversalId ?? this.bench.id())),
-      plainArray(updates.map(({ newId }) => newId ?? this.bench.id())),
-      plainArray(updates.map(() => this.bench.id())),
+      plainArray(wanted.map(({ by }) => by.merchant.id)),
+      textArray(wanted.map(({ reference }) => reference)),
+      wanted[0]?.original ? plainArray(wanted.map(({ original }) => original ?? null)) : null,
+      plainArray(wanted.map(({ amount }) => amount)),
+      plainArray(wanted.map(({ reversalId }) => reversalId ?? bench.id())),
+      plainArray(wanted.map(({ newId }) => newId ?? bench.id())),
+      plainArray(wanted.map(() => bench.id())),
       now,
     ]);
     return rows.sort((first, second) => first.ord - second.ord);
   }
 
-  async outcomeOf(by: Context, reference: string, amount: number, now = this.bench.now): Promise<string> {
-    const rows = await this.rowsOf([{ by, reference, amount }], now);
+  async function outcomeOf(by: Context, reference: string, amount: number, now = bench.now): Promise<string> {
+    const rows = await rowsOf([{ by, reference, amount }], now);
     assert.equal(rows.length, 1);
     return rows[0]?.outcome as string;
   }
 
-  found(by: Context, ...references: string[]): Promise<Row[]> {
-    const merchants = plainArray(references.map(() => by.merchant.id));
-    return this.bench.hot<Row>(FIND_UPDATES, [BUCKET, merchants, textArray(references), null]);
+  function found(by: Context, ...references: string[]): Promise<Row[]> {
+    const ids = plainArray(references.map(() => by.merchant.id));
+    return bench.hot<Row>(FIND_UPDATES, [BUCKET, ids, textArray(references), null]);
   }
 
-  entriesOf(card: Card): Promise<object[]> {
-    return this.bench.query<object>(
-      `
-        select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
-          reference, original_id, occurred_at
-        from journal where serial_number = ${card.serial} and original_id is not null
-        order by amount_minor, kind`,
-    );
-  }
+  const entriesOf = (card: Card) =>
+    bench.query<object>(`
+      select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+        reference, original_id, occurred_at
+      from journal where serial_number = ${card.serial} and original_id is not null
+      order by amount_minor, kind`);
+
+  return { bench, merchants, redeemed, rowsOf, outcomeOf, found, entriesOf };
 }

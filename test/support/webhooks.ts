@@ -1,4 +1,3 @@
-import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readVouchersOf } from '../../src/batches/export.ts';
 import { startDelivery } from '../../src/webhooks/deliver.ts';
@@ -8,6 +7,7 @@ import type { EventType } from '../../src/webhooks/outbox.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import { asOperator } from './harness.ts';
 import { Receiver } from './receiver.ts';
+import type { Scope } from './scope.ts';
 import { Till } from './till.ts';
 
 /** A merchant whose events are delivered to receivers of the test. */
@@ -20,7 +20,7 @@ export class Hooked {
   }
 
   static async open(
-    t: TestContext,
+    t: Scope,
     wanted: Parameters<typeof Till.open>[1] = {},
     timeoutMs = 2_000,
   ): Promise<Hooked> {
@@ -47,7 +47,7 @@ export class Hooked {
   }
 
   /** Adds an endpoint of this merchant at a receiver. */
-  async add(t: TestContext, events: readonly EventType[] | null = null) {
+  async add(t: Scope, events: readonly EventType[] | null = null) {
     const receiver = await Receiver.start();
     t.after(() => receiver.stop());
     const wanted = { merchantId: this.till.merchant.id, url: receiver.url, events, full: false };

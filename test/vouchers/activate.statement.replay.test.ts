@@ -1,34 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
-import { Activations } from '../support/activations.ts';
-import { type Bench, UNKNOWN, wrong } from '../support/statement.ts';
+import { activations } from '../support/activations.ts';
+import { UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const { bench, outcomeOf, outcomesOf, rowsOf } = activations();
 let one: Context;
 let other: Context;
-let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
-const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
-const rowsOf: Activations['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
-  statement = await Activations.open();
-  bench = statement.bench;
   await bench.product('CHANGES', 'USD', 2);
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
-after(() => bench.close());
-
-async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
-  const [row] = await bench.query<{ balance_minor: bigint }>(
-    `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = '${currency}'`,
-  );
-  return row?.balance_minor ?? -1n;
-}
-
-const setFloat = (by: Context, what: string) =>
-  bench.query(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
 
 describe('the reference of an activation', () => {
   test('replays the same request, and declines a different one', async () => {
@@ -36,7 +19,7 @@ describe('the reference of an activation', () => {
     assert.ok(card && next);
     const id = bench.id();
     const request = { by: one, card, value: 100_000, reference: 'ref', id };
-    const float = await floatOf(one);
+    const float = await bench.floatOf(one);
     assert.equal(await outcomeOf(request), 'ok');
     const [again] = await rowsOf([{ ...request, id: bench.id() }], new Date(bench.now.getTime() + 1000));
     assert.deepEqual(
@@ -55,7 +38,7 @@ describe('the reference of an activation', () => {
     assert.equal(await outcomeOf({ ...same, by: other }), '41');
     assert.equal(await outcomeOf({ ...same, card: next, by: other }), 'ok');
     assert.equal(await outcomeOf({ by: one, card: next, value: 100_000, reference: id }), '41');
-    assert.equal(await floatOf(one), float - 1000n);
+    assert.equal(await bench.floatOf(one), float - 1000n);
     await bench.query(`update claims set operation = 'redeem' where id = '${id}'`);
     assert.equal(await outcomeOf(same), '41');
   });
@@ -68,7 +51,7 @@ describe('the reference of an activation', () => {
     await bench.query(
       "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
     );
-    await setFloat(seller, 'balance_minor = 0');
+    await bench.setFloat(seller, 'balance_minor = 0');
     for (const what of [
       "expires_at = '2029-01-01'",
       'blocked_at = now()',
@@ -157,9 +140,9 @@ describe('the reference of an activation', () => {
 
   test('makes a call that holds it twice fail', async () => {
     const cards = await bench.cards(one, 2);
-    const float = await floatOf(one);
+    const float = await bench.floatOf(one);
     const both = cards.map((card) => ({ by: one, card, value: 10_000, reference: 'both' }));
     await assert.rejects(outcomesOf(both), { constraint: 'claims_pkey' });
-    assert.equal(await floatOf(one), float);
+    assert.equal(await bench.floatOf(one), float);
   });
 });

@@ -1,35 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { ensureAccounts } from '../../src/ledger/journal.ts';
-import { Activations } from '../support/activations.ts';
-import { type Bench, type Card, UNKNOWN, wrong } from '../support/statement.ts';
+import { activations } from '../support/activations.ts';
+import { type Card, UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const { bench, outcomeOf, outcomesOf, rowsOf } = activations();
 let one: Context;
 let other: Context;
-let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
-const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
-const rowsOf: Activations['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
-  statement = await Activations.open();
-  bench = statement.bench;
   await bench.product('CHANGES', 'USD', 2);
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
-after(() => bench.close());
-
-async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
-  const [row] = await bench.query<{ balance_minor: bigint }>(
-    `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = '${currency}'`,
-  );
-  return row?.balance_minor ?? -1n;
-}
-
-const setFloat = (by: Context, what: string) =>
-  bench.query(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
 
 const entryOf = async (id: string) =>
   (
@@ -46,7 +29,7 @@ describe('an activation', () => {
   test('in a batch without a value debits the float by the requested value, or by 5000', async () => {
     const [first, second] = await bench.cards(one, 2);
     assert.ok(first && second);
-    const before = await floatOf(one);
+    const before = await bench.floatOf(one);
     const [id, next] = [bench.id(), bench.id()];
     const rows = await rowsOf([
       { by: one, card: first, value: 125_000, reference: 'act', id },
@@ -59,7 +42,7 @@ describe('an activation', () => {
         ['ok', 500_000n],
       ],
     );
-    assert.equal(await floatOf(one), before - 501_250n);
+    assert.equal(await bench.floatOf(one), before - 501_250n);
     assert.deepEqual(await entryOf(id), {
       ...{
         kind: 'ACTIVATION',
@@ -85,7 +68,7 @@ describe('an activation', () => {
     const seller = await bench.merchant('LATER');
     const [first, second] = await bench.cards(seller, 2, { value: 25 });
     assert.ok(first && second);
-    const before = await floatOf(seller);
+    const before = await bench.floatOf(seller);
     const id = bench.id();
     for (const value of [240_000, 250_050, 260_000]) {
       assert.equal(await outcomeOf({ by: seller, serial: first.serial, value }), '13');
@@ -101,7 +84,7 @@ describe('an activation', () => {
     assert.equal(await outcomeOf({ ...reused, serial: second.serial }), '13');
     assert.equal(await outcomeOf({ ...reused, card: second }), '94');
     assert.equal(await outcomeOf({ by: seller, serial: second.serial }), 'ok');
-    assert.equal(await floatOf(seller), before - 100n);
+    assert.equal(await bench.floatOf(seller), before - 100n);
     const { debited, amount_minor } = (await entryOf(id)) as { debited: string; amount_minor: bigint };
     const batch = await bench.ofCard(first, 'batch_id');
     assert.deepEqual([debited, amount_minor], [`batch ${batch}`, 2500n]);
@@ -177,7 +160,7 @@ describe('the float of a merchant', () => {
       'ok',
       '50',
     ]);
-    assert.equal(await floatOf(buyer), 0n);
+    assert.equal(await bench.floatOf(buyer), 0n);
     const booked = `select from journal where merchant_id = ${buyer.merchant.id} and kind = 'ACTIVATION'`;
     assert.equal((await bench.query(booked)).length, 2);
   });
@@ -189,9 +172,9 @@ describe('the float of a merchant', () => {
     assert.equal(await bench.behindFloat(buyer, 'balance_minor = 999', () => outcomeOf(request)), '50');
     const named = { ...request, reference: 'raced' };
     assert.equal(await bench.behindFloat(buyer, 'balance_minor = 998', () => outcomeOf(named)), '50');
-    await setFloat(buyer, 'balance_minor = 2000');
+    await bench.setFloat(buyer, 'balance_minor = 2000');
     assert.equal(await bench.behindFloat(buyer, 'balance_minor = 1500', () => outcomeOf(request)), 'ok');
-    assert.equal(await floatOf(buyer), 500n);
+    assert.equal(await bench.floatOf(buyer), 500n);
   });
 
   test('is debited for activations by its merchant only, and not for vouchers already paid for', async () => {
@@ -206,9 +189,9 @@ describe('the float of a merchant', () => {
       { by: rich, card: second, value: 10_000 },
     ]);
     assert.deepEqual(outcomes, ['50', 'ok', 'ok']);
-    assert.deepEqual([await floatOf(poor), await floatOf(rich)], [1n, 99_900n]);
+    assert.deepEqual([await bench.floatOf(poor), await bench.floatOf(rich)], [1n, 99_900n]);
     assert.equal(await outcomeOf({ by: poor, card: first, value: 100 }), 'ok');
-    assert.equal(await floatOf(poor), 0n);
+    assert.equal(await bench.floatOf(poor), 0n);
   });
 
   test('must exist in the currency of the voucher, unless the voucher is already paid for', async () => {
@@ -231,7 +214,7 @@ describe('the float of a merchant', () => {
         `select debit_float(account_id, ${amount}, gen_random_uuid(), now()) as done from floats
          where merchant_id = ${buyer.merchant.id} and currency = 'USD'`,
       );
-      return [row?.done, await floatOf(buyer)];
+      return [row?.done, await bench.floatOf(buyer)];
     };
     assert.deepEqual(
       [await debit(101), await debit(100)],
@@ -247,7 +230,7 @@ describe('the float of a merchant', () => {
     const low = await bench.endpoint(buyer, 'float.low');
     const [first, second, third, last] = await bench.cards(buyer, 4);
     assert.ok(first && second && third && last);
-    await setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
+    await bench.setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
     const events = () =>
       bench.query<{ data: unknown }>(
         `
@@ -263,11 +246,11 @@ describe('the float of a merchant', () => {
     ]);
     const data = { currency: 'USD', balance: 0, threshold: 5 };
     assert.deepEqual(await events(), [{ event_id: lowId, type: 'float.low', subject_id: null, data }]);
-    await setFloat(buyer, 'balance_minor = 499');
+    await bench.setFloat(buyer, 'balance_minor = 499');
     await outcomeOf({ by: buyer, card: last, value: 10_000 });
     assert.equal((await events()).length, 1);
     const [more] = await bench.cards(buyer, 1);
-    await setFloat(buyer, 'balance_minor = 10001, low_minor = null');
+    await bench.setFloat(buyer, 'balance_minor = 10001, low_minor = null');
     await outcomeOf({ by: buyer, card: more as Card, value: 200 });
     assert.deepEqual((await events()).at(-1)?.data, { currency: 'USD', balance: 99.99, threshold: 100 });
   });

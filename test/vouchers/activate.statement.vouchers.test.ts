@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
-import { type Activation, Activations } from '../support/activations.ts';
-import { type Bench, UNKNOWN, wrong } from '../support/statement.ts';
+import { type Activation, activations } from '../support/activations.ts';
+import { UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const { bench, outcomeOf, outcomesOf } = activations();
 let one: Context;
 let other: Context;
-let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
-const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
 
 before(async () => {
-  statement = await Activations.open();
-  bench = statement.bench;
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
-after(() => bench.close());
 
 describe('a voucher to activate', () => {
   test('is declined for its state: by code if the PIN is right, by serial number at its merchant', async () => {

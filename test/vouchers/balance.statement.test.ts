@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { plainArray } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
@@ -17,16 +17,14 @@ import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { asOperator } from '../support/harness.ts';
 import { Bench, BUCKET, type Card, UNKNOWN, wrong } from '../support/statement.ts';
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let other: Context;
 
 before(async () => {
-  bench = await Bench.open();
   await bench.product('DINAR', 'KWD', 3);
   [one, other] = [await bench.merchant(), await bench.merchant()];
 });
-after(() => bench.close());
 
 const keysOf = (cards: readonly Card[]) =>
   [plainArray(cards.map(({ codeKey }) => codeKey)), plainArray(cards.map(({ pinKey }) => pinKey))] as const;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Service } from '../../src/context.ts';
 import { newRingKey } from '../../src/keyring/file.ts';
@@ -9,17 +9,15 @@ import { lookUp } from '../../src/vouchers/look-up.ts';
 import { asOperator, startTestService } from '../support/harness.ts';
 import { Bench } from '../support/statement.ts';
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let open: Context;
 let opaque: Context;
 const voucher = { code: '123456789012', pin: '1234' };
 
 before(async () => {
-  bench = await Bench.open();
   open = await bench.merchant();
   opaque = { ...open, merchant: { ...open.merchant, opaque: true } };
 });
-after(() => bench.close());
 
 const guesses = async () => {
   const [row] = await bench.query<{ guesses: number }>(

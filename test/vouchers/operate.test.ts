@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Context, Operator } from '../../src/context.ts';
 import { maskCode } from '../../src/ledger/transactions.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
@@ -15,16 +15,14 @@ import { movementsOf, showVoucher } from '../../src/vouchers/show.ts';
 import { asOperator } from '../support/harness.ts';
 import { Bench, type Card } from '../support/statement.ts';
 
-let bench: Bench;
+const bench = Bench.ofTests();
 let one: Context;
 let operator: Operator;
 
 before(async () => {
-  bench = await Bench.open();
   one = await bench.merchant();
   operator = asOperator(one.service);
 });
-after(() => bench.close());
 
 const shown = ({ serial }: Card) => showVoucher(one.service, serial);
 const stateOf = async (card: Card) => (await shown(card)).state;

@@ -1,31 +1,25 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { exportReplacement, findBatch } from '../../src/batches/export.ts';
 import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { lockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { enrolled } from '../support/browser.ts';
+import { folderOf } from '../support/folder.ts';
 import { testService } from '../support/harness.ts';
 import { makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+import { ofFile } from '../support/scope.ts';
 
-let operator: Operator;
-let folder: string;
+const operator = Operator.ofTests();
+const folder = folderOf(ofFile());
 let context: Context;
 
 before(async () => {
-  operator = await Operator.start();
-  folder = await mkdtemp(join(tmpdir(), 'scrip-card-'));
   context = await operator.enter(
     await operator.json('merchant', 'create', '--name', 'Kiosk', '--float', '10000'),
   );
-});
-
-after(async () => {
-  await operator?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const person = () => ({
