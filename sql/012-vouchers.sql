@@ -58,7 +58,7 @@ end $$;
 -- rights of the owner: the calling transaction may have locked the vouchers in that role, and Citus does not
 -- let a second role read them in the same transaction.
 create function lock_expiries(p_bucket integer, p_serials bigint[]) returns table (
-  serial_number bigint, id uuid, credit_account bigint, amount_minor bigint, occurred_at timestamptz
+  serial_number bigint, id uuid, credit_account bigint, amount_minor bigint, expired_at timestamptz
 )
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
@@ -68,7 +68,9 @@ begin
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (p_serials)
     order by v.serial_number for update;
   return query
-    select j.serial_number, j.id, j.credit_account, j.amount_minor, j.occurred_at from journal j
+    select j.serial_number, j.id, j.credit_account, j.amount_minor, least(j.occurred_at, v.expires_at)
+    from journal j
+    join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     where j.bucket = p_bucket and j.serial_number = any (p_serials) and j.kind = 'EXPIRY'
       and not exists (
         select from journal r

@@ -181,7 +181,7 @@ create table escheated_expiries (
   escheat_id uuid not null, -- the ESCHEAT row
   serial_number bigint not null,
   amount_minor bigint not null,
-  expired_at timestamptz not null, -- the time of the EXPIRY row
+  expired_at timestamptz not null, -- the time of the EXPIRY row, or an earlier expiry in another system
   escheated_at timestamptz not null
 );
 create index escheated_expiries_by_escheat on escheated_expiries (escheat_id, serial_number);

@@ -266,10 +266,12 @@ create table bank_mappings (
 -- The months after which a voucher is dormant under the rules of a jurisdiction (R10). Product 0: all
 -- products.
 create table dormancy_rules (
-  name text primary key,
+  name text not null,
+  valid_from date not null,
   basis text not null constraint dormancy_rules_basis check (basis in ('issue', 'last-use')),
   months integer not null constraint dormancy_rules_months check (months between 1 and 600),
-  product_id integer not null default 0
+  product_id integer not null default 0,
+  primary key (name, valid_from)
 );
 
 -- The VAT treatment of a product's vouchers from a day on (R11). `single`: due when they are issued. `multi`:

@@ -106,7 +106,7 @@ async function toRow(
       `there is no such product${fields.product ? '' : ': name one by the product column or --product'}`,
     );
   const balanceMinor = product && readBalance(fields.balance, product, note('balance'));
-  const expiresAt = await readExpiry(fields.expiry ?? rules.expiry, known, note('expiry'));
+  const expiresAt = await readExpiry(fields, rules, known, note('expiry'));
   const issuedAt = await readPast(fields.issuedAt, known, note('issuedAt'));
   const lastUsedAt = await readPast(fields.lastUsedAt, known, note('lastUsedAt'));
   if (fields.lastUsedAt !== undefined && fields.issuedAt === undefined) note('lastUsedAt')('needs issuedAt');
@@ -165,11 +165,21 @@ function readBalance(text: string | undefined, { currency, decimals, maxValue }:
   return minor;
 }
 
-async function readExpiry(text: string | null, known: Known, note: Note): Promise<Date | undefined> {
+/** Reads an expiry. Money of a voucher that expired before the import may be unclaimed, and is taken over. */
+async function readExpiry(
+  { expiry, issuedAt, product }: RawRow['fields'],
+  rules: ImportRules,
+  known: Known,
+  note: Note,
+): Promise<Date | undefined> {
+  const text = expiry ?? rules.expiry;
   if (text === null) return void note('is missing, and --expiry is not given');
   const expiresAt = await readTime(text, 'endsAt', known);
   if (!expiresAt) return void note('is not a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
-  if (expiresAt <= known.now) return void note('has passed: leave out vouchers that have expired');
+  if (expiresAt > known.now) return expiresAt;
+  if (known.products.get(product ?? rules.product)?.expiryPolicy !== 'unclaimed')
+    return void note('has passed: leave out vouchers that have expired, unless their money is unclaimed');
+  if (issuedAt === undefined) return void note('has passed: unclaimed money needs issuedAt');
   return expiresAt;
 }
 

@@ -59,22 +59,24 @@ export function listUnclaimed(wanted: {
 select j.serial_number as "serialNumber", p.code as product, j.currency, j.amount_minor as amount,
   (v.activated_at at time zone ${zone})::date::text as "issuedOn",
   (greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone})::date::text as "lastUsedOn",
-  (j.occurred_at at time zone ${zone})::date::text as "expiredOn"
+  (e.expired_at at time zone ${zone})::date::text as "expiredOn"
 from batches b
 join products p on p.id = b.product_id
 join vouchers v on v.batch_id = b.id and v.activated_at is not null
 join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'EXPIRY'
+-- A voucher that was imported after its expiry expired in the other system.
+cross join lateral (select least(j.occurred_at, v.expires_at) as expired_at) e
 left join lateral (
   select max(r.occurred_at) as used_at from journal r
   where r.bucket = v.bucket and r.serial_number = v.serial_number and r.kind = 'REDEMPTION'
     and r.original_id is null and r.occurred_at < ${at}::timestamptz
 ) u on true
 left join (
-  select e.expiry_id from escheated_expiries e where e.escheated_at < ${at}::timestamptz
+  select r.expiry_id from escheated_expiries r where r.escheated_at < ${at}::timestamptz
 ) s on s.expiry_id = j.id
 where b.expiry_policy = 'unclaimed' and b.status = 'COMPLETED'
   and (${currency}::text is null or b.currency = ${currency})
-  and j.occurred_at < ${before}::timestamptz and s.expiry_id is null
+  and e.expired_at < ${before}::timestamptz and s.expiry_id is null
   and not exists (
     select from journal r
     where r.bucket = v.bucket and r.serial_number = v.serial_number and r.kind = 'REINSTATEMENT'
@@ -170,7 +172,7 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
         ids: expiries.map((each) => each.id),
         serials: expiries.map((each) => each.serial_number),
         amounts: expiries.map((each) => each.amount_minor),
-        times: expiries.map((each) => each.occurred_at),
+        times: expiries.map((each) => each.expired_at),
       }),
     );
     const after = { amount, expiries: expiries.length };
@@ -210,7 +212,7 @@ async function lockUnclaimed(
   const isPaid = new Set(paid.map(({ expiry_id }) => expiry_id));
   const before = 'expiredBefore' in of ? of.expiredBefore : null;
   const left = expiries.filter(
-    ({ id, credit_account: to, occurred_at: at }) =>
+    ({ id, credit_account: to, expired_at: at }) =>
       to === account && !isPaid.has(id) && (before === null || at < before),
   );
   const found = new Set(left.map(({ serial_number }) => serial_number));

@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
-import { alone, changing, reading } from '../operation.ts';
+import { alone, type Caller, changing, reading } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
@@ -18,6 +18,7 @@ import { requireOpen } from './days.ts';
 
 type DormancyRule = {
   readonly name: string;
+  readonly from: string;
   readonly basis: 'issue' | 'last-use';
   readonly months: number;
   /** 0 means all products. */
@@ -32,14 +33,15 @@ export type VatTreatment = {
   readonly ratePpm: number;
 };
 
-/** Makes a rule of dormancy, or changes it. */
+/** Makes a rule of dormancy, or changes it, from a day on. @throws Refusal `17` if the day is closed */
 export async function setDormancyRule(operator: Operator, rule: DormancyRule): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
-    const { name, basis, months, productId } = rule;
+    const { name, from, basis, months, productId } = rule;
+    await requireOpen(tx, from, 'rules');
     await tx.query(sql`
-insert into dormancy_rules (name, basis, months, product_id)
-values (${name}, ${basis}, ${months}, ${productId})
-on conflict (name) do update set
+insert into dormancy_rules (name, valid_from, basis, months, product_id)
+values (${name}, ${from}::date, ${basis}, ${months}, ${productId})
+on conflict (name, valid_from) do update set
   basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`);
     await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${name}`, after: rule });
   });
@@ -106,6 +108,16 @@ values (${productId}, ${from}::date, ${ratePpm}, ${by}, ${reason}, ${service.clo
   });
 }
 
+const FirstDay = Type.Optional(
+  Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
+);
+
+/** Returns the given day, or today. @throws Problem if the day does not exist */
+async function firstDay({ service }: Caller, given: string | undefined): Promise<string> {
+  checkDay(given, 'from');
+  return given ?? (await today(service));
+}
+
 const Months = Type.Integer({ minimum: 1, maximum: 600, examples: [36] });
 const Basis = Word(['issue', 'last-use'], { description: 'From when the months count.' });
 const Treatment = Word(['single', 'multi', 'outside'], {
@@ -130,6 +142,7 @@ function requireCountry(code: string): void {
 
 const DormancySchema = Type.Object({
   name: Text,
+  from: Day,
   months: Months,
   basis: Basis,
   product: Nullable(ProductCode),
@@ -157,8 +170,9 @@ export const rules = reading({
   async run({ service: { readDb } }) {
     const [dormancyRules, treatments, rates] = await Promise.all([
       readDb.query<Static<typeof DormancySchema>>(sql`
-select r.name, r.months, r.basis, p.code as product
-from dormancy_rules r left join products p on p.id = r.product_id order by r.name limit 1000`),
+select r.name, r.valid_from::text as "from", r.months, r.basis, p.code as product
+from dormancy_rules r left join products p on p.id = r.product_id
+order by r.name, r.valid_from desc limit 1000`),
       readDb.query<Static<typeof VatSchema>>(sql`
 select p.code as product, v.valid_from::text as "from", v.treatment, v.country,
   v.rate_ppm / 10000.0::float8 as rate
@@ -176,21 +190,24 @@ order by p.code, r.valid_from desc, r.id desc limit 10000`),
 
 export const dormancy = changing({
   name: 'books.dormancy',
-  summary: 'Set when a voucher is dormant under the rules of a jurisdiction, for the report R10',
+  summary:
+    'Set when a voucher is dormant under the rules of a jurisdiction, from a day on, for the report R10',
   path: '/books/dormancy',
   input: {
     name: Positional(Line(100, 'The name of the rule.', 'Delaware')),
+    from: FirstDay,
     months: Months,
     basis: Basis,
     product: Type.Optional(Nullable(ProductCode)),
   },
   output: DormancySchema,
   roles: MONEY,
-  approval: alone('It moves no money: it decides what a report lists.'),
-  async run(caller, { name, months, basis, product: code }) {
+  approval: alone('It moves no money: it is dated, and decides what a report lists.'),
+  async run(caller, { name, from: given, months, basis, product: code }) {
+    const from = await firstDay(caller, given);
     const product = code ? await requireProduct(caller.service.db, code) : null;
-    await setDormancyRule(caller, { name, basis, months, productId: product?.id ?? 0 });
-    return { name, months, basis, product: product?.code ?? null };
+    await setDormancyRule(caller, { name, from, basis, months, productId: product?.id ?? 0 });
+    return { name, from, months, basis, product: product?.code ?? null };
   },
 });
 
@@ -225,9 +242,7 @@ export const breakageRate = changing({
   path: '/books/breakage-rate',
   input: {
     product: Positional(ProductCode),
-    from: Type.Optional(
-      Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
-    ),
+    from: FirstDay,
     percent: Percent('In percent.'),
     reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
   },
@@ -235,9 +250,8 @@ export const breakageRate = changing({
   roles: MONEY,
   approval: alone('It moves no money: it is an estimate in a report.'),
   async run(caller, { product: code, from: given, percent }) {
-    checkDay(given, 'from');
+    const from = await firstDay(caller, given);
     const { id: productId } = await requireProduct(caller.service.db, code);
-    const from = given ?? (await today(caller.service));
     await setBreakageRate(caller, { productId, code, from, ratePpm: toPpm(percent, 'percent') });
     return { product: code, from, percent };
   },

@@ -40,7 +40,7 @@ export type ExpiryRow = {
   readonly id: string;
   readonly credit_account: bigint;
   readonly amount_minor: bigint;
-  readonly occurred_at: Date;
+  readonly expired_at: Date;
 };
 
 /**

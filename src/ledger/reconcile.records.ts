@@ -148,13 +148,14 @@ with noted as materialized (
   select expiry_id, escheat_id, serial_number, amount_minor, expired_at from escheated_expiries
   where escheated_at >= ${since.at}::timestamptz
 ), found as materialized (
-  select j.id, j.serial_number, j.amount_minor, j.occurred_at, exists (
+  select j.id, j.serial_number, j.amount_minor, least(j.occurred_at, v.expires_at) as expired_at, exists (
       select 1 from journal r
       where r.bucket = j.bucket and r.serial_number = j.serial_number and r.kind = 'REINSTATEMENT'
         and r.original_id = j.id
     ) as is_reinstated
   from journal j
   join noted n on n.expiry_id = j.id
+  join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   join accounts a on a.id = j.credit_account and a.kind = 'UNCLAIMED'
   where j.kind = 'EXPIRY'
 ), paid as materialized (
@@ -173,7 +174,7 @@ select (select count(*) from noted) as checked, json_agg(d) as differing from (
   select n.expiry_id, n.serial_number, f.amount_minor::text, n.amount_minor::text
   from noted n left join found f on f.id = n.expiry_id
   where f.serial_number is distinct from n.serial_number or f.amount_minor <> n.amount_minor
-    or f.occurred_at <> n.expired_at or f.is_reinstated
+    or f.expired_at <> n.expired_at or f.is_reinstated
   limit ${EXAMPLES}
 ) d`,
 

@@ -52,7 +52,13 @@ before(async () => {
     account: '4400',
     tax_code: null,
   });
-  await setDormancyRule(operator, { name: 'state', basis: 'issue', months: 36, productId: 0 });
+  await setDormancyRule(operator, {
+    name: 'state',
+    from: '2030-01-01',
+    basis: 'issue',
+    months: 36,
+    productId: 0,
+  });
   const { id: productId } = (await run("select id from products where code = 'GIFT'"))[0] as {
     id: number;
   };

@@ -4,10 +4,12 @@ import { bankMovements } from '../../src/bank/entries.ts';
 import { importBank } from '../../src/bank/import.ts';
 import { matchBank } from '../../src/bank/match.ts';
 import { importVouchers } from '../../src/batches/import.ts';
+import { escheat } from '../../src/books/escheat.ts';
 import { setDormancyRule } from '../../src/books/rules.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
+import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { openBank, reconciled } from '../support/bank.ts';
@@ -19,6 +21,7 @@ import { make, rowsOf } from '../support/reports.ts';
 /** Vouchers that were sold and used in another system keep the age of their money. */
 
 const RUN = { dryRun: false };
+const RULE = { from: '2026-03-02', productId: 0 };
 const RULES = {
   format: 'csv',
   codes: 'exact',
@@ -42,8 +45,8 @@ test('the reports count the age of imported money from its issue and last use in
   const file = await fileOf(t, 'cards.csv', `${rows.join('\r\n')}\r\n`);
   const wanted = { merchantId: issuer.merchant.id, file, rules: RULES, paidFrom: 'funding' } as const;
   assert.equal((await importVouchers(operator, wanted, RUN)).state, 'imported');
-  await setDormancyRule(operator, { name: 'issue', basis: 'issue', months: 36, productId: 0 });
-  await setDormancyRule(operator, { name: 'use', basis: 'last-use', months: 3, productId: 0 });
+  await setDormancyRule(operator, { ...RULE, name: 'issue', basis: 'issue', months: 36 });
+  await setDormancyRule(operator, { ...RULE, name: 'use', basis: 'last-use', months: 3 });
   await ledger.at('2026-03-03T09:00:00Z');
   await ledger.close();
   const day = { from: '2026-03-02', to: '2026-03-03' };
@@ -96,6 +99,55 @@ test('the reports count the age of imported money from its issue and last use in
       (await reconcile(service, { sinceClosing })).checks.filter(({ ok }) => !ok),
       [],
     );
+});
+
+test('unclaimed money is taken over by voucher, with the age that it has in the other system', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { operator, started } = ledger;
+  const { service } = started;
+  const issuer = await ledger.merchant(0n);
+  const decimals = { ...productDefaults('USD', 2), expiryPolicy: 'unclaimed' } as const;
+  await createProduct(operator, { ...decimals, code: 'OLD', name: 'Old' });
+  const [lapsed = '', undated = '', other = ''] = codesOf(3);
+  const wantedOf = async (rows: readonly string[]) => ({
+    merchantId: issuer.merchant.id,
+    file: await fileOf(t, 'cards.csv', ['code,pin,balance,expiry,issuedAt,product', ...rows].join('\r\n')),
+    rules: RULES,
+    paidFrom: 'funding' as const,
+  });
+  const refused = await importVouchers(
+    operator,
+    await wantedOf([
+      `${undated},1234,20.00,2025-06-30,,OLD`,
+      `${other},1234,20.00,2025-06-30,2022-01-31,DEFAULT`,
+    ]),
+    RUN,
+  );
+  assert.deepEqual(
+    refused.errors.map(({ line, message }) => [line, message]),
+    [
+      [2, 'has passed: unclaimed money needs issuedAt'],
+      [3, 'has passed: leave out vouchers that have expired, unless their money is unclaimed'],
+    ],
+  );
+  const file = await wantedOf([`${lapsed},1234,10.00,2025-06-30,2022-01-31,OLD`]);
+  assert.equal((await importVouchers(operator, file, RUN)).state, 'imported');
+  const spent = redeem({ ...issuer, now: service.clock() }, { code: lapsed, pin: '1234', amount: 1 });
+  await assert.rejects(spent, { code: '54' });
+  await ledger.at('2026-03-03T09:00:00Z');
+  await ledger.close();
+  const [row] = rowsOf(await make(service, 'R10', { from: '2026-03-02', to: '2026-03-03' }), 'unclaimed');
+  assert.deepEqual(
+    ['product', 'issuedOn', 'lastUsedOn', 'expiredOn', 'amount'].map((column) => row?.[column]),
+    ['OLD', '2022-01-31', '2022-01-31', '2025-06-30', '10.00'],
+  );
+  const wanted = { expiredBefore: '2025-07-01', amount: 10, reference: 'state-1' };
+  assert.equal((await escheat.run(operator as never, wanted as never)).amount, 10);
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
+  assert.deepEqual(
+    (await reconcile(service, { sinceClosing: false })).checks.filter(({ ok }) => !ok),
+    [],
+  );
 });
 
 test('the money that came with an import is one movement at the bank', async (t) => {

@@ -35,13 +35,34 @@ async function close(ledger: Ledger): Promise<void> {
   });
 }
 
+const RULE = { from: '2026-01-01', basis: 'last-use', months: 2, productId: 0 } as const;
+
+test('a changed rule of dormancy leaves the reports of closed days as they were', async (t) => {
+  const ledger = await openLedger(t, '2026-01-01T12:00:00Z');
+  const shop = await ledger.merchant();
+  await sell(shop, 1, 20);
+  const rule = { ...RULE, name: 'state' };
+  await setDormancyRule(ledger.operator, rule);
+  await ledger.at('2026-03-03T12:00:00Z');
+  await close(ledger);
+  const closed = ['R10', '2026-03-02', '2026-03-03'] as const;
+  const before = await rowsOf(ledger, ...closed);
+  assert.equal(before.length, 1);
+  const change = { ...rule, months: 60 };
+  await assert.rejects(setDormancyRule(ledger.operator, { ...change, from: '2026-03-02' }), { code: '17' });
+  await setDormancyRule(ledger.operator, { ...change, from: '2026-03-03' });
+  assert.deepEqual(await rowsOf(ledger, ...closed), before);
+  await ledger.at('2026-03-04T12:00:00Z');
+  assert.deepEqual(await rowsOf(ledger, 'R10', '2026-03-03', '2026-03-04'), []);
+});
+
 test('a voucher is dormant some months after its issue or last redemption', async (t) => {
   const ledger = await openLedger(t, '2026-01-10T12:00:00Z');
   const shop = await ledger.merchant();
   const [used, idle] = await sell(shop, 2, 20);
   assert.ok(used && idle);
-  await setDormancyRule(ledger.operator, { name: 'by issue', basis: 'issue', months: 2, productId: 0 });
-  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 2, productId: 0 });
+  await setDormancyRule(ledger.operator, { ...RULE, name: 'by issue', basis: 'issue' });
+  await setDormancyRule(ledger.operator, { ...RULE, name: 'by use' });
   await ledger.at('2026-02-20T12:00:00Z');
   await spend(shop, used, 5);
   await ledger.at('2026-03-12T12:00:00Z');
@@ -82,7 +103,7 @@ test('the last use of a voucher is its last redemption under any of its numbers,
   const shop = await ledger.merchant();
   const [kept, lost] = await sell(shop, 2, 20);
   assert.ok(kept && lost);
-  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 1, productId: 0 });
+  await setDormancyRule(ledger.operator, { ...RULE, name: 'by use', months: 1 });
   await ledger.at('2026-01-10T12:00:00Z');
   await spend(shop, lost, 5, 'till 1');
   await ledger.at('2026-01-20T12:00:00Z');
@@ -126,7 +147,7 @@ test('months of dormancy are counted in the time zone of the books, and a short 
   await ledger.at('2026-02-28T22:30:00Z');
   const [february] = await sell(shop, 1, 20);
   assert.ok(january && february);
-  await setDormancyRule(ledger.operator, { name: 'month', basis: 'issue', months: 1, productId: 0 });
+  await setDormancyRule(ledger.operator, { ...RULE, name: 'month', basis: 'issue', months: 1 });
   await ledger.at('2026-03-31T12:00:00Z');
   const found = await rowsOf(ledger, 'R10', '2026-03-30', '2026-03-31');
   assert.deepEqual(

@@ -41,7 +41,8 @@ export const treatmentOf = (product: string, day: string): Treatment | undefined
 
 export async function setLaws({ operator }: World): Promise<void> {
   const idOf = async (code: string) => (await findProduct(operator.service.db, code))?.id ?? 0;
-  for (const rule of RULES) await setDormancyRule(operator, { ...rule, months: 1, productId: 0 });
+  for (const rule of RULES)
+    await setDormancyRule(operator, { ...rule, from: '2026-03-01', months: 1, productId: 0 });
   for (const { product: code, from, rate } of RATES)
     await setBreakageRate(operator, { code, productId: await idOf(code), ratePpm: Number(rate), from });
   for (const { product, rate, ...terms } of TREATMENTS)

@@ -41,7 +41,7 @@ export function Rules() {
       use: texts.dormancyUse,
       act: 'books.dormancy',
       items: books.dormancy,
-      columns: ['name', 'product', 'basis', 'months'],
+      columns: ['name', 'product', 'from', 'basis', 'months'],
     },
     {
       title: texts.vat,

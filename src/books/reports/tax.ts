@@ -6,10 +6,10 @@ import { type Definition, money, number, text } from './report.ts';
 const DORMANT_MAX = 100_000;
 
 /**
- * R10: vouchers that are dormant at the end of the interval, each with the rule that applies, and with its
- * balance at that time: the balance now less the movements since then. A redemption with a voucher that it
- * replaced is a use, a correction is none. Months are counted in the zone of the books. A month is at most 3
- * days and one hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much
+ * R10: vouchers that are dormant at the end of the interval, each with the rule that applied then, and with
+ * its balance at that time: the balance now less the movements since then. A redemption with a voucher that
+ * it replaced is a use, a correction is none. Months are counted in the zone of the books. A month is at most
+ * 3 days and one hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much
  * room.
  */
 export const dormancy: Definition = {
@@ -27,13 +27,16 @@ export const dormancy: Definition = {
     rule: 'too-many-dormant',
     message: `more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
   },
-  from: ({ endsAt: at, zone }) => sql`
+  from: ({ to, endsAt: at, zone }) => sql`
 from (
   select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at,
     h.balance_minor,
     case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months)
       as due_at
-  from dormancy_rules r
+  from (
+    select distinct on (d.name) d.* from dormancy_rules d where d.valid_from < ${to}::date
+    order by d.name, d.valid_from desc
+  ) r
   join vouchers v
     on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months) + interval '4 days'
   join batches b on b.id = v.batch_id and b.status = 'COMPLETED' and r.product_id in (0, b.product_id)
