@@ -171,7 +171,7 @@ export function toText({ minor, decimals }: Money): string {
 /** An amount with its currency, in major units: `EUR 12.50`. */
 export type Sum = `${string} ${number}`;
 
-/** Returns an amount with its currency, as the audit and approvals show it. */
-export function toSum(currency: string, money: Money): Sum {
-  return `${currency} ${toText(money)}` as Sum;
+/** Returns minor units with their currency, which has to exist, as the audit and approvals show them. */
+export function toSum(currency: string, minor: bigint): Sum {
+  return `${currency} ${toText(moneyIn(currency, minor))}` as Sum;
 }

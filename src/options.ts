@@ -24,8 +24,8 @@ type FieldSchema = {
   readonly positional?: true;
   /** Whether the command reads the field from standard input: a secret has no place in a command line. */
   readonly stdin?: true;
-  /** How the command reads the field from a file. */
-  readonly file?: 'utf8' | 'base64';
+  /** How the command reads the field from a file; `lines`: a value in each line, `-` is standard input. */
+  readonly file?: 'utf8' | 'base64' | 'lines';
   /** Names of words that a shell would interpret, such as `comma` for `,`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly minimum?: number;
@@ -41,7 +41,7 @@ export type Option = {
   /** Whether the option has no value of its own: it is read from standard input. */
   readonly isFromStdin: boolean;
   /** How the file is read whose path is the value; undefined: the value itself is meant. */
-  readonly file: 'utf8' | 'base64' | undefined;
+  readonly file: 'utf8' | 'base64' | 'lines' | undefined;
   /** Whether a number can be negative. */
   readonly isSigned: boolean;
   /** string, number, integer, boolean, array or object. */

@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
-import { moneyIn, toSum } from '../money.ts';
+import { toSum } from '../money.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
@@ -124,7 +124,7 @@ on conflict (account, valid_from) do update set own_minor = excluded.own_minor`)
 const detailsOf = ({ currency, iban, own, from }: BankAccount) => ({
   currency,
   number: iban && maskedAccount(iban),
-  own: toSum(currency, moneyIn(currency, own)),
+  own: toSum(currency, own),
   from,
 });
 

@@ -149,7 +149,7 @@ async function notesOf(
   const notes: BankNote[] = [];
   const note = (rule: BankNote['rule'], message: string, facts: BankNote['facts']) =>
     notes.push({ line: 1, field: 'file', rule, message, ...(facts && { facts }) });
-  const text = (minor: bigint) => toSum(currency, moneyIn(currency, minor));
+  const text = (minor: bigint) => toSum(currency, minor);
   if (number !== null && known === null) {
     const message = `the account is ${number}: statements of another one are refused from now on`;
     note('newNumber', message, { number });

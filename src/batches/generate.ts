@@ -167,16 +167,8 @@ function check({ merchant, now }: Context, order: Order, product: Offer | undefi
 const valueIn = ({ decimals }: Product, units: bigint | null) => units && units / unitOf(decimals);
 
 /** Returns the data of an order for the audit. */
-function ordered({
-  transactionId,
-  merchantId,
-  reference,
-  quantity,
-  value,
-  currency,
-  decimals,
-}: Batch): Change {
-  const sum = value === null ? null : toSum(currency, { minor: value, decimals });
+function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
+  const sum = value === null ? null : toSum(currency, value);
   const after = { merchantId: Number(merchantId), reference, quantity, value: sum };
   return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
 }

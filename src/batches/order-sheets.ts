@@ -113,7 +113,7 @@ insert into batch_sheets
 values (${batch.id}, ${card?.replaced ?? null}, ${card?.exportsBefore ?? null}, ${orderedBy}, ${name},
   ${reason}, ${language}, ${salt}, ${now}, ${expiresAt})
 returning id::text`);
-    const worth = toSum(batch.currency, { minor, decimals: batch.decimals });
+    const worth = toSum(batch.currency, minor);
     const after = { ...facts, language, worth, expiresAt };
     await audit(tx, caller, { action: 'sheets.order', subject, after });
     return row?.id as string;

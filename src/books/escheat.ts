@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
@@ -7,25 +7,14 @@ import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/functions.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { toStart } from '../ledger/zone.ts';
-import { toNumber, toSum } from '../money.ts';
+import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  Amount,
-  Currency,
-  Day,
-  Major,
-  minorOf,
-  Reference,
-  requireDecimals,
-  SerialNumber,
-  Time,
-} from '../schema.ts';
-import { BookedAmount } from './own.ts';
-import { type Booked, bookOnce } from './sweep.ts';
+import { Amount, Currency, Day, Money, minorOf, Reference, SerialNumber, Time } from '../schema.ts';
+import { type Booked, BookedAmount, bookOnce } from './once.ts';
 
 /** The statements for unclaimed money (escheat.ts, reports/tax.ts). */
 
@@ -85,12 +74,6 @@ where b.expiry_policy = 'unclaimed' and b.status = 'COMPLETED'
 order by j.currency, j.serial_number, j.id limit ${countMax}`;
 }
 
-type EscheatedRow = {
-  readonly serial_number: bigint;
-  readonly amount_minor: bigint;
-  readonly expired_at: Date;
-};
-
 /** Records the amounts that a movement paid to a state, in columns of equal length. */
 function insertEscheated(
   escheatId: string,
@@ -120,20 +103,17 @@ export type Selection =
 
 type Wanted = {
   readonly currency: string;
-  readonly decimals: number;
   readonly of: Selection;
   /** The expected sum; undefined: whatever it is. */
   readonly amountMinor?: bigint | undefined;
   readonly reference: string;
 };
 
+const EscheatedVoucher = Type.Object({ serialNumber: SerialNumber, amount: Money(), expiredAt: Time });
+
 type Escheated = Booked & {
-  readonly amountMinor: bigint;
-  readonly vouchers: readonly {
-    readonly serialNumber: bigint;
-    readonly amountMinor: bigint;
-    readonly expiredAt: Date;
-  }[];
+  readonly amount: bigint;
+  readonly vouchers: Static<typeof EscheatedVoucher>[];
 };
 
 /** The most vouchers in one payment: all of them are locked until it is booked, and named in its answer. */
@@ -147,7 +127,7 @@ const VOUCHERS_MAX = 10_000;
  */
 export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Promise<Escheated> {
   const { service } = operator;
-  const { currency, decimals, of, amountMinor: expected, reference } = wanted;
+  const { currency, of, amountMinor: expected, reference } = wanted;
   const named =
     'serialNumbers' in of
       ? hash('sha256', of.serialNumbers.map(String).sort().join())
@@ -159,7 +139,7 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     const credit = await getAccount(tx, 0, currency, 'FUNDING');
     const expiries = await lockUnclaimed(service, tx, wanted, debit);
     const amountMinor = expiries.reduce((sum, each) => sum + each.amount_minor, 0n);
-    const amount = toSum(currency, { minor: amountMinor, decimals });
+    const amount = toSum(currency, amountMinor);
     if (amountMinor === 0n)
       throw new Refusal('51', { message: 'Insufficient balance: nothing is unclaimed' });
     if (expected !== undefined && expected !== amountMinor)
@@ -180,18 +160,11 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     return { action: 'books.escheat', subject: 'books', after, moved };
   });
   // The amounts that a movement paid to a state.
-  const rows = await service.db.query<EscheatedRow>(sql`
-select serial_number, amount_minor, expired_at from escheated_expiries
-where escheat_id = ${booked.transactionId} order by serial_number, expired_at`);
-  return {
-    ...booked,
-    amountMinor: rows.reduce((sum, each) => sum + each.amount_minor, 0n),
-    vouchers: rows.map(({ serial_number, amount_minor, expired_at }) => ({
-      serialNumber: serial_number,
-      amountMinor: amount_minor,
-      expiredAt: expired_at,
-    })),
-  };
+  const vouchers = await service.db.query<Static<typeof EscheatedVoucher>>(sql`
+select serial_number::text as "serialNumber", amount_minor as amount, expired_at as "expiredAt"
+from escheated_expiries where escheat_id = ${booked.transactionId}
+order by escheated_expiries.serial_number, expired_at`);
+  return { ...booked, amount: vouchers.reduce((sum, { amount }) => sum + amount, 0n), vouchers };
 }
 
 /** Locks the selected vouchers, and returns their unclaimed amounts. @throws Refusal `51` */
@@ -260,6 +233,8 @@ export const escheat = changing({
         maxItems: VOUCHERS_MAX,
         uniqueItems: true,
         description: 'The vouchers.',
+        option: 'serials',
+        file: 'lines',
       }),
     ),
     expiredBefore: Type.Optional(
@@ -273,7 +248,8 @@ export const escheat = changing({
   },
   output: Type.Object({
     ...BookedAmount.properties,
-    vouchers: Type.Array(Type.Object({ serialNumber: SerialNumber, amount: Major(), expiredAt: Time })),
+    amount: Money(),
+    vouchers: Type.Array(EscheatedVoucher),
   }),
   roles: MONEY,
   approval: twoPeople({ why: 'Money leaves the operator.' }),
@@ -287,26 +263,16 @@ export const escheat = changing({
   },
   async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
-    const decimals = requireDecimals(currency);
     if (serialNumbers !== undefined && day !== undefined)
       throw invalid('expiredBefore', 'dependent', 'and serialNumbers: name one of them');
     if (serialNumbers === undefined && day === undefined && amount === undefined)
       throw invalid('amount', 'required', 'is required to pay all that is unclaimed');
     const expiredBefore = day === undefined ? null : await toStart(caller, day, 'expiredBefore');
     const booked = await escheatUnclaimed(caller, {
-      ...{ currency, decimals, reference },
+      ...{ currency, reference },
       of: serialNumbers ? { serialNumbers: serialNumbers.map(BigInt) } : { expiredBefore },
       amountMinor: amount === undefined ? undefined : minorOf(amount, currency, 'amount'),
     });
-    const { transactionId, replayed, vouchers } = booked;
-    const inMajor = (minor: bigint) => toNumber({ minor, decimals });
-    return {
-      ...{ currency, transactionId, replayed, amount: inMajor(booked.amountMinor) },
-      vouchers: vouchers.map(({ serialNumber, amountMinor, expiredAt }) => ({
-        serialNumber: String(serialNumber),
-        amount: inMajor(amountMinor),
-        expiredAt,
-      })),
-    };
+    return { currency, ...booked };
   },
 });

@@ -2,11 +2,11 @@ import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { getAccount, post } from '../ledger/journal.ts';
+import { listing } from '../listing.ts';
 import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
-import { type Money, toMinor, toNumber, toSum } from '../money.ts';
-import { type Asked, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
-import { PAGE, Page, pageOf, readCursor } from '../page.ts';
+import { toMinor, toSum } from '../money.ts';
+import { type Asked, changing, tableOf, twoPeople } from '../operation.ts';
+import type { Position } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
@@ -14,6 +14,7 @@ import {
   Amount,
   Major,
   MerchantId,
+  Money,
   minorOf,
   Nullable,
   Positional,
@@ -23,7 +24,7 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { type Booked, bookOnce } from './sweep.ts';
+import { type Booked, Booking, moveOnce } from './once.ts';
 
 /**
  * Returns what each float of some merchants paid for since a time, less what was returned to it, and the
@@ -31,8 +32,8 @@ import { type Booked, bookOnce } from './sweep.ts';
  */
 export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
   return sql`
-select f.merchant_id, f.currency, f.decimals, f.balance_minor,
-  coalesce(u.used_minor, 0)::bigint as used_minor,
+select f.merchant_id::text as "merchantId", f.currency, f.balance_minor as balance,
+  coalesce(u.used_minor, 0)::bigint as used,
   extract(epoch from ${now}::timestamptz - m.created_at) / 86400 as days
 from unnest(${merchantIds}::integer[]) w (id)
 -- \`offset 0\` keeps these look-ups: else the sums of all merchants may be made before these are picked.
@@ -62,8 +63,8 @@ export function listFloatPage(
 ): Sql {
   const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
   return sql`
-select f.merchant_id, m.name as merchant, f.currency,
-  coalesce(f.low_minor, f.topped_up_minor / 10) as low_minor
+select f.merchant_id::text as "merchantId", m.name as merchant, f.currency,
+  coalesce(f.low_minor, f.topped_up_minor / 10) as low
 from floats f join merchants m on m.id = f.merchant_id
 where (f.merchant_id, f.currency) > (${afterId}, ${currency}) and f.merchant_id between ${least} and ${most}
   and (not ${isLow} or f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10))
@@ -76,7 +77,6 @@ type Refund = {
   readonly merchantId: number;
   readonly currency: string;
   readonly amountMinor: bigint;
-  readonly decimals: number;
   readonly reference: string;
 };
 
@@ -85,48 +85,31 @@ type Refund = {
  * @throws Refusal `18`, `94`, `50`
  */
 export function refundFloat(operator: Operator, refund: Refund): Promise<Booked> {
-  const { merchantId, currency, amountMinor, decimals, reference } = refund;
-  const fingerprint = `${currency} ${amountMinor}`;
-  const wanted = { merchantId, operation: 'float-refund', reference, fingerprint } as const;
-  return bookOnce(operator, wanted, async ({ tx, id, now }) => {
-    const debit = await getAccount(tx, merchantId, currency, 'FLOAT');
-    const credit = await getAccount(tx, 0, currency, 'FUNDING');
-    await post(tx, { kind: 'FLOAT_REFUND', id, debit, credit, amountMinor, merchantId, reference, now });
-    return {
-      action: 'float.refund',
-      subject: `merchant ${merchantId}`,
-      after: { amount: toSum(currency, { minor: amountMinor, decimals }) },
-      moved: [{ currency, minor: amountMinor }],
-    };
+  const { merchantId, currency, amountMinor } = refund;
+  return moveOnce(operator, {
+    ...refund,
+    ...{ kind: 'FLOAT_REFUND', operation: 'float-refund', debit: 'FLOAT', credit: 'FUNDING' },
+    ...{ ownerId: merchantId, fingerprint: `${currency} ${amountMinor}` },
+    change: { action: 'float.refund', subject: `merchant ${merchantId}` },
   });
 }
 
-export type Entry = {
+type ToppedUp = {
   readonly id: string;
-  readonly kind: string;
-  readonly bucket: number;
-  readonly debit_account: bigint;
-  readonly credit_account: bigint;
-  readonly amount_minor: bigint;
+  readonly merchantId: number;
   readonly currency: string;
-  readonly decimals: number;
-  readonly merchant_id: number | null;
-  readonly serial_number: bigint | null;
-  readonly reference: string | null;
-  readonly original_id: string | null;
+  readonly amount: bigint;
 };
 
 /** Returns a top-up by its transaction id. @throws Refusal `60` */
-export async function getTopUp({ service }: Operator, transactionId: string): Promise<Entry> {
+export async function getTopUp({ service }: Operator, transactionId: string): Promise<ToppedUp> {
   // A row of the journal by its id, in any bucket.
-  const [entry] = await service.db.query<Entry>(sql`
-select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
-  j.serial_number, j.reference, j.original_id,
-  (select min(a.decimals) from accounts a where a.currency = j.currency) as decimals
-from journal j where j.id = ${transactionId}::uuid`);
-  if (entry?.kind !== 'TOP_UP')
+  const [found] = await service.db.query<ToppedUp>(sql`
+select id, merchant_id as "merchantId", currency, amount_minor as amount
+from journal where id = ${transactionId}::uuid and kind = 'TOP_UP'`);
+  if (!found)
     throw new Refusal('60', { message: 'Transaction not found: no top-up has this transaction id' });
-  return entry;
+  return found;
 }
 
 /**
@@ -134,107 +117,77 @@ from journal j where j.id = ${transactionId}::uuid`);
  * @param amountMinor at most the amount of the top-up
  * @throws Refusal `18`, `94`, `60`, `13`, `58`, `50`
  */
-export async function correctTopUp(
+export function correctTopUp(
   operator: Operator,
-  { topUp, amountMinor, reference }: { topUp: Entry; amountMinor: bigint; reference: string },
+  { topUp, ...wanted }: { topUp: ToppedUp; amountMinor: bigint; reference: string },
 ): Promise<Booked> {
-  const { currency, decimals } = topUp;
-  const merchantId = topUp.merchant_id as number;
-  const fingerprint = `${topUp.id} ${amountMinor}`;
-  const wanted = { merchantId, operation: 'float-correct', reference, fingerprint } as const;
-  return bookOnce(operator, wanted, async ({ tx, id, now }) => {
-    const [debit, credit] = [topUp.credit_account, topUp.debit_account];
-    const originalId = topUp.id;
-    const movement = { kind: 'FLOAT_CORRECTION', id, debit, credit, amountMinor, merchantId, now };
-    await post(tx, { ...movement, originalId, reference });
-    return {
-      action: 'float.correct',
-      subject: `merchant ${merchantId}`,
-      before: { topUp: topUp.id, amount: toSum(currency, { minor: topUp.amount_minor, decimals }) },
-      after: { amount: toSum(currency, { minor: amountMinor, decimals }) },
-      moved: [{ currency, minor: amountMinor }],
-    };
+  const { id: originalId, merchantId, currency, amount } = topUp;
+  return moveOnce(operator, {
+    ...{ ...wanted, merchantId, ownerId: merchantId, currency, originalId },
+    ...{ kind: 'FLOAT_CORRECTION', operation: 'float-correct', debit: 'FLOAT', credit: 'FUNDING' },
+    fingerprint: `${originalId} ${wanted.amountMinor}`,
+    change: {
+      ...{ action: 'float.correct', subject: `merchant ${merchantId}` },
+      before: { topUp: originalId, amount: toSum(currency, amount) },
+    },
   });
 }
 
-/** A float with its mean daily use, and the number of days that it lasts at that rate. */
-type Forecast = {
-  readonly currency: string;
-  readonly balance: Money;
-  /**
-   * The mean use of a day, over the last 28 days or since the merchant was created if that is later. The last
-   * hour or two are not included.
-   */
-  readonly usePerDay: Money;
-  /** Null if nothing was used. */
-  readonly daysLeft: number | null;
-};
+const FloatSchema = Type.Object({
+  merchantId: MerchantId,
+  merchant: Text,
+  currency: Text,
+  balance: Money(),
+  usePerDay: Money('The mean use per day over the last 28 days, or since the merchant was created.'),
+  daysLeft: Nullable(
+    Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
+  ),
+  low: Nullable(Money('The threshold at which the merchant is warned; null before the first top-up.')),
+});
+
+type ListedFloat = Static<typeof FloatSchema>;
 
 const USE_DAYS = 28;
 
-type UseRow = {
-  merchant_id: number;
-  currency: string;
-  decimals: number;
-  balance_minor: bigint;
-  used_minor: bigint;
-  days: string;
+type Used = {
+  readonly merchantId: string;
+  readonly currency: string;
+  readonly balance: bigint;
+  readonly used: bigint;
+  readonly days: string;
 };
 
-async function forecastsOf({ db, clock }: Service, merchantIds: readonly number[]) {
-  const now = clock();
-  const rows = await db.query<UseRow>(listUse(merchantIds, new Date(now.getTime() - USE_DAYS * DAY_MS), now));
-  return rows.map((row) => ({ merchantId: row.merchant_id, forecast: toForecast(row) }));
-}
-
-function toForecast({ currency, decimals, balance_minor: minor, used_minor, days: since }: UseRow): Forecast {
-  const usedMinor = used_minor > 0n ? used_minor : 0n;
+/** Returns the mean use of a float by day, and for how many days it lasts. */
+function forecast({ used, days: since, balance }: Used) {
+  const usedMinor = used > 0n ? used : 0n;
   const days = BigInt(Math.ceil(Math.min(USE_DAYS, Math.max(1, Number(since)))));
-  return {
-    currency,
-    balance: { minor, decimals },
-    usePerDay: { minor: usedMinor / days, decimals },
-    daysLeft: usedMinor === 0n ? null : Number((minor * days) / usedMinor),
-  };
+  const daysLeft = usedMinor === 0n ? null : Number((balance * days) / usedMinor);
+  return { usePerDay: usedMinor / days, daysLeft };
 }
-
-/** A float of a merchant with its warning threshold, which is null before the first top-up. */
-type ListedFloat = Forecast & {
-  readonly merchantId: number;
-  readonly merchant: string;
-  readonly low: Money | null;
-};
-
-type ListedRow = { merchant_id: number; merchant: string; currency: string; low_minor: bigint | null };
 
 /**
- * Returns a page of floats, merchant by merchant, each with its forecast. Use means orders and activations,
- * less released amounts.
- * @param after the page begins after this float
+ * Returns a page of floats, merchant by merchant, each with its mean use and the days that it lasts. Use
+ * means orders and activations, less released amounts. The last hour or two are not included.
+ * @param after the page begins after the float of this merchant in this currency
  */
 export async function pageOfFloats(
-  service: Service,
+  { db, clock }: Service,
   filter: FloatFilter,
-  after: { readonly merchantId: number; readonly currency: string },
+  [id = 0, currency = '']: Position,
   count: number,
 ): Promise<ListedFloat[]> {
-  const rows = await service.db.query<ListedRow>(
-    listFloatPage(filter, after.merchantId, after.currency, count),
-  );
-  const forecasts = await forecastsOf(service, [...new Set(rows.map(({ merchant_id }) => merchant_id))]);
-  const byFloat = new Map(
-    forecasts.map(({ merchantId, forecast }) => [`${merchantId} ${forecast.currency}`, forecast]),
-  );
-  return rows.flatMap(({ merchant_id: merchantId, merchant, currency, low_minor: minor }) => {
-    const float = byFloat.get(`${merchantId} ${currency}`);
-    if (!float) return [];
-    const low = minor === null ? null : { minor, decimals: float.balance.decimals };
-    return [{ ...float, merchantId, merchant, low }];
+  type Row = Pick<ListedFloat, 'merchantId' | 'merchant' | 'currency' | 'low'>;
+  const rows = await db.query<Row>(listFloatPage(filter, Number(id), String(currency), count));
+  const now = clock();
+  const since = new Date(now.getTime() - USE_DAYS * DAY_MS);
+  const merchantIds = [...new Set(rows.map(({ merchantId }) => Number(merchantId)))];
+  const uses = await db.query<Used>(listUse(merchantIds, since, now));
+  const byFloat = new Map(uses.map((use) => [`${use.merchantId} ${use.currency}`, use]));
+  return rows.flatMap(({ low, ...float }) => {
+    const use = byFloat.get(`${float.merchantId} ${float.currency}`);
+    return use ? [{ ...float, balance: use.balance, ...forecast(use), low }] : [];
   });
 }
-
-/** What a booking under a reference returns. */
-const Booking = { transactionId: TransactionId, replayed: Type.Boolean() };
 
 /** Returns what was taken off a float, and the float before and after it. */
 async function floatLeft(asked: Asked<unknown>, merchantId: number) {
@@ -243,9 +196,8 @@ async function floatLeft(asked: Asked<unknown>, merchantId: number) {
   const floats = await listFloats(asked.caller.service.db, merchantId);
   const minor = floats.find((each) => each.currency === currency)?.balance;
   if (minor === undefined) throw new Error('money was taken off a float that is not there');
-  const decimals = requireDecimals(currency);
-  const before = { minor: minor + (toMinor(Number(sum), decimals) ?? 0n), decimals };
-  return { amount, before: toSum(currency, before), after: toSum(currency, { minor, decimals }) };
+  const before = minor + toMinor(Number(sum), requireDecimals(currency));
+  return { amount, before: toSum(currency, before), after: toSum(currency, minor) };
 }
 
 const refund = changing({
@@ -273,8 +225,7 @@ const refund = changing({
     const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given, product);
     const amountMinor = minorOf(amount, currency, 'amount');
-    const decimals = requireDecimals(currency);
-    const booked = await refundFloat(caller, { merchantId: id, currency, amountMinor, decimals, reference });
+    const booked = await refundFloat(caller, { merchantId: id, currency, amountMinor, reference });
     return { merchantId, currency, amount, ...booked };
   },
 });
@@ -292,7 +243,7 @@ const correct = changing({
     topUp: TransactionId,
     merchantId: Nullable(MerchantId),
     currency: Text,
-    amount: Major(),
+    amount: Money(),
     ...Booking,
   }),
   roles: MONEY,
@@ -301,87 +252,45 @@ const correct = changing({
     sentence: 'Take {amount} of a top-up of {topUp} off the float of {merchant}: {before} → {after}',
     async of(asked) {
       const { transactionId, reference } = asked.input;
-      const { merchant_id: merchantId } = await getTopUp(asked.caller, transactionId);
-      const about = await ofMerchant(asked, merchantId as number);
-      const left = await floatLeft(asked, merchantId as number);
+      const { merchantId } = await getTopUp(asked.caller, transactionId);
+      const about = await ofMerchant(asked, merchantId);
+      const left = await floatLeft(asked, merchantId);
       return { ...about, ...left, topUp: changeIn(asked).before['amount'], transactionId, reference };
     },
   },
   async run(caller, { transactionId, amount, reference }) {
     const topUp = await getTopUp(caller, transactionId);
-    const { currency, decimals } = topUp;
-    const amountMinor = amount === undefined ? topUp.amount_minor : minorOf(amount, currency, 'amount');
+    const { id, merchantId, currency } = topUp;
+    const amountMinor = amount === undefined ? topUp.amount : minorOf(amount, currency, 'amount');
     const booked = await correctTopUp(caller, { topUp, amountMinor, reference });
-    return {
-      topUp: topUp.id,
-      merchantId: topUp.merchant_id === null ? null : String(topUp.merchant_id),
-      currency,
-      amount: toNumber({ minor: amountMinor, decimals }),
-      ...booked,
-    };
+    return { topUp: id, merchantId: String(merchantId), currency, amount: amountMinor, ...booked };
   },
 });
 
-const FloatSchema = Type.Object({
-  merchantId: MerchantId,
-  merchant: Text,
-  currency: Text,
-  balance: Major(),
-  usePerDay: Major('The mean use per day over the last 28 days, or since the merchant was created.'),
-  daysLeft: Nullable(
-    Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
-  ),
-  low: Nullable(Major('The threshold at which the merchant is warned; null before the first top-up.')),
-});
-
-type FloatUse = Static<typeof FloatSchema>;
-
-const showFloats = reading({
+const showFloats = listing({
   name: 'float.show',
   summary: 'List floats, merchant by merchant: those of one merchant, or of all',
   path: '/floats',
-  input: { ...PAGE, merchantId: Type.Optional(MerchantId) },
-  output: Page(FloatSchema),
+  item: FloatSchema,
+  filters: { merchantId: Type.Optional(MerchantId) },
   roles: SEE_VOUCHERS,
-  async run(caller, { merchantId, ...page }) {
+  async rows(caller, { merchantId }, after, count) {
     const merchant = merchantId === undefined ? null : await requireMerchant(caller, merchantId);
-    return listUsed(caller, 'floats', { merchantId: merchant?.id ?? null, isLow: false }, page);
+    return pageOfFloats(caller.service, { merchantId: merchant?.id ?? null, isLow: false }, after, count);
   },
+  position: ({ merchantId, currency }) => [Number(merchantId), currency],
 });
 
-const lowFloats = reading({
+const lowFloats = listing({
   name: 'float.low',
   summary: 'List the floats that are below their threshold, merchant by merchant',
   path: '/floats/low',
-  input: { ...PAGE },
-  output: Page(FloatSchema),
+  item: FloatSchema,
   roles: SEE_VOUCHERS,
-  run: (caller, page) => listUsed(caller, 'low floats', { merchantId: null, isLow: true }, page),
+  rows: ({ service }, _filters, after, count) =>
+    pageOfFloats(service, { merchantId: null, isLow: true }, after, count),
+  position: ({ merchantId, currency }) => [Number(merchantId), currency],
 });
-
-async function listUsed(
-  { service }: Caller,
-  what: string,
-  filter: FloatFilter,
-  { cursor, limit = 50 }: { readonly cursor?: string; readonly limit?: number },
-) {
-  const given = { merchantId: filter.merchantId };
-  const [id = 0, currency = ''] = readCursor(what, given, cursor) ?? [];
-  const after = { merchantId: Number(id), currency: String(currency) };
-  const found = await pageOfFloats(service, filter, after, limit + 1);
-  const items = found.map(
-    ({ merchantId, merchant, currency: of, balance, usePerDay, daysLeft, low }): FloatUse => ({
-      merchantId: String(merchantId),
-      merchant,
-      currency: of,
-      balance: toNumber(balance),
-      usePerDay: toNumber(usePerDay),
-      daysLeft,
-      low: low && toNumber(low),
-    }),
-  );
-  return pageOf(what, given, items, limit, (each) => [Number(each.merchantId), each.currency]);
-}
 
 export const floats = { show: showFloats, low: lowFloats };
 

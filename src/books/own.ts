@@ -1,7 +1,6 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
-import { getAccount, post } from '../ledger/journal.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
@@ -9,19 +8,8 @@ import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  Amount,
-  Currency,
-  Major,
-  MerchantId,
-  minorOf,
-  Reference,
-  requireDecimals,
-  Text,
-  TransactionId,
-  Word,
-} from '../schema.ts';
-import { type Booked, bookOnce } from './sweep.ts';
+import { Amount, Currency, MerchantId, minorOf, Reference, Word } from '../schema.ts';
+import { type Booked, BookedAmount, moveOnce } from './once.ts';
 
 /** Movements between the operator's own accounts and its bank: income, tax or goodwill. */
 
@@ -30,7 +18,6 @@ const INCOME = ['fees', 'breakage', 'vat'] as const;
 export type Transfer = {
   readonly account: (typeof INCOME)[number] | 'goodwill';
   readonly currency: string;
-  readonly decimals: number;
   readonly amountMinor: bigint;
   readonly reference: string;
 };
@@ -40,31 +27,21 @@ export type Transfer = {
  * OWN_TRANSFER.
  * @throws Refusal `18`, `94`; `51` if the account holds less
  */
-export function transferOwn(operator: Operator, transfer: Transfer): Promise<Booked> {
-  const { account, currency, decimals, amountMinor, reference } = transfer;
-  const fingerprint = `${account} ${currency} ${amountMinor}`;
-  const claim = { merchantId: 0, operation: 'own-transfer', reference, fingerprint } as const;
-  return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const funding = await getAccount(tx, 0, currency, 'FUNDING');
-    const own = await getAccount(tx, 0, currency, account.toUpperCase() as 'FEES' | 'GOODWILL');
-    const [debit, credit] = account === 'goodwill' ? [funding, own] : [own, funding];
-    await post(tx, {
-      kind: 'OWN_TRANSFER',
-      id,
-      debit,
-      credit,
-      amountMinor,
-      merchantId: null,
-      reference,
-      now,
-    });
-    const after = { account, amount: toSum(currency, { minor: amountMinor, decimals }) };
-    const moved = [{ currency, minor: amountMinor }];
-    return { action: 'books.transfer', subject: 'books', after, moved };
+export function transferOwn(operator: Operator, { account, ...wanted }: Transfer): Promise<Booked> {
+  const own = kindOf(account);
+  return moveOnce(operator, {
+    ...wanted,
+    ...(account === 'goodwill' ? { debit: 'FUNDING', credit: own } : { debit: own, credit: 'FUNDING' }),
+    ...{ kind: 'OWN_TRANSFER', operation: 'own-transfer', merchantId: 0, ownerId: 0 },
+    fingerprint: `${account} ${wanted.currency} ${wanted.amountMinor}`,
+    change: { action: 'books.transfer', subject: 'books', after: { account } },
   });
 }
 
 const OPENED = ['settlement', ...INCOME] as const;
+
+const kindOf = <Account extends Transfer['account'] | Opening['account']>(account: Account) =>
+  account.toUpperCase() as Uppercase<Account>;
 
 export type Opening = Omit<Transfer, 'account'> & {
   readonly account: (typeof OPENED)[number];
@@ -80,33 +57,24 @@ export type Opening = Omit<Transfer, 'account'> & {
  *   `58` once a day is closed
  */
 export function openBalance(operator: Operator, opening: Opening): Promise<Booked> {
-  const { account, merchantId, currency, decimals, amountMinor, isDebit, reference } = opening;
-  const fingerprint = `${account} ${merchantId} ${currency} ${isDebit ? -amountMinor : amountMinor}`;
-  const claim = { merchantId: 0, operation: 'opening', reference, fingerprint } as const;
-  return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const funding = await getAccount(tx, 0, currency, 'FUNDING');
-    const kind = account.toUpperCase() as Uppercase<typeof account>;
-    const opened = await getAccount(tx, merchantId, currency, kind);
-    const [debit, credit] = isDebit ? [opened, funding] : [funding, opened];
-    const movement = { kind: 'OPENING', id, debit, credit, amountMinor, reference, now } as const;
-    await post(tx, { ...movement, merchantId: merchantId || null }).catch((error) => {
-      if (!(error instanceof Refusal) || error.code !== '58') throw error;
-      throw new Refusal('58', { message: 'Balances are taken over before the first day is closed' });
-    });
-    const minor = isDebit ? -amountMinor : amountMinor;
-    const amount = toSum(currency, { minor, decimals });
-    const subject = merchantId === 0 ? 'books' : `merchant ${merchantId}`;
-    const moved = [{ currency, minor: amountMinor }];
-    return { action: 'books.opening', subject, after: { account, amount }, moved };
+  const { account, merchantId: ownerId, isDebit, ...wanted } = opening;
+  const opened = kindOf(account);
+  const minor = isDebit ? -wanted.amountMinor : wanted.amountMinor;
+  return moveOnce(operator, {
+    ...wanted,
+    ...(isDebit ? { debit: opened, credit: 'FUNDING' } : { debit: 'FUNDING', credit: opened }),
+    ...{ kind: 'OPENING', operation: 'opening', merchantId: 0, ownerId },
+    fingerprint: `${account} ${ownerId} ${wanted.currency} ${minor}`,
+    change: {
+      action: 'books.opening',
+      subject: ownerId === 0 ? 'books' : `merchant ${ownerId}`,
+      after: { account, amount: toSum(wanted.currency, minor) },
+    },
+  }).catch((error) => {
+    if (!(error instanceof Refusal) || error.code !== '58') throw error;
+    throw new Refusal('58', { message: 'Balances are taken over before the first day is closed' });
   });
 }
-
-export const BookedAmount = Type.Object({
-  currency: Text,
-  amount: Major(),
-  transactionId: TransactionId,
-  replayed: Type.Boolean(),
-});
 
 export const transfer = changing({
   name: 'books.transfer',
@@ -133,9 +101,8 @@ export const transfer = changing({
   },
   async run(caller, { account, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
-    const decimals = requireDecimals(currency);
     const amountMinor = minorOf(amount, currency, 'amount');
-    const booked = await transferOwn(caller, { account, currency, decimals, amountMinor, reference });
+    const booked = await transferOwn(caller, { account, currency, amountMinor, reference });
     return { currency, amount, ...booked };
   },
 });
@@ -178,7 +145,6 @@ export const opening = changing({
       account,
       merchantId: merchantId === undefined ? 0 : (await requireMerchant(caller, merchantId, 'merchantId')).id,
       currency,
-      decimals: requireDecimals(currency),
       amountMinor: minorOf(amount, currency, 'amount'),
       isDebit: debit,
       reference,

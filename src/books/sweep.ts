@@ -1,11 +1,8 @@
-import { audit, type Change } from '../audit/audit.ts';
-import type { Operator, Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql } from '../db/sql.ts';
-import { checkReference, claimIn, type OperatorOperation } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { Refusal } from '../refusal.ts';
 
 /** The number of vouchers in one transaction. It is small, so that a till never waits long. */
 const CHUNK = 500;
@@ -133,48 +130,4 @@ from sweep_vouchers(${bucket}, ${plainArray(serials)}::bigint[], ${plainArray(id
     sum.lapsed += row?.lapsed ?? 0;
   }
   return sum;
-}
-
-/** The result of a money command. `replayed`: the same command was booked earlier under its reference. */
-export type Booked = { readonly transactionId: string; readonly replayed: boolean };
-
-type Wanted = {
-  /** The merchant that the command concerns; 0 if it concerns none. */
-  readonly merchantId: number;
-  readonly operation: OperatorOperation;
-  /** The operator's reference. The same command under it is booked once. */
-  readonly reference: string;
-  /** Two commands are the same if their fingerprints are equal. */
-  readonly fingerprint: string;
-};
-
-/** The transaction of a command, the id of its journal row, and the time of its stamp. */
-export type Booking = { readonly tx: Queries; readonly id: string; readonly now: Date };
-
-/**
- * Runs a money command of the operator once under its reference. One transaction holds the booking and the
- * audit entry. A repetition returns the first result.
- * @param run books the row with the given id, and returns the details for the audit
- * @throws Refusal `18`; `94` if the reference was used for another command; any error of `run`
- */
-export async function bookOnce(
-  operator: Operator,
-  wanted: Wanted,
-  run: (booking: Booking) => Promise<Change>,
-): Promise<Booked> {
-  checkReference(wanted.reference);
-  const { service } = operator;
-  return retrying(() =>
-    service.db.transaction(async (tx) => {
-      const now = service.clock();
-      const id = newId(now);
-      const claim = await claimIn(tx, service, { ...wanted, id });
-      if (claim.fingerprint !== wanted.fingerprint) throw new Refusal('94');
-      if (claim.id !== id) return { transactionId: claim.id, replayed: true };
-      const { after, ...change } = await run({ tx, id, now });
-      const details = { ...(after as object), transactionId: id, reference: wanted.reference };
-      await audit(tx, operator, { ...change, after: details });
-      return { transactionId: id, replayed: false };
-    }),
-  );
 }

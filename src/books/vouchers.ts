@@ -1,9 +1,7 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
-import { getAccount, postVoucher } from '../ledger/journal.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
-import { toSum } from '../money.ts';
 import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
@@ -18,21 +16,11 @@ import {
   Reference,
   SerialNumber,
   Text,
-  TransactionId,
 } from '../schema.ts';
-import { lockVoucher } from '../vouchers/operate.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
-import { type Booked, bookOnce } from './sweep.ts';
+import { type Booked, Booking, moveOnVoucher } from './once.ts';
 
 /** The operator's movements to and from single vouchers. */
-
-type Held = { readonly balance: bigint; readonly currency: string; readonly decimals: number };
-
-const balances = ({ balance, currency, decimals }: Held, deltaMinor: bigint) => {
-  const at = (minor: bigint) => ({ balance: toSum(currency, { minor, decimals }) });
-  const moved = [{ currency, minor: deltaMinor < 0n ? -deltaMinor : deltaMinor }];
-  return { before: at(balance), after: at(balance + deltaMinor), moved };
-};
 
 /**
  * Changes the balance of a voucher by a signed amount, never to a given balance: ADJUSTMENT, from goodwill to
@@ -43,20 +31,13 @@ export async function adjustVoucher(
   operator: Operator,
   wanted: { readonly serialNumber: bigint; readonly deltaMinor: bigint; readonly reference: string },
 ): Promise<Booked> {
-  const { serialNumber, deltaMinor, reference } = wanted;
   if (operator.actor.reason === null)
     throw new Refusal('30', { message: 'Invalid request: an adjustment needs a reason' });
-  const bucket = operator.service.buckets.ofSerial(serialNumber);
-  const claim = { merchantId: 0, operation: 'adjust', reference } as const;
-  const fingerprint = `${serialNumber} ${deltaMinor}`;
-  return bookOnce(operator, { ...claim, fingerprint }, async ({ tx, id, now }) => {
-    const voucher = await lockVoucher(tx, bucket, serialNumber);
-    const account = await getAccount(tx, 0, voucher.currency, 'GOODWILL');
-    const toVoucher = deltaMinor > 0n;
-    const amountMinor = toVoucher ? deltaMinor : -deltaMinor;
-    const movement = { kind: 'ADJUSTMENT', id, bucket, serialNumber, account, toVoucher, amountMinor, now };
-    await postVoucher(tx, { ...movement, reference });
-    return { action: 'voucher.adjust', subject: `voucher ${serialNumber}`, ...balances(voucher, deltaMinor) };
+  return moveOnVoucher(operator, {
+    ...wanted,
+    ...{ kind: 'ADJUSTMENT', operation: 'adjust', merchantId: 0, account: 'GOODWILL' },
+    fingerprint: String(wanted.deltaMinor),
+    change: { action: 'voucher.adjust' },
   });
 }
 
@@ -74,21 +55,15 @@ type CashOut = {
  * merchant that paid, or to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `43`, `54`, `40`, `42`, `51`
  */
-export async function cashOut(operator: Operator, wanted: CashOut): Promise<Booked> {
-  const { serialNumber, merchantId, reference } = wanted;
-  const bucket = operator.service.buckets.ofSerial(serialNumber);
-  const fingerprint = `${serialNumber} ${wanted.amountMinor ?? 'all'} ${merchantId ?? 'operator'}`;
-  const claim = { merchantId: merchantId ?? 0, operation: 'cash-out', reference, fingerprint } as const;
-  return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const voucher = await lockVoucher(tx, bucket, serialNumber);
-    const kind = merchantId === null ? 'FUNDING' : 'SETTLEMENT';
-    const account = await getAccount(tx, merchantId ?? 0, voucher.currency, kind);
-    const amountMinor = wanted.amountMinor ?? voucher.balance;
-    const movement = { kind: 'CASH_OUT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
-    await postVoucher(tx, { ...movement, reference, now });
-    const { after, ...change } = balances(voucher, -amountMinor);
-    const details = { ...after, paidBy: merchantId ?? 'the operator' };
-    return { action: 'voucher.cash-out', subject: `voucher ${serialNumber}`, ...change, after: details };
+export function cashOut(operator: Operator, { amountMinor, ...wanted }: CashOut): Promise<Booked> {
+  const { merchantId } = wanted;
+  return moveOnVoucher(operator, {
+    ...wanted,
+    ...{ kind: 'CASH_OUT', operation: 'cash-out', merchantId: merchantId ?? 0 },
+    account: merchantId === null ? 'FUNDING' : 'SETTLEMENT',
+    deltaMinor: amountMinor === null ? null : -amountMinor,
+    fingerprint: `${amountMinor ?? 'all'} ${merchantId ?? 'operator'}`,
+    change: { action: 'voucher.cash-out', after: { paidBy: merchantId ?? 'the operator' } },
   });
 }
 
@@ -96,20 +71,14 @@ export async function cashOut(operator: Operator, wanted: CashOut): Promise<Book
  * Books the balance of a voucher as paid to a state: ESCHEAT, from the voucher to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `40`, `42`
  */
-export async function escheatVoucher(
+export function escheatVoucher(
   operator: Operator,
-  { serialNumber, reference }: { readonly serialNumber: bigint; readonly reference: string },
+  wanted: { readonly serialNumber: bigint; readonly reference: string },
 ): Promise<Booked> {
-  const bucket = operator.service.buckets.ofSerial(serialNumber);
-  const claim = { merchantId: 0, operation: 'escheat', reference, fingerprint: `${serialNumber}` } as const;
-  return bookOnce(operator, claim, async ({ tx, id, now }) => {
-    const voucher = await lockVoucher(tx, bucket, serialNumber);
-    const amountMinor = voucher.balance;
-    const account = await getAccount(tx, 0, voucher.currency, 'FUNDING');
-    const movement = { kind: 'ESCHEAT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
-    await postVoucher(tx, { ...movement, reference, now });
-    const details = balances(voucher, -amountMinor);
-    return { action: 'voucher.escheat', subject: `voucher ${serialNumber}`, ...details };
+  return moveOnVoucher(operator, {
+    ...wanted,
+    ...{ kind: 'ESCHEAT', operation: 'escheat', merchantId: 0, account: 'FUNDING', deltaMinor: null },
+    change: { action: 'voucher.escheat' },
   });
 }
 
@@ -119,8 +88,7 @@ const BookedOnVoucher = Type.Object({
   serialNumber: SerialNumber,
   currency: Text,
   balance: Money('The balance of the voucher now.'),
-  transactionId: TransactionId,
-  replayed: Type.Boolean(),
+  ...Booking,
 });
 
 /** Returns the balance of a voucher before and after a change. */

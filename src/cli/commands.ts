@@ -135,10 +135,12 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
     if (method === 'PATCH') command.option(`--no-${name}`, `not: ${text}`);
     return;
   }
+  const isRepeated = type === 'array' && !option.file;
   const noun = option.file ? 'file' : name.split('-').at(-1);
   const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : noun;
   const hints = [
-    ...(type === 'array' ? ['repeatable'] : []),
+    ...(isRepeated ? ['repeatable'] : []),
+    ...(option.file === 'lines' ? ['one in each line; - for standard input'] : []),
     ...(isNullable ? ['"none" for no value'] : []),
     ...(words.length > 0 && !value?.includes('|') ? [words.join(', ')] : []),
   ];
@@ -146,7 +148,7 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
     `${long} <${value}>`,
     hints.length > 0 ? `${text} (${hints.join('; ')})` : text,
   );
-  if (type === 'array') added.argParser(repeat as never);
+  if (isRepeated) added.argParser(repeat as never);
   command.addOption(added.makeOptionMandatory(isRequired));
 }
 
@@ -169,7 +171,9 @@ function readValue({ isFromStdin, file }: Option, typed: unknown): unknown {
   if (isFromStdin) return readFileSync(0, 'utf8').trim();
   if (!file) return typed;
   try {
-    return readFileSync(String(typed), file);
+    if (file !== 'lines') return readFileSync(String(typed), file);
+    const lines = readFileSync(typed === '-' ? 0 : String(typed), 'utf8').split(/\r?\n/);
+    return lines.map((line) => line.trim()).filter(Boolean);
   } catch {
     return fail(`${typed} cannot be read`);
   }

@@ -210,7 +210,6 @@ export class Story {
         merchantId,
         currency: 'USD',
         amountMinor: 25_000n,
-        decimals: 2,
         reference: 'refund 1',
       };
       await refundFloat(operator, refund);

@@ -1,5 +1,5 @@
 import { isKeyId } from '../credentials.ts';
-import { decimalsOf, parseDecimal } from '../money.ts';
+import { parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
 import { INVISIBLE, notFound, quoted, wrongUsage } from './output.ts';
 
@@ -57,13 +57,6 @@ export function parseValue(text: string, option: string): number {
   if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale)
     wrongUsage(`${option} ${AMOUNT}`);
   return Number(text);
-}
-
-/** Parses the code of a currency. */
-export function parseCurrencyCode(currency: string): string {
-  if (decimalsOf(currency) === undefined)
-    wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`);
-  return currency;
 }
 
 /** The last year: dates have four-digit years everywhere in the service. */

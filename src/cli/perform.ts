@@ -1,5 +1,4 @@
 import { pipeline } from 'node:stream/promises';
-import type { Command } from 'commander';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
@@ -14,7 +13,6 @@ import type { File, FileSchema } from '../schema.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { withOperator, withService } from './open.ts';
 import { notFound, printJson, say } from './output.ts';
-import { parseText } from './parse.ts';
 import { actor } from './usage.ts';
 
 /**
@@ -154,31 +152,6 @@ const runChange: typeof withService = (run) => withOperator(({ service }, config
 async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
   if (typeof content === 'string' || Buffer.isBuffer(content)) yield content;
   else yield* content;
-}
-
-/**
- * The shared parts of the money commands: a reference, under which a repetition is booked only once, and
- * their output.
- */
-
-const REFERENCE_MAX = 100;
-
-export type MoneyOptions = { json?: boolean; reference: string };
-
-/** Adds the common options of money commands. */
-export function asMoneyCommand(command: Command): Command {
-  return command
-    .requiredOption('--reference <reference>', 'your reference, under which a repetition books once')
-    .option('--json', 'print JSON');
-}
-
-export function parseReference(text: string): string {
-  return parseText(text, '--reference', REFERENCE_MAX);
-}
-
-/** Prints the result of a money command. */
-export function sayBooked(replayed: boolean, text: string): void {
-  say(`${replayed ? 'this was booked before; ' : ''}${text}`);
 }
 
 /** Finds a merchant. @throws CommandError if there is no such merchant */

@@ -65,16 +65,16 @@ export async function bookTopUp(
   }
   const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
   const debit = (await accountOf(tx, 0, currency, 'FUNDING')) as bigint;
-  const [row] = await tx.query<{ balance_minor: bigint; decimals: number }>(sql`
+  const [row] = await tx.query<{ balance_minor: bigint }>(sql`
 update floats set balance_minor = balance_minor + ${amountMinor},
   topped_up_minor = balance_minor + ${amountMinor}
-where account_id = ${credit} returning balance_minor, decimals`);
+where account_id = ${credit} returning balance_minor`);
   if (!row) throw new Error('a float that was made sure of is not there');
-  const { balance_minor, decimals } = row;
+  const { balance_minor } = row;
   if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
   await tx.query(sql`
 select post(${id}, 'TOP_UP', ${debit}, ${credit}, ${amountMinor}, ${merchantId}, ${reference ?? null}, ${now})`);
-  const sum = (minor: bigint) => toSum(currency, { minor, decimals });
+  const sum = (minor: bigint) => toSum(currency, minor);
   const change = {
     action: 'float.top-up',
     subject: `merchant ${merchantId}`,
@@ -102,7 +102,7 @@ export async function setLow(
   lowMinor: bigint | null,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
-    const [row] = await tx.query<{ decimals: number; before_minor: bigint | null }>(
+    const [row] = await tx.query<{ before_minor: bigint | null }>(
       sql`
 update floats f set low_minor = ${lowMinor}
 from (
@@ -110,11 +110,10 @@ from (
   where merchant_id = ${merchantId} and currency = ${currency} for update
 ) b
 where f.account_id = b.account_id
-returning f.decimals, b.low_minor as before_minor`,
+returning b.low_minor as before_minor`,
     );
     if (!row) return false;
-    const sumOf = (minor: bigint | null) =>
-      minor === null ? null : toSum(currency, { minor, decimals: row.decimals });
+    const sumOf = (minor: bigint | null) => (minor === null ? null : toSum(currency, minor));
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,

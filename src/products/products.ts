@@ -133,8 +133,8 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
 }
 
 /** Returns a product as the audit shows it. */
-function termsOf({ decimals, id: _id, minValue, maxValue, ...terms }: Product) {
-  const sum = (minor: bigint) => toSum(terms.currency, { minor, decimals });
+function termsOf({ id: _id, minValue, maxValue, ...terms }: Product) {
+  const sum = (minor: bigint) => toSum(terms.currency, minor);
   return { ...terms, minValue: sum(minValue), maxValue: sum(maxValue) };
 }
 

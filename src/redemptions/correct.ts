@@ -61,7 +61,7 @@ export async function correctRedemption(
   const decimals = requireDecimals(currency);
   const merchant = `merchant ${redemption.merchantId}`;
   const difference = amountMinor - amount;
-  const sum = (minor: bigint) => toSum(currency, { minor, decimals });
+  const sum = (minor: bigint) => toSum(currency, minor);
   return retrying(() =>
     service.db.transaction(async (tx) => {
       const { outcome, ...made } = await update(operator, tx, redemption, amountMinor * unitOf(decimals));

@@ -167,7 +167,7 @@ const setLimit = changing({
   },
   async run(caller, { currency, amount }) {
     const { db, clock } = caller.service;
-    const decimals = requireDecimals(currency);
+    requireDecimals(currency);
     if (amount !== null && amount !== 0) minorOf(amount, currency, 'amount');
     return db.transaction(async (tx) => {
       await tx.query(LOCK);
@@ -176,7 +176,7 @@ const setLimit = changing({
       const limits = amount === null ? others : { ...others, [currency]: amount };
       await tx.query(upsert('limits', JSON.stringify(limits), clock()));
       const after = await readSettings(tx);
-      const sum = (of: Settings) => ({ amount: toSum(currency, { minor: limitOf(of, currency), decimals }) });
+      const sum = (of: Settings) => ({ amount: toSum(currency, limitOf(of, currency)) });
       const change = { before: sum(before), after: sum(after) };
       await audit(tx, caller, { action: 'settings.limit', subject: 'settings', ...change });
       return toJson(tx, after);

@@ -57,7 +57,7 @@ where id = ${draft.id} and state = 'DRAFT'`);
     await announce(tx, 'settlement.approved', settlement, approvedAt);
     // Four eyes compare what there was before: a draft that was made again has to be confirmed.
     const payable = payableOf(draft);
-    const before = { firstDay, lastDay, closing: toSum(currency, moneyIn(currency, draft.closing)), payable };
+    const before = { firstDay, lastDay, closing: toSum(currency, draft.closing), payable };
     // `reconcile` compares the settlement with this entry.
     const after = {
       number: taken.text,

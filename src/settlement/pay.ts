@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type Booked, bookOnce } from '../books/sweep.ts';
+import { type Booked, bookOnce } from '../books/once.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';

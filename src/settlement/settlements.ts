@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
-import { moneyIn, toSum } from '../money.ts';
+import { toSum } from '../money.ts';
 import { type Asked, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
@@ -135,7 +135,7 @@ order by s.id limit 10000`);
 }
 
 /** Returns the amount to pay, as the audit and approvals show it. */
-export const payableOf = ({ currency, payable }: Settlement) => toSum(currency, moneyIn(currency, payable));
+export const payableOf = ({ currency, payable }: Settlement) => toSum(currency, payable);
 
 /** Returns what two people see of a settlement when they agree on its approval or its payment. */
 export async function ofSettlement({ caller, input: { id } }: Asked<{ readonly id: string }>) {

@@ -214,7 +214,6 @@ type Worth = {
   readonly merchantId: string;
   readonly merchant: string;
   readonly currency: string;
-  readonly decimals: number;
   /** What canceling them gives back: balances, and the prices held for those that are not active. */
   readonly held: bigint;
   /** The prices of those that are not active which floats got back. */
@@ -224,7 +223,7 @@ type Worth = {
 /** Sums up the vouchers of a selection that are not closed, batch by batch. */
 function sumUp(db: Queries, serials: readonly string[]): Promise<Worth[]> {
   return db.query<Worth>(sql`
-select b.merchant_id::text as "merchantId", m.name as merchant, b.currency, b.decimals,
+select b.merchant_id::text as "merchantId", m.name as merchant, b.currency,
   (sum(v.balance_minor)
     + coalesce(sum(b.value_minor) filter (where v.activated_at is null and v.payer_id is not null), 0)
   )::bigint as held,
@@ -266,7 +265,7 @@ async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promi
   const parts = await sumUp(caller.service.db, serials);
   const worth = [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => {
     const minor = own.reduce((sum, { held }) => sum + held, 0n);
-    return toSum(currency, { minor, decimals: own[0]?.decimals ?? 0 });
+    return toSum(currency, minor);
   });
   const names = [...new Set(parts.map(({ merchant }) => merchant))];
   const link = input.batch ? `/batches/${input.batch}` : `/vouchers/${serials[0]}`;

@@ -34,14 +34,13 @@ type Locked = {
   readonly payerId: number | null;
   readonly wrongPins: number;
   readonly currency: string;
-  readonly decimals: number;
 };
 
 /** Locks a voucher until the transaction ends. @throws Refusal `14` */
 export async function lockVoucher(tx: Queries, bucket: number, serialNumber: bigint): Promise<Locked> {
   const [voucher] = await tx.query<Locked>(sql`
 select balance_minor as balance, expires_at as "expiresAt", closed, blocked_at as "blockedAt",
-  activated_at as "activatedAt", payer_id as "payerId", wrong_pins as "wrongPins", currency, decimals
+  activated_at as "activatedAt", payer_id as "payerId", wrong_pins as "wrongPins", currency
 from lock_voucher(${bucket}, ${serialNumber})`);
   if (!voucher) throw unknownVoucher();
   return voucher;
@@ -135,7 +134,7 @@ export async function extendVoucher(
   expiresAt: Date,
 ): Promise<void> {
   await change(operator, serialNumber, 'voucher.extend', async (tx, voucher) => {
-    const { bucket, currency, decimals } = voucher;
+    const { bucket, currency } = voucher;
     if (expiresAt <= operator.service.clock() || expiresAt <= voucher.expiresAt) {
       throw new Refusal('17', {
         message: `Invalid expiry date: the voucher is valid until ${voucher.expiresAt.toISOString()}; name a later date`,
@@ -144,7 +143,7 @@ export async function extendVoucher(
     const reinstated = await reinstate(operator, tx, bucket, serialNumber);
     const reserved = await reserveAgain(operator, tx, bucket, serialNumber);
     const minor = reinstated.minor + reserved;
-    const back = minor > 0n && { reinstated: reinstated.ids, amount: toSum(currency, { minor, decimals }) };
+    const back = minor > 0n && { reinstated: reinstated.ids, amount: toSum(currency, minor) };
     const now = operator.service.clock();
     await tx.query(setExpiry(bucket, serialNumber, expiresAt, now));
     return {
@@ -297,11 +296,11 @@ const replace = changing({
 export async function cancelVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const { service } = operator;
   await change(operator, serialNumber, 'voucher.cancel', async (tx, voucher) => {
-    const { bucket, balance: minor, payerId: merchantId, currency, decimals } = voucher;
+    const { bucket, balance: minor, payerId: merchantId, currency } = voucher;
     const now = service.clock();
     const id = newId(now);
     const backTo = (amount: bigint) => ({
-      refunded: toSum(currency, { minor: amount, decimals }),
+      refunded: toSum(currency, amount),
       merchantId,
       transactionId: id,
     });
@@ -324,7 +323,7 @@ select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, 
     const movement = { id, bucket, serialNumber, account, toVoucher: false, amountMinor: minor, now };
     await postVoucher(tx, { kind: 'CANCELLATION', ...movement });
     return {
-      before: { balance: toSum(currency, { minor, decimals }) },
+      before: { balance: toSum(currency, minor) },
       after: { closed: 'CANCELED', ...backTo(minor) },
       moved: movedTo(minor),
     };

@@ -40,7 +40,6 @@ test('camt.053 is read with its closing balance, and an unexplained difference i
   await refundFloat(operator, {
     merchantId,
     currency: 'USD',
-    decimals: 2,
     amountMinor: 1_000n,
     reference: 'BACK-7',
   });

@@ -165,7 +165,6 @@ const CASES: Readonly<Record<string, Case>> = {
         merchantId: shop.merchant.id,
         currency: 'USD',
         amountMinor: 100n,
-        decimals: 2,
         reference: fresh(),
       }),
   },

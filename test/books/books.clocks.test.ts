@@ -8,6 +8,7 @@ import { sweepExpired } from '../../src/books/sweep.ts';
 import { createService, type Operator } from '../../src/context.ts';
 import { book } from '../../src/ledger/functions.ts';
 import { idAt, newId } from '../../src/ledger/id.ts';
+import { getAccount } from '../../src/ledger/journal.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
@@ -59,7 +60,10 @@ test('a top-up is corrected once, also by a process whose clock is behind', asyn
   const now = behind(ledger).service.clock();
   // One process never makes an id that is less than its last one.
   const id = idAt(newId(now), now);
-  const accounts = { debit: wrong.credit_account, credit: wrong.debit_account };
+  const accounts = {
+    debit: await getAccount(service.db, merchantId, 'USD', 'FLOAT'),
+    credit: await getAccount(service.db, 0, 'USD', 'FUNDING'),
+  };
   const movement = { kind: 'FLOAT_CORRECTION', id, ...accounts, amountMinor: 700n, merchantId, originalId };
   const booked = await service.db.query(book({ ...movement, eventId: newId(now), now }));
   assert.deepEqual(booked, [{ outcome: 'ok' }]);

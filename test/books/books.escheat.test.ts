@@ -53,13 +53,13 @@ for (const buckets of [1, 3]) {
     assert.equal(await balanceOf(ledger, 'UNCLAIMED'), 18_000);
     const booked = await escheat(ledger, { serialNumbers: [second.serial, first.serial] }, 8_000n);
     assert.deepEqual(
-      booked.vouchers.map(({ serialNumber, amountMinor }) => [serialNumber, amountMinor]),
+      booked.vouchers.map(({ serialNumber, amount }) => [BigInt(serialNumber), amount]),
       [
         [first.serial, 3_000n],
         [second.serial, 5_000n],
       ],
     );
-    assert.deepEqual([booked.amountMinor, booked.replayed], [8_000n, false]);
+    assert.deepEqual([booked.amount, booked.replayed], [8_000n, false]);
     for (const { serial } of [first, second])
       await assert.rejects(extendVoucher(operator, serial, FAR), { code: '51', message: /paid to a state/ });
     assert.equal((await showVoucher(started.service, first.serial)).state, 'EXPIRED');
@@ -88,8 +88,8 @@ test('all that expired before a day is paid to a state under one movement', asyn
   await assert.rejects(escheat(ledger, none), { code: '51' });
   const all = { expiredBefore: new Date('2026-03-05T00:00:00Z') };
   await assert.rejects(escheat(ledger, all, 17_999n), { code: '13', message: /180\.00/ });
-  const { transactionId, vouchers, amountMinor } = await escheat(ledger, all);
-  assert.deepEqual([vouchers.length, amountMinor], [4, 18_000n]);
+  const { transactionId, vouchers, amount } = await escheat(ledger, all);
+  assert.deepEqual([vouchers.length, amount], [4, 18_000n]);
   const rows = await ledger.sql<{ id: string; amount: number }>(
     `select id, amount_minor::int as amount from scrip.journal where kind = 'ESCHEAT'`,
   );

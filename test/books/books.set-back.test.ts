@@ -75,7 +75,6 @@ const BOOKINGS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
     refundFloat(ledger.operator, {
       merchantId: shop.merchant.id,
       currency: 'USD',
-      decimals: 2,
       amountMinor: 100n,
       reference: 'back',
     }),

@@ -20,7 +20,6 @@ const EXCEPTIONS: readonly string[] = [
   'batch.generate',
   'books.report',
   'books.report-csv',
-  'books.escheat',
   'voucher.bulk',
   'voucher.bulk-cancel',
   'voucher.bulk-preview',

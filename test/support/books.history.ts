@@ -16,7 +16,7 @@ import { close, terms } from './settlements.ts';
 
 /** Days with every kind of entry of the books, in round amounts. */
 
-const USD = { currency: 'USD', decimals: 2 } as const;
+const USD = { currency: 'USD' } as const;
 
 const because = (operator: Operator): Operator => ({
   ...operator,

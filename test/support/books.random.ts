@@ -152,7 +152,7 @@ const ACTS: readonly Act[] = [
   },
   async ({ random, shops, operator, step }) => {
     const merchantId = pick(random, shops).merchant.id;
-    const usd = { currency: 'USD', decimals: 2, amountMinor: 777n };
+    const usd = { currency: 'USD', amountMinor: 777n };
     await refundFloat(operator, { merchantId, ...usd, reference: `refund ${step}` });
   },
   async ({ random, cards, operator, step }) => {
@@ -201,11 +201,11 @@ const ACTS: readonly Act[] = [
   },
   async ({ random, operator, step }) => {
     const account = pick(random, ['fees', 'vat', 'breakage', 'goodwill'] as const);
-    const own = { currency: 'USD', decimals: 2, account, amountMinor: 3n, reference: `own ${step}` };
+    const own = { currency: 'USD', account, amountMinor: 3n, reference: `own ${step}` };
     await transferOwn(operator, own);
   },
   async ({ operator, random, cards, step }) => {
-    const yen = { currency: 'JPY', decimals: 0, reference: `state ${step}` };
+    const yen = { currency: 'JPY', reference: `state ${step}` };
     const expiredBefore = new Date(operator.service.clock().getTime() - 3 * DAY_MS);
     const of = random() < 0.5 ? { serialNumbers: [pick(random, cards).sold.serial] } : { expiredBefore };
     await escheatUnclaimed(operator, { ...yen, of });
