@@ -1,4 +1,5 @@
 import type { Database } from './pool.ts';
+import type { HotStatement } from './sql.ts';
 
 /**
  * An operation of the hot path. Requests that wait at the same moment are sent to the database as one call
@@ -33,17 +34,23 @@ export type Operation<Request, Row, Answer> = {
 };
 
 /**
- * Returns the row of each request of a call, from rows that name the position of their request, counted
- * from 1.
+ * Returns the `run` of an operation that calls a function of sql/. Its first parameter is the bucket. Its
+ * rows name the position of their request, counted from 1, as `ord`.
+ * @param valuesOf returns the other parameters: mostly columns of the requests
+ * @param missing the row of a request for which the function returns none
  */
-export function inOrder<Row extends { readonly ord: number }, Missing>(
-  requests: readonly unknown[],
-  rows: readonly Row[],
-  missing: Missing,
-): (Row | Missing)[] {
-  const ordered: (Row | Missing)[] = new Array(requests.length).fill(missing);
-  for (const row of rows) ordered[row.ord - 1] = row;
-  return ordered;
+export function calling<Request, Row>(
+  statement: HotStatement,
+  valuesOf: (requests: readonly Request[]) => readonly unknown[],
+  missing: Row | typeof AGAIN,
+): Operation<Request, Row, unknown>['run'] {
+  return async (db, requests, bucket) => {
+    const ordered: (Row | typeof AGAIN)[] = new Array(requests.length).fill(missing);
+    const values = [bucket, ...valuesOf(requests)];
+    for (const row of await db.hot<Row & { readonly ord: number }>(statement, values, bucket))
+      ordered[row.ord - 1] = row;
+    return ordered;
+  };
 }
 
 /** The request lost a race that only a newer snapshot can decide. It is repeated in the next call. */

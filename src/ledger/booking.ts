@@ -24,7 +24,7 @@ import type { Outcome } from './transactions.ts';
  */
 
 /** A request about a voucher, which is found by the key of its code or by its serial number. */
-type Request = {
+export type BookingRequest = {
   readonly context: Context;
   /** The bucket of the voucher. */
   readonly bucket: number;
@@ -41,7 +41,6 @@ type Request = {
 
 /** The row of a request from the function that decides and books it. */
 export type Booked = {
-  readonly ord: number;
   /**
    * `account`: the merchant has no account in this currency yet. `void`: another request has taken the claim
    * over.
@@ -64,33 +63,59 @@ type Terms = {
 };
 
 /** An operation that books under a reference. */
-export type Booking<Asked extends Request, Row extends Booked> = {
+type Booking<Asked extends BookingRequest, Row extends Booked> = {
   readonly operation: ClaimedOperation;
   readonly type: 'ACTIVATION' | 'REDEMPTION';
-  /** Returns the batched calls of the function that decides and books. */
-  readonly callsOf: (request: Asked) => Operation<Asked, Row, Row>;
+  /** Calls the function that decides and books. */
+  readonly run: Operation<Asked, Row, Row>['run'];
   /** Returns undefined if the function declines the request whatever its reference was used for. */
   readonly termsOf: (request: Asked, voucher: FoundVoucher) => Terms | undefined;
 };
+
+/** The same with its batched calls. */
+type Batched<Asked extends BookingRequest, Row extends Booked> = Booking<Asked, Row> & {
+  readonly byCode: Operation<Asked, Row, Row>;
+  readonly bySerialNumber: Operation<Asked, Row, Row>;
+};
+
+/**
+ * Declares an operation that books under a reference. Requests by code and by serial number are in separate
+ * calls. In one call, the code and the serial number of a voucher would be two keys, and the call could
+ * contain the voucher twice.
+ */
+export function booking<Asked extends BookingRequest, Row extends Booked>(
+  declared: Booking<Asked, Row>,
+): Batched<Asked, Row> {
+  const byCode: Operation<Asked, Row, Row> = {
+    merchantOf: ({ context }) => context.merchant.id,
+    keysOf({ codeKey, serialNumber, reference, context }) {
+      const voucher = codeKey ?? String(serialNumber);
+      return reference === undefined ? [voucher] : [voucher, `${context.merchant.id} ${reference}`];
+    },
+    run: declared.run,
+    answer: (_, row) => row,
+  };
+  return { ...declared, byCode, bySerialNumber: { ...byCode } };
+}
 
 /**
  * Books a request, or finds the reason for its decline.
  * @param codeOf returns the code of the voucher after the booking, for this request only
  */
-export async function book<Asked extends Request, Row extends Booked>(
-  booking: Booking<Asked, Row>,
+export async function book<Asked extends BookingRequest, Row extends Booked>(
+  kind: Batched<Asked, Row>,
   request: Asked,
   codeOf: (row: Row) => string,
 ): Promise<Outcome | RefusalCode> {
   const { isSharded } = request.context.service.buckets;
-  const row = await (isSharded ? claimAndSend : send)(booking, request);
+  const row = await (isSharded ? claimAndSend : send)(kind, request);
   if (row === '94') return row;
   const { outcome } = row;
   if (outcome !== 'ok' && outcome !== 'replay') return outcome as RefusalCode;
   return {
     transaction: {
       transactionId: row.id,
-      type: booking.type,
+      type: kind.type,
       amount: { minor: row.amount_minor, decimals: row.decimals },
       timestamp: row.occurred_at,
       reference: request.reference ?? null,
@@ -104,33 +129,34 @@ export async function book<Asked extends Request, Row extends Booked>(
 }
 
 /** Sends a request to its function. A missing account of the merchant is created first. */
-async function send<Asked extends Request, Row extends Booked>(
-  { callsOf }: Booking<Asked, Row>,
+async function send<Asked extends BookingRequest, Row extends Booked>(
+  { byCode, bySerialNumber }: Batched<Asked, Row>,
   request: Asked,
 ): Promise<Row> {
   const { service, merchant } = request.context;
+  const calls = request.codeKey === null ? bySerialNumber : byCode;
   for (;;) {
-    const row = await service.batcher.add(callsOf(request), request.bucket, request);
+    const row = await service.batcher.add(calls, request.bucket, request);
     if (row.outcome !== 'account') return row;
     await ensureAccounts(service.db, merchant.id, row.currency);
   }
 }
 
-async function claimAndSend<Asked extends Request, Row extends Booked>(
-  booking: Booking<Asked, Row>,
+async function claimAndSend<Asked extends BookingRequest, Row extends Booked>(
+  kind: Batched<Asked, Row>,
   asked: Asked,
 ): Promise<Row | '94'> {
   const request = { ...asked, isClaimed: true };
-  const { operation } = booking;
+  const { operation } = kind;
   const { context, reference } = request;
   const { service, merchant, now } = context;
   // A redemption without a reference claims nothing and holds nothing.
-  if (operation === 'redeem' && reference === undefined) return send(booking, request);
+  if (operation === 'redeem' && reference === undefined) return send(kind, request);
   const voucher = await findVoucher(service, { ...request, merchantId: merchant.id });
-  const terms = voucher && booking.termsOf(request, voucher);
-  if (voucher && !terms) return send(booking, request);
+  const terms = voucher && kind.termsOf(request, voucher);
+  if (voucher && !terms) return send(kind, request);
   const pay = { voucher, priceMinor: terms?.priceMinor ?? null, voided: new Set<string>() };
-  if (reference === undefined) return holdAndSend(booking, request, pay);
+  if (reference === undefined) return holdAndSend(kind, request, pay);
   const claim = {
     merchantId: merchant.id,
     operation,
@@ -142,7 +168,7 @@ async function claimAndSend<Asked extends Request, Row extends Booked>(
     const claimed = await claimReference(service, { ...claim, id }, pay.voided);
     if (claimed === 'used') return '94';
     // An unknown code takes the same path as any other, so that the time reveals nothing.
-    const row = await holdAndSend(booking, { ...request, id: claimed ?? id }, pay);
+    const row = await holdAndSend(kind, { ...request, id: claimed ?? id }, pay);
     if (row.outcome !== 'void') return row;
     pay.voided.add(claimed ?? id);
   }
@@ -153,8 +179,8 @@ async function claimAndSend<Asked extends Request, Row extends Booked>(
  * @param pay.voided ids that this request has taken the reference from: money that they hold is no reason for
  *   a decline
  */
-async function holdAndSend<Asked extends Request, Row extends Booked>(
-  booking: Booking<Asked, Row>,
+async function holdAndSend<Asked extends BookingRequest, Row extends Booked>(
+  kind: Batched<Asked, Row>,
   request: Asked,
   {
     voucher,
@@ -166,7 +192,7 @@ async function holdAndSend<Asked extends Request, Row extends Booked>(
     readonly voided: ReadonlySet<string>;
   },
 ): Promise<Row> {
-  if (!voucher || priceMinor === null) return send(booking, request);
+  if (!voucher || priceMinor === null) return send(kind, request);
   const { context, id, bucket } = request;
   const { service, merchant } = context;
   const { currency, serial_number: serialNumber } = voucher;
@@ -176,7 +202,7 @@ async function holdAndSend<Asked extends Request, Row extends Booked>(
     await Promise.all([...voided].map((other) => releaseVoided(service, merchant.id, other)));
     isFunded = await holdFloat(service, hold);
   }
-  const row = await send(booking, { ...request, isUnfunded: !isFunded });
+  const row = await send(kind, { ...request, isUnfunded: !isFunded });
   if (!isFunded) return row;
   if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id);
   else await releaseHold(service, hold);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
-import { inOrder, type Operation } from '../db/operation.ts';
+import { calling, type Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
@@ -32,18 +32,14 @@ type Wanted = {
 
 const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | undefined> = {
   keysOf: () => [],
-  async run(db, wanted, bucket) {
-    const rows = await db.hot<FoundVoucher & { ord: number }>(
-      FIND_VOUCHERS,
-      [
-        bucket,
-        plainArray(wanted.map(({ codeKey }) => codeKey)),
-        plainArray(wanted.map(({ serialNumber }) => serialNumber)),
-      ],
-      bucket,
-    );
-    return inOrder(wanted, rows, undefined);
-  },
+  run: calling(
+    FIND_VOUCHERS,
+    (wanted) => [
+      plainArray(wanted.map(({ codeKey }) => codeKey)),
+      plainArray(wanted.map(({ serialNumber }) => serialNumber)),
+    ],
+    undefined,
+  ),
   // By serial number, a voucher can be found only by the merchant that generated it.
   answer: ({ codeKey, merchantId }, row) =>
     codeKey === null && row?.merchant_id !== merchantId ? undefined : row,
@@ -80,22 +76,18 @@ function claimOperation(
   return {
     merchantOf: ({ merchantId }) => merchantId,
     keysOf: ({ merchantId, reference }) => [`${merchantId} ${reference}`],
-    async run(db, requests, bucket) {
-      const rows = await db.hot<Claim & { ord: number }>(
-        CLAIM,
-        [
-          bucket,
-          operation,
-          plainArray(requests.map(({ merchantId }) => merchantId)),
-          textArray(requests.map(({ reference }) => reference)),
-          plainArray(requests.map(({ id }) => id)),
-          plainArray(requests.map(({ serialNumber }) => serialNumber)),
-          textArray(requests.map(({ fingerprint }) => fingerprint)),
-        ],
-        bucket,
-      );
-      return inOrder(requests, rows, undefined);
-    },
+    run: calling(
+      CLAIM,
+      (requests) => [
+        operation,
+        plainArray(requests.map(({ merchantId }) => merchantId)),
+        textArray(requests.map(({ reference }) => reference)),
+        plainArray(requests.map(({ id }) => id)),
+        plainArray(requests.map(({ serialNumber }) => serialNumber)),
+        textArray(requests.map(({ fingerprint }) => fingerprint)),
+      ],
+      undefined,
+    ),
     answer: (_, row) => row,
   };
 }

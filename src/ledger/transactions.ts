@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { inOrder, type Operation } from '../db/operation.ts';
+import { calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { type Money, toNumber } from '../money.ts';
@@ -193,26 +193,21 @@ type Lookup = { readonly context: Context; readonly reference: string; readonly 
 
 /** A transaction in force. `reversed`: an update has reversed the redemption in full. */
 type ActiveRow = Omit<TransactionRow, 'canceled'> & {
-  readonly ord: number;
   readonly outcome: 'ok' | 'reversed';
 };
 
 const lookups: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
-  async run(db, requests, bucket) {
-    const rows = await db.hot<ActiveRow>(
-      FIND_TRANSACTIONS,
-      [
-        bucket,
-        plainArray(requests.map(({ context }) => context.merchant.id)),
-        textArray(requests.map(({ reference }) => reference)),
-        locatedIds(requests),
-      ],
-      bucket,
-    );
-    return inOrder(requests, rows, undefined);
-  },
+  run: calling(
+    FIND_TRANSACTIONS,
+    (requests) => [
+      plainArray(requests.map(({ context }) => context.merchant.id)),
+      textArray(requests.map(({ reference }) => reference)),
+      locatedIds(requests),
+    ],
+    undefined,
+  ),
   answer: (_, row) => row,
 };
 

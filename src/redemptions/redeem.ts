@@ -1,8 +1,7 @@
 import type { Context } from '../context.ts';
-import { AGAIN, inOrder, type Operation } from '../db/operation.ts';
+import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import type { LookUp } from '../keyring/ring.ts';
-import { type Booked, type Booking, book } from '../ledger/booking.ts';
+import { type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
@@ -26,49 +25,31 @@ export type Redeem = {
   readonly reference?: string | undefined;
 };
 
-type Request = LookUp & {
-  readonly context: Context;
-  readonly bucket: number;
-  readonly serialNumber: null;
-  readonly id: string;
+type Request = BookingRequest & {
+  readonly codeKey: string;
+  readonly pinKey: string;
   readonly amountUnits: bigint;
-  readonly reference: string | undefined;
-  readonly isClaimed?: boolean;
 };
 
-const calls: Operation<Request, Booked, Booked> = {
-  merchantOf: ({ context }) => context.merchant.id,
-  keysOf({ codeKey, reference, context }) {
-    return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
-  },
-  async run(db, requests, bucket) {
-    const { context, isClaimed = false } = requests.at(-1) as Request;
-    const rows = await db.hot<Booked>(
-      REDEEM,
-      [
-        bucket,
-        plainArray(requests.map((request) => request.context.merchant.id)),
-        plainArray(requests.map(({ codeKey }) => codeKey)),
-        plainArray(requests.map(({ pinKey }) => pinKey)),
-        plainArray(requests.map(({ amountUnits }) => amountUnits)),
-        textArray(requests.map(({ reference }) => reference ?? null)),
-        plainArray(requests.map(({ id }) => id)),
-        isClaimed,
-        context.service.clock(),
-      ],
-      bucket,
-    );
-    return inOrder(requests, rows, AGAIN);
-  },
-  answer: (_, row) => row,
-};
-
-const redemptions: Booking<Request, Booked> = {
+const redemptions = booking<Request, Booked>({
   operation: 'redeem',
   type: 'REDEMPTION',
-  callsOf: () => calls,
+  run: calling(
+    REDEEM,
+    (requests) => [
+      plainArray(requests.map((request) => request.context.merchant.id)),
+      plainArray(requests.map(({ codeKey }) => codeKey)),
+      plainArray(requests.map(({ pinKey }) => pinKey)),
+      plainArray(requests.map(({ amountUnits }) => amountUnits)),
+      textArray(requests.map(({ reference }) => reference ?? null)),
+      plainArray(requests.map(({ id }) => id)),
+      requests[0]?.isClaimed ?? false,
+      requests.at(-1)?.context.service.clock(),
+    ],
+    AGAIN,
+  ),
   termsOf: ({ amountUnits }) => ({ fingerprint: String(amountUnits), priceMinor: null }),
-};
+});
 
 /**
  * Redeems an amount from a voucher: the whole amount or nothing. The same request again under its reference

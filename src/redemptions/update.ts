@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { AGAIN, inOrder, type Operation } from '../db/operation.ts';
+import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
 import { type Located, locate, locatedIds } from '../ledger/booking.ts';
 import { checkLookupReference, checkReference } from '../ledger/claims.ts';
@@ -36,32 +36,29 @@ type Request = Lookup & {
 };
 
 /** `58` also contains the first update. */
-type Row = UpdateRow & { readonly ord: number; readonly outcome: RefusalCode | 'ok' | 'again' };
+type Row = UpdateRow & { readonly outcome: RefusalCode | 'ok' | 'again' };
 
-const keyOf = ({ context, reference }: Lookup) => `${context.merchant.id} ${reference}`;
+const book = calling<Request, Row>(
+  UPDATE_REDEMPTIONS,
+  (requests) => [
+    plainArray(requests.map(({ context }) => context.merchant.id)),
+    textArray(requests.map(({ reference }) => reference)),
+    locatedIds(requests),
+    plainArray(requests.map(({ amountUnits }) => amountUnits)),
+    plainArray(requests.map(({ reversalId }) => reversalId)),
+    plainArray(requests.map((request) => request.newId)),
+    plainArray(requests.map(({ replacementId }) => replacementId)),
+    requests.at(-1)?.context.service.clock(),
+  ],
+  AGAIN,
+);
 
 const updates: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
-  keysOf: (request) => [keyOf(request)],
+  keysOf: ({ context, reference }) => [`${context.merchant.id} ${reference}`],
   async run(db, requests, bucket) {
-    const rows = await db.hot<Row>(
-      UPDATE_REDEMPTIONS,
-      [
-        bucket,
-        plainArray(requests.map(({ context }) => context.merchant.id)),
-        textArray(requests.map(({ reference }) => reference)),
-        locatedIds(requests),
-        plainArray(requests.map(({ amountUnits }) => amountUnits)),
-        plainArray(requests.map(({ reversalId }) => reversalId)),
-        plainArray(requests.map((request) => request.newId)),
-        plainArray(requests.map(({ replacementId }) => replacementId)),
-        requests.at(-1)?.context.service.clock(),
-      ],
-      bucket,
-    );
-    return inOrder(requests, rows, AGAIN).map((row) =>
-      row !== AGAIN && row.outcome === 'again' ? AGAIN : row,
-    );
+    const rows = await book(db, requests, bucket);
+    return rows.map((row) => (row !== AGAIN && row.outcome === 'again' ? AGAIN : row));
   },
   answer: (_, row) => row,
 };
@@ -69,19 +66,15 @@ const updates: Operation<Request, Row, Row> = {
 const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
-  async run(db, requests, bucket) {
-    const rows = await db.hot<UpdateRow & { ord: number }>(
-      FIND_UPDATES,
-      [
-        bucket,
-        plainArray(requests.map(({ context }) => context.merchant.id)),
-        textArray(requests.map(({ reference }) => reference)),
-        locatedIds(requests),
-      ],
-      bucket,
-    );
-    return inOrder(requests, rows, undefined);
-  },
+  run: calling(
+    FIND_UPDATES,
+    (requests) => [
+      plainArray(requests.map(({ context }) => context.merchant.id)),
+      textArray(requests.map(({ reference }) => reference)),
+      locatedIds(requests),
+    ],
+    undefined,
+  ),
   answer: (_, row) => row,
 };
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
-import { AGAIN, inOrder, type Operation } from '../db/operation.ts';
+import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { type Booked, type Booking, book } from '../ledger/booking.ts';
+import { type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
@@ -31,34 +31,19 @@ export const ACTIVATE: HotStatement = {
   text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
 };
 
-type Request = {
-  readonly context: Context;
-  readonly bucket: number;
-  readonly id: string;
-  readonly codeKey: string | null;
-  readonly pinKey: string | null;
-  readonly serialNumber: bigint | null;
-  readonly valueUnits: bigint | null;
-  readonly reference: string | undefined;
-  readonly isClaimed?: boolean;
-  readonly isUnfunded?: boolean;
-};
+type Request = BookingRequest & { readonly pinKey: string | null; readonly valueUnits: bigint | null };
 
 type Row = Booked & { readonly sealed: Buffer };
 
-const byCode: Operation<Request, Row, Row> = {
-  merchantOf: ({ context }) => context.merchant.id,
-  keysOf({ codeKey, serialNumber, reference, context }) {
-    const voucher = codeKey ?? String(serialNumber);
-    return reference === undefined ? [voucher] : [voucher, `${context.merchant.id} ${reference}`];
-  },
-  async run(db, requests, bucket) {
-    const { context, isClaimed = false } = requests.at(-1) as Request;
-    const now = context.service.clock();
-    const rows = await db.hot<Row>(
-      ACTIVATE,
-      [
-        bucket,
+const activations = booking<Request, Row>({
+  operation: 'activate',
+  type: 'ACTIVATION',
+  run: calling(
+    ACTIVATE,
+    (requests) => {
+      const { context, isClaimed = false } = requests.at(-1) as Request;
+      const now = context.service.clock();
+      return [
         plainArray(requests.map((request) => request.context.merchant.id)),
         plainArray(requests.map(({ codeKey }) => codeKey)),
         plainArray(requests.map(({ pinKey }) => pinKey)),
@@ -70,24 +55,10 @@ const byCode: Operation<Request, Row, Row> = {
         plainArray(requests.map(({ isUnfunded }) => String(isUnfunded ?? false))),
         isClaimed,
         now,
-      ],
-      bucket,
-    );
-    return inOrder(requests, rows, AGAIN);
-  },
-  answer: (_, row) => row,
-};
-
-/**
- * The same by serial number, in separate calls. In one call, the code and the serial number of a voucher
- * would be two keys, and the call could contain the voucher twice.
- */
-const bySerialNumber: Operation<Request, Row, Row> = { ...byCode };
-
-const activations: Booking<Request, Row> = {
-  operation: 'activate',
-  type: 'ACTIVATION',
-  callsOf: ({ codeKey }) => (codeKey === null ? bySerialNumber : byCode),
+      ];
+    },
+    AGAIN,
+  ),
   // The value is that of the batch, otherwise the requested one, otherwise the default.
   termsOf({ codeKey, valueUnits }, { value_minor, decimals }) {
     const unit = unitOf(decimals);
@@ -99,7 +70,7 @@ const activations: Booking<Request, Row> = {
       priceMinor: value_minor === null ? valueMinor : null,
     };
   },
-};
+});
 
 /**
  * Activates a voucher, which gives it its value.

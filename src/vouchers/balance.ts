@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { AGAIN, type Operation } from '../db/operation.ts';
+import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
 import { type HotStatement, plainArray, sql } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
@@ -60,7 +60,6 @@ type Entry = readonly [
 ];
 
 type BalanceRow = {
-  readonly ord: number;
   readonly serial_number: bigint;
   readonly decimals: number;
   readonly balance_minor: bigint;
@@ -86,7 +85,7 @@ const balances: Operation<Request, Row, Row> = {
     const checked = await check(db, rest, bucket);
     // A right PIN after wrong ones resets the count. A second read then returns the voucher.
     const right = rest.filter((_, index) => checked[index] === 'ok');
-    const again = right.length > 0 ? await read(db, right, bucket) : [];
+    const again = right.length > 0 ? [...(await read(db, right, bucket))] : [];
     return rows.map((row) => {
       if (row !== undefined) return row;
       const outcome = checked.shift();
@@ -96,17 +95,16 @@ const balances: Operation<Request, Row, Row> = {
   answer: (_, row) => row,
 };
 
-async function read(
-  db: Database,
-  requests: readonly Request[],
-  bucket: number,
-): Promise<(BalanceRow | undefined)[]> {
-  const found: (BalanceRow | undefined)[] = new Array(requests.length).fill(undefined);
-  const merchants = plainArray(requests.map(({ context }) => context.merchant.id));
-  const values = [bucket, merchants, ...keysOf(requests), HISTORY_ROWS, requests.at(-1)?.context.now];
-  for (const row of await db.hot<BalanceRow>(READ_BALANCES, values, bucket)) found[row.ord - 1] = row;
-  return found;
-}
+const read = calling<Request, BalanceRow | undefined>(
+  READ_BALANCES,
+  (requests) => [
+    plainArray(requests.map(({ context }) => context.merchant.id)),
+    ...keysOf(requests),
+    HISTORY_ROWS,
+    requests.at(-1)?.context.now,
+  ],
+  undefined,
+);
 
 async function check(
   db: Database,
