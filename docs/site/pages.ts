@@ -3,6 +3,7 @@ import { approvalsText } from '../generate/approvals.ts';
 import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
 import { kindsText } from '../generate/kinds.ts';
+import { reportsText } from '../generate/reports.ts';
 import { rightsText } from '../generate/rights.ts';
 import { settingsText } from '../generate/settings.ts';
 import { snippetsText } from '../generate/snippets.ts';
@@ -30,6 +31,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   approvals: approvalsText,
   audit: auditText,
   commands: commandsText,
+  reports: reportsText,
   rights: rightsText,
   kinds: kindsText,
   settings: settingsText,

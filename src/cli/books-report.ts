@@ -1,86 +1,43 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { BREAKDOWNS, plain, type Report, toReportJson, type Wanted } from '../books/reports/report.ts';
-import { findReport, makeReport, REPORTS } from '../books/reports/reports.ts';
-import {
-  reportCsv,
-  streamTransactions,
-  type TransactionLine,
-  transactionsCsv,
-} from '../books/reports/transactions.ts';
+import { checkInterval } from '../books/days.ts';
+import type { Lines, ReportJson } from '../books/reports/report.ts';
+import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
+import { addInputs, inputOf, inTermsOf } from './commands.ts';
 import { withService } from './open.ts';
-import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
-import { oneOf, parseDay, parseId } from './parse.ts';
-import { requireMerchant } from './perform.ts';
+import { printTable, say, toJson, wrongUsage } from './output.ts';
+import { parseId } from './parse.ts';
+import { performCommand, performFile, requireMerchant } from './perform.ts';
 
-type Options = {
-  json?: boolean;
-  csv?: boolean;
-  european?: boolean;
-  from: string;
-  to: string;
-  merchant?: string;
-  section?: string;
-  breakdown?: string;
-};
+type Given = { readonly json?: boolean; readonly csv?: boolean };
+type Input = Parameters<typeof reportCsvFile.run>[1];
 
-/** The names of R8, which is written row by row. */
-const STREAMED = ['R8', 'transactions'];
-const NAMES = [...REPORTS, { report: 'R8', name: 'transactions' }].map(
-  ({ report, name }) => `${report} ${name}`,
-);
-
-/** Adds the reports to the commands of the books. */
+/** Adds the reports to the commands of the books. That of lines is CSV or JSON, the others also tables. */
 export function addReport(books: Command): void {
-  books
-    .command('report <report>')
-    .description(`make a report by its number or its name: ${NAMES.join(', ')}`)
-    .requiredOption('--from <day>', 'the first day')
-    .requiredOption('--to <day>', 'the day after the last one')
-    .option('--merchant <id>', 'the merchant (R6, R8; R7: default all)')
-    .option('--section <name>', 'only this section, of a report with several')
-    .option('--breakdown <what>', 'R1 by merchant, R4 by product')
+  const command = books.command('report');
+  const options = addInputs(command, [reportCsvFile]);
+  const names = ALL_REPORTS.map(({ report: number, name }) => `${number} ${name}`);
+  command
+    .description(`make a report by its number or its name: ${names.join(', ')}`)
     .option('--csv', 'print CSV')
-    .option('--european', 'CSV with semicolons and a decimal comma')
     .option('--json', 'print JSON')
-    .action(report);
+    .action(async (...args: unknown[]) => {
+      const given = args.at(-2) as Given;
+      await run(inputOf(options, args as string[], given) as Input, given).catch(inTermsOf(options));
+    });
 }
 
-async function report(name: string, options: Options): Promise<void> {
-  const from = parseDay(options.from, '--from');
-  const to = parseDay(options.to, '--to');
-  if (to <= from) wrongUsage('--to must be later than --from: it is the day after the last one');
-  if (options.csv && options.json) wrongUsage('--csv and --json: choose one');
-  const breakdown =
-    options.breakdown === undefined ? undefined : oneOf(options.breakdown, '--breakdown', BREAKDOWNS);
-  const merchantId = options.merchant === undefined ? undefined : parseId(options.merchant);
-  const isStreamed = STREAMED.includes(name) || name === 'r8';
-  const kind = findReport(name);
-  if (!kind && !isStreamed) wrongUsage(`there is no such report: the reports are ${NAMES.join(', ')}`);
-  // R8 is written as CSV unless --json is given.
-  const isCsv = options.csv || (isStreamed && !options.json);
-  if (options.european && !isCsv) wrongUsage('--european belongs to --csv');
-  if (isStreamed && (options.section ?? options.breakdown) !== undefined)
-    wrongUsage('R8 has no sections, and is not broken down');
-  await withService(async (service) => {
-    if (merchantId !== undefined) await requireMerchant(service.db, merchantId);
-    const wanted = { from, to, merchantId };
-    const style = options.european ? 'european' : 'standard';
-    if (!kind) {
-      if (merchantId === undefined) wrongUsage('R8 is of one merchant: give --merchant');
-      const lines = streamTransactions(service, { ...wanted, merchantId });
-      const pieces = options.json ? writeJson(lines, wanted) : transactionsCsv(lines, style);
-      await pipeline(pieces, process.stdout, { end: false });
-      return;
-    }
-    const made = await makeReport(service, kind, { ...wanted, section: options.section, breakdown });
-    if (options.json) printJson(toReportJson(made));
-    else if (options.csv) process.stdout.write(reportCsv(made, style));
-    else print(made);
-  });
+async function run(input: Input, { csv, json = false }: Given): Promise<void> {
+  if (csv && json) wrongUsage('--csv and --json: choose one');
+  const lines = findLines(input.report);
+  const { european, ...wanted } = input;
+  if (csv || (lines && !json)) await performFile(reportCsvFile, input, {});
+  else if (european !== undefined) wrongUsage('--european belongs to --csv');
+  else if (lines) await writeLines(lines, wanted);
+  else await performCommand(report, wanted, { json }, print);
 }
 
-function print(made: Report): void {
+function print(made: ReportJson): void {
   const { report: number, name, from, to, zone, state, closingHash, madeAt, sign } = made;
   say(`${number} ${name}: ${from} to ${to} (exclusive), ${zone}, ${state}; amounts are ${sign}`);
   say(`made ${madeAt.toISOString()}${closingHash === null ? '' : `, closing ${closingHash}`}`);
@@ -88,21 +45,32 @@ function print(made: Report): void {
     say([section, currency, statement].filter(Boolean).join(', '));
     printTable(
       columns,
-      rows.map((row) => row.map((cell) => String(plain(cell) ?? ''))),
+      rows.map((row) => columns.map((column) => String(row[column] ?? ''))),
     );
   }
   if (made.tables.length === 0) say('nothing to report');
 }
 
-/** Writes R8 as one JSON document. */
-async function* writeJson(
-  lines: AsyncIterable<TransactionLine>,
-  { from, to }: Wanted,
-): AsyncGenerator<string> {
-  let before = `{"report":"R8","name":"transactions","from":"${from}","to":"${to}","rows":[\n`;
-  for await (const line of lines) {
-    yield `${before}${toJsonText(line)}`;
-    before = ',\n';
-  }
-  yield before === ',\n' ? '\n]}\n' : `${before}]}\n`;
+/** Writes a report of lines as one JSON document. */
+async function writeLines(kind: Lines, { from, to, merchantId, ...others }: Omit<Input, 'report'>) {
+  checkInterval({ from, to });
+  const wanted = {
+    ...others,
+    from,
+    to,
+    merchantId: merchantId === undefined ? undefined : parseId(merchantId),
+  };
+  await withService(async (service) => {
+    if (wanted.merchantId !== undefined) await requireMerchant(service.db, wanted.merchantId);
+    const { report: number, name } = kind;
+    let before = `${JSON.stringify({ report: number, name, from, to }).slice(0, -1)},"rows":[\n`;
+    const pieces = async function* () {
+      for await (const line of linesOf(service, kind, wanted)) {
+        yield `${before}${toJson(line)}`;
+        before = ',\n';
+      }
+      yield before === ',\n' ? '\n]}\n' : `${before}]}\n`;
+    };
+    await pipeline(pieces, process.stdout, { end: false });
+  });
 }

@@ -78,11 +78,7 @@ function addOperations(
   adjusting: Adjusting | undefined,
 ): void {
   const [first] = operations as [AnyOperation];
-  const options = optionsOfAll(operations);
-  command.description(operations.map(({ summary }) => summary).join('; or: '));
-  for (const { name, description, isArgument, isRequired } of options)
-    if (isArgument) command.argument(isRequired ? `<${name}>` : `[${name}]`, withoutDot(description));
-  for (const option of options) if (!option.isArgument) addOption(command, first, option);
+  const options = addInputs(command, operations);
   if (operations.some(({ input }) => 'limit' in input.properties))
     command.option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED);
   if (asFile) command.option('--csv', 'print CSV');
@@ -94,6 +90,17 @@ function addOperations(
     const chosen = asFile && given['csv'] ? asFile : chooseFrom(operations, input);
     await run(chosen, input, given, adjusting).catch(inTermsOf(options));
   });
+}
+
+/** Gives a command the words, the arguments and the options of operations, and returns the latter. */
+export function addInputs(command: Command, operations: readonly AnyOperation[]): readonly Option[] {
+  const [first] = operations as [AnyOperation];
+  const options = optionsOfAll(operations);
+  command.description(operations.map(({ summary }) => summary).join('; or: '));
+  for (const { name, description, isArgument, isRequired } of options)
+    if (isArgument) command.argument(isRequired ? `<${name}>` : `[${name}]`, withoutDot(description));
+  for (const option of options) if (!option.isArgument) addOption(command, first, option);
+  return options;
 }
 
 /** Returns the operation that takes exactly these fields. @throws CommandError if there is none */
@@ -158,7 +165,7 @@ const withoutDot = (text: string) => text.replace(/\.$/, '');
 const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Returns the input of an operation. Its fields are checked by its schema. */
-function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
+export function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
   const entries = options.flatMap((option, at) => {
     const typed = option.isArgument ? args[at] : given[camel(option.name)];
     const value = typed === undefined ? undefined : readValue(option, typed);
@@ -200,7 +207,7 @@ function toValue(option: Option, value: unknown): unknown {
 }
 
 /** Names the option of a wrong field, and of other fields in the message, instead of the field. */
-const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
+export const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   const [first] = error instanceof Problem && error.code === 'invalid' ? (error.errors ?? []) : [];
   const shown = (name: string) => {
     const option = options.find(({ field }) => field === name);

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
-import { report, reportCsvFile } from '../books/reports/reports.ts';
+import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import type { AnyOperation, Caller, Operation } from '../operation.ts';
 import { Input, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
@@ -16,17 +16,17 @@ const ofSettlement = {
   of: ({ service }: Caller, id: string) => findMerchantOf(service.readDb, id),
 };
 
-/** The reports that can be restricted to one merchant. */
-const REPORTS_OF_MERCHANTS = ['R6', 'float-statement', 'R7', 'settlement-statement'] as const;
+/** Whether a report can be restricted to one merchant. */
+const isOfMerchant = (name: string) => (findReport(name) ?? findLines(name))?.ofMerchant !== undefined;
 
 function ownReport<Output extends TSchema>(
   made: Operation<typeof reportCsvFile.input, Output>,
-  reports: readonly string[],
 ): AnyOperation {
   const { from, to, european } = made.input.properties;
   const path = made.path as string;
+  const names = (made.input.properties.report as unknown as { enum: string[] }).enum;
   const input = Input({
-    report: Word(reports, { description: 'Its number or its name.', examples: ['R6'] }),
+    report: Word(names.filter(isOfMerchant), { description: 'Its number or its name.', examples: ['R6'] }),
     from,
     to,
     ...(path.endsWith('/csv') && { european }),
@@ -51,6 +51,6 @@ export const PORTAL_BOOKS: readonly AnyOperation[] = [
   bound(settlementDocument, { path: '/settlements/:id/document', roles: MONEY, owner: ofSettlement }),
   bound(disputes.dispute, { path: '/settlements/:id/dispute', roles: FINANCE, owner: ofSettlement }),
   bound(disputes.list, { path: '/disputes', roles: MONEY, merchant: 'merchantId' }),
-  ownReport(report as never, REPORTS_OF_MERCHANTS),
-  ownReport(reportCsvFile, [...REPORTS_OF_MERCHANTS, 'R8', 'transactions']),
+  ownReport(report as never),
+  ownReport(reportCsvFile),
 ];

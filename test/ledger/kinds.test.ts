@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MOVED } from '../../src/books/reports/liability.ts';
 import { sql } from '../../src/db/sql.ts';
 import { ACCOUNT_KINDS, MOVEMENT_KINDS, MOVEMENTS, movementOf } from '../../src/ledger/kinds.ts';
 import { startTestService } from '../support/harness.ts';
@@ -33,4 +34,16 @@ where is_movement(k, d, c) group by k`);
         reverses,
       );
   }
+});
+
+test('every movement of a voucher is in exactly one column of R2', () => {
+  const listed: string[] = Object.values(MOVED).flat();
+  const moved = MOVEMENT_KINDS.filter((kind) => kind !== 'REPLACEMENT').flatMap((kind) => {
+    const signs = MOVEMENTS[kind].moves.flatMap((each) => [
+      ...(each.startsWith('VOUCHER ') ? ['-'] : []),
+      ...(each.endsWith(' VOUCHER') ? ['+'] : []),
+    ]);
+    return [...new Set(signs)].map((sign) => sign + kind);
+  });
+  assert.deepEqual(listed.sort(), moved.sort());
 });

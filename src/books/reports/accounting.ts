@@ -3,15 +3,15 @@ import { statementsBetween } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
-import { type Definition, merchantOf, productOf, wrong } from './report.ts';
+import { type Declaration, type Definition, merchantOf, productOf, wrong } from './report.ts';
 
 /** The books beside others: the operator's accounting system (R12), and its bank (R13). */
 
 /**
- * R12: the movements of closed days on the account numbers of the operator's accounting system. Debits equal
+ * The movements of closed days on the account numbers of the operator's accounting system. Debits equal
  * credits.
  */
-export const generalLedger: Definition = {
+const ledgerLines: Definition = {
   columns: {
     ...{ date: 'text', voucherNumber: 'text', account: 'text', counterAccount: 'text', debit: 'money' },
     ...{ credit: 'money', taxCode: 'text', text: 'text', closingHash: 'text' },
@@ -36,6 +36,15 @@ export const generalLedger: Definition = {
     }
     return lines.map(({ debitMinor: debit, creditMinor: credit, ...line }) => ({ ...line, debit, credit }));
   },
+};
+
+export const generalLedger: Declaration = {
+  report: 'R12',
+  name: 'general-ledger',
+  title: 'General ledger',
+  use: 'For the accountant, each month: closed days, with the account numbers of your accounting system.',
+  tables: [ledgerLines],
+  closedOnly: true,
 };
 
 type Summary = {
@@ -97,12 +106,12 @@ left join matched m on m.currency = b.currency
 order by b.currency`;
 
 /**
- * R13: compares the operator's bank account with the books at the end of the interval. A difference that own
+ * Compares the operator's bank account with the books at the end of the interval. A difference that own
  * money and unmatched items do not explain is an error on one of the two sides.
  */
 const bankReconciliation: Definition = {
   section: 'reconciliation',
-  columns: { item: 'text', amount: 'money', state: 'text' },
+  columns: { item: 'word', amount: 'money', state: 'word' },
   async rows({ tx, to, endsAt }) {
     const found = await tx.query<Summary>(summarizeBank(to, endsAt));
     return found.flatMap(({ currency, ...row }) => {
@@ -123,14 +132,14 @@ const bankReconciliation: Definition = {
 };
 
 /**
- * R13: the imported statements that end in the interval. Each opening balance should be the closing balance
+ * The imported statements that end in the interval. Each opening balance should be the closing balance
  * before it, and the entries should lead from one to the other.
  */
 const bankStatements: Definition = {
   section: 'statements',
   columns: {
     ...{ statement: 'number', account: 'text', date: 'text', opening: 'money', entries: 'money' },
-    ...{ closing: 'money', gap: 'money', missing: 'money', state: 'text' },
+    ...{ closing: 'money', gap: 'money', missing: 'money', state: 'word' },
   },
   async rows({ tx, from, to }) {
     const found = await statementsBetween(tx, from, to);
@@ -144,12 +153,12 @@ const bankStatements: Definition = {
   },
 };
 
-/** R13: the bank entries of the interval, and the movements that they are matched with. */
+/** The bank entries of the interval, and the movements that they are matched with. */
 const bankEntries: Definition = {
   section: 'entries',
   columns: {
     ...{ entry: 'number', date: 'text', account: 'text', amount: 'money', text: 'text', matched: 'text' },
-    ...{ difference: 'money', state: 'text' },
+    ...{ difference: 'money', state: 'word' },
   },
   async rows({ tx, from, to }) {
     const found = await entriesBetween(tx, from, to);
@@ -164,4 +173,12 @@ const bankEntries: Definition = {
   },
 };
 
-export const bank = [bankReconciliation, bankStatements, bankEntries];
+export const bank: Declaration = {
+  report: 'R13',
+  name: 'bank',
+  title: 'Bank',
+  use:
+    'For the treasurer, with each bank statement: the bank compared with the books, and the unexplained ' +
+    'difference.',
+  tables: [bankReconciliation, bankStatements, bankEntries],
+};

@@ -1,11 +1,11 @@
 import { sql } from '../../db/sql.ts';
 import { ACCOUNT_KINDS, accountsOf } from '../../ledger/kinds.ts';
-import { type Definition, merchant, money, text } from './report.ts';
+import { type Declaration, type Definition, id, merchant, money, text, word } from './report.ts';
 
-/** R1: opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
-export const trialBalance: Definition = {
+/** Opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
+const byAccount: Definition = {
   columns: {
-    account: text(sql`coalesce(account_kind, 'total')`),
+    account: word(sql`coalesce(account_kind, 'total')`),
     opening: money(sql`sum(opening)`),
     debits: money(sql`sum(debits)`),
     credits: money(sql`sum(credits)`),
@@ -31,12 +31,12 @@ const held = (...kinds: readonly string[]) =>
   sql`coalesce(sum(balance_minor) filter (where account_kind = any (${kinds}::text[])), 0)`;
 
 /**
- * R1 by merchant: what the operator owes each merchant at the end of the interval, for the confirmation of
+ * What the operator owes each merchant at the end of the interval, for the confirmation of
  * balances. The reserve of a batch belongs to the merchant that ordered it.
  */
-export const merchantBalances: Definition = {
+const byMerchant: Definition = {
   columns: {
-    merchantId: text(sql`coalesce(owner_id::text, '')`),
+    merchantId: id(sql`coalesce(owner_id::text, '')`),
     merchant: merchant(sql`owner_id`),
     floats: money(held('FLOAT')),
     reserves: money(held('RESERVE')),
@@ -51,11 +51,22 @@ from (
 group by grouping sets ((currency, owner_id), (currency)) order by owner_id nulls last`,
 };
 
+export const trialBalance: Declaration = {
+  report: 'R1',
+  name: 'trial-balance',
+  title: 'Trial balance',
+  use:
+    'For the accountant, each month: opening, debits, credits and closing of each account, and that they add ' +
+    'up. By merchant, at the end of the year: what each is owed, for the confirmation of balances.',
+  tables: [byAccount],
+  breakdowns: { merchant: [byMerchant] },
+};
+
 /**
- * R3: what the operator owed to others at the end of each day, its own money, and the funding behind both.
+ * What the operator owed to others at the end of each day, its own money, and the funding behind both.
  * Vouchers are counted at the close. Money in transit between shards has left a float for a voucher.
  */
-export const outstanding: Definition = {
+const byDay: Definition = {
   columns: {
     day: text(sql`day`),
     vouchers: text(sql`case when bool_or(is_open) then '' else coalesce(min(vouchers), 0)::text end`),
@@ -90,4 +101,12 @@ left join (
   where basis = 'expires' and day >= ${from}::date and day < ${to}::date group by day, currency
 ) a using (day, currency)
 group by currency, day order by day`,
+};
+
+export const outstanding: Declaration = {
+  report: 'R3',
+  name: 'outstanding',
+  title: 'Outstanding by day',
+  use: 'For the treasurer, each morning: the amount that a safeguarding account must cover.',
+  tables: [byDay],
 };

@@ -1,13 +1,24 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import { type Definition, money, number, percent, product, type Scope, share, text } from './report.ts';
+import {
+  type Declaration,
+  type Definition,
+  money,
+  number,
+  percent,
+  product,
+  type Scope,
+  share,
+  text,
+  word,
+} from './report.ts';
 
 /** R5: expired amounts as booked, the redemption of cohorts, and an estimate of what is never redeemed. */
 
-export const booked: Definition = {
+const booked: Definition = {
   section: 'booked',
   columns: {
     product: product(sql`product_id`),
-    account: text(sql`account`),
+    account: word(sql`account`),
     expired: money(sql`sum(case kind when 'EXPIRY' then amount_minor else 0 end)`),
     reinstated: money(sql`sum(case kind when 'EXPIRY' then 0 else amount_minor end)`),
     net: money(sql`sum(case kind when 'EXPIRY' then amount_minor else -amount_minor end)`),
@@ -42,7 +53,7 @@ const changesBefore = (day: string): Sql => sql`(
 const sumOf = (change: Sql) => sql`sum(sum(${change})) over w`;
 
 /** The cohorts by product and month of issue, with cumulative sums month by month. */
-export const cohorts: Definition = {
+const cohorts: Definition = {
   section: 'cohorts',
   isOfClosedDays: true,
   columns: {
@@ -128,14 +139,14 @@ function recognize(cohort: Cohort | undefined) {
  * Proposes an estimate, which is never posted, for each cohort of an expiry policy: by the rate that is valid
  * on the last day of the interval and, for what was recognized before, by that on the day before it.
  */
-export const estimate: Definition = {
+const estimate: Definition = {
   section: 'estimate',
   isOfClosedDays: true,
   columns: {
-    ...{ product: 'product', issueMonth: 'text', policy: 'text', ratePercent: 'text', setBy: 'text' },
+    ...{ product: 'product', issueMonth: 'text', policy: 'word', ratePercent: 'percent', setBy: 'text' },
     ...{ reason: 'text', issued: 'money', voided: 'money', redeemed: 'money', expired: 'money' },
     ...{ other: 'money', outstanding: 'money', estimated: 'money', recognized: 'money', before: 'money' },
-    ...{ inInterval: 'money', deferred: 'money', toBook: 'money', isExceeded: 'text' },
+    ...{ inInterval: 'money', deferred: 'money', toBook: 'money', isExceeded: 'word' },
   },
   async rows(scope) {
     const keyOf = ({ currency, product: id, issueMonth, policy }: Cohort) =>
@@ -156,4 +167,14 @@ export const estimate: Definition = {
       };
     });
   },
+};
+
+export const breakage: Declaration = {
+  report: 'R5',
+  name: 'breakage',
+  title: 'Breakage',
+  use:
+    'For the accountant, each quarter: expired money, how cohorts are redeemed, and an estimate (never ' +
+    'posted).',
+  tables: [booked, cohorts, estimate],
 };

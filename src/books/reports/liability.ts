@@ -1,7 +1,10 @@
 import { type Sql, sql } from '../../db/sql.ts';
+import type { MovementKind } from '../../ledger/kinds.ts';
 import {
   count,
+  type Declaration,
   type Definition,
+  id,
   merchant,
   money,
   product,
@@ -9,26 +12,31 @@ import {
   scope,
   share,
   text,
+  word,
 } from './report.ts';
 
-/** The movements of vouchers: `+` increases the balance of a voucher, `-` decreases it. */
-const moved = (...changes: readonly string[]) =>
+/** The movements of vouchers by column: `+` increases the balance of a voucher, `-` decreases it. */
+export const MOVED = {
+  issued: ['+ACTIVATION'],
+  imported: ['+IMPORT'],
+  reversed: ['+REDEMPTION_REVERSAL'],
+  reinstated: ['+REINSTATEMENT'],
+  adjustedUp: ['+ADJUSTMENT'],
+  redeemed: ['-REDEMPTION'],
+  expired: ['-EXPIRY'],
+  voided: ['-VOID', '-CANCELLATION'],
+  adjustedDown: ['-ADJUSTMENT'],
+  cashedOut: ['-CASH_OUT'],
+  escheated: ['-ESCHEAT'],
+} as const satisfies Readonly<Record<string, readonly `${'+' | '-'}${MovementKind}`[]>>;
+
+const moved = (changes: readonly string[]) =>
   money(sql`coalesce(sum(amount_minor) filter (where change = any (${changes}::text[])), 0)`);
 
 /** The balances of vouchers, rolled forward from the start of the interval to its end. */
 const ROLLED = {
   opening: money(sql`sum(opening_minor)`),
-  issued: moved('+ACTIVATION'),
-  imported: moved('+IMPORT'),
-  reversed: moved('+REDEMPTION_REVERSAL'),
-  reinstated: moved('+REINSTATEMENT'),
-  adjustedUp: moved('+ADJUSTMENT'),
-  redeemed: moved('-REDEMPTION'),
-  expired: moved('-EXPIRY'),
-  voided: moved('-VOID', '-CANCELLATION'),
-  adjustedDown: moved('-ADJUSTMENT'),
-  cashedOut: moved('-CASH_OUT'),
-  escheated: moved('-ESCHEAT'),
+  ...Object.fromEntries(Object.entries(MOVED).map(([name, changes]) => [name, moved(changes)])),
   closing: money(
     sql`sum(opening_minor + case when change like '-%' then -amount_minor else amount_minor end)`,
   ),
@@ -36,7 +44,7 @@ const ROLLED = {
 const COUNTED = { ...ROLLED, vouchers: count(sql`sum(vouchers)`) };
 const ISSUED = {
   product: product(sql`product_id`),
-  issuerId: text(sql`issuer_id`),
+  issuerId: id(sql`issuer_id`),
   issuer: merchant(sql`issuer_id`),
 };
 
@@ -59,22 +67,20 @@ from (
   where ${isClosed} and basis = 'expires' and day = ${to}::date - 1
 ) v`;
 
-/** R2: by product and issuer. */
-export const liability: Definition = {
+const byIssuer: Definition = {
   columns: { ...ISSUED, scope: scope(sql`product_id`), ...COUNTED },
   from: (wanted) => sql`${rolled(wanted)} group by currency, product_id, issuer_id
 order by product_id, issuer_id`,
 };
 
-/** R2: the total of each currency. */
-export const liabilityInTotal: Definition = {
+const inTotal: Definition = {
   section: 'total',
   columns: COUNTED,
   from: (wanted) => sql`${rolled(wanted)} group by currency`,
 };
 
-/** R2 by the month in which the vouchers were issued. */
-export const liabilityByMonth: Definition = {
+/** By the month in which the vouchers were issued. */
+const byMonth: Definition = {
   section: 'months',
   isOfClosedDays: true,
   columns: { ...ISSUED, issueMonth: text(sql`to_char(issue_month, 'YYYY-MM')`), ...ROLLED },
@@ -88,6 +94,16 @@ from (
   from book_cohorts where day < ${to}::date
 ) c
 group by currency, product_id, issuer_id, issue_month order by product_id, issuer_id, issue_month`,
+};
+
+export const liability: Declaration = {
+  report: 'R2',
+  name: 'liability',
+  title: 'Voucher liability',
+  use:
+    'For the auditor, at the end of the year: the money on vouchers, rolled forward, by product, issuer and ' +
+    'month of issue.',
+  tables: [byIssuer, inTotal, byMonth],
 };
 
 /** The vouchers with a balance at the end of the interval. */
@@ -130,31 +146,43 @@ left join (
 group by currency, part, basis, lower_bound, label order by part, basis, lower_bound`;
 
 /**
- * R4: vouchers with a balance at the end of the interval, by the days until they expire, by the days since
+ * Vouchers with a balance at the end of the interval, by the days until they expire, by the days since
  * their last use, and by the month in which they expire, in the zone of the books.
  * @param isByProduct product by product, instead of all products together
  */
-export function agesOf(isByProduct: boolean): readonly Definition[] {
+function agesOf(isByProduct: boolean): readonly Definition[] {
   const own = isByProduct ? { product: product(sql`part`) } : {};
   return [
     {
-      columns: { ...own, basis: text(sql`basis`), days: text(sql`label`), ...FIGURES },
+      columns: { ...own, basis: word(sql`basis`), days: text(sql`label`), ...FIGURES },
       from: (wanted) => aged(DAYS, wanted, isByProduct),
     },
     {
       section: 'expiryMonths',
-      columns: { ...own, month: text(sql`label`), ...FIGURES },
+      columns: { ...own, month: word(sql`label`), ...FIGURES },
       from: (wanted) => aged(months(wanted), wanted, isByProduct),
     },
   ];
 }
 
-/** R9: the redemptions of each merchant by the issuer of the voucher. */
-export const issuerAcceptor: Definition = {
+export const aging: Declaration = {
+  report: 'R4',
+  name: 'aging',
+  title: 'Aging',
+  use:
+    'For the auditor, at the end of the year: when outstanding money expires, by days and by coming months, ' +
+    'and how long it has been idle.',
+  tables: agesOf(false),
+  breakdowns: { product: agesOf(true) },
+  closedOnly: true,
+};
+
+/** The redemptions of each merchant by the issuer of the voucher. */
+const accepted: Definition = {
   columns: {
-    issuerId: text(sql`issuer_id`),
+    issuerId: id(sql`issuer_id`),
     issuer: merchant(sql`issuer_id`),
-    acceptorId: text(sql`merchant_id`),
+    acceptorId: id(sql`merchant_id`),
     acceptor: merchant(sql`merchant_id`),
     redeemed: money(sql`sum(case kind when 'REDEMPTION' then amount_minor else 0 end)`),
     reversed: money(sql`sum(case kind when 'REDEMPTION' then 0 else amount_minor end)`),
@@ -163,4 +191,12 @@ export const issuerAcceptor: Definition = {
   from: ({ startsAt, endsAt }) => sql`
 from movements(${startsAt}, ${endsAt}) where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
 group by currency, issuer_id, merchant_id order by issuer_id, merchant_id`,
+};
+
+export const issuerAcceptor: Declaration = {
+  report: 'R9',
+  name: 'issuer-acceptor',
+  title: 'Issuers and acceptors',
+  use: 'For a network, each month: redemptions by the issuer of the voucher and the merchant that accepted it.',
+  tables: [accepted],
 };

@@ -59,7 +59,7 @@ export const BREAKDOWNS = ['merchant', 'product'] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 /** An amount as exact decimal text, or another cell. */
-export type Cell = string | number | null | { readonly amount: string };
+type Cell = string | number | null | { readonly amount: string };
 
 /** A table of one currency. */
 export type Table = {
@@ -112,7 +112,7 @@ export type ReportJson = Omit<Report, 'tables'> & {
 };
 
 /** Returns the text of an amount, or another cell as it is. */
-export const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
+const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
 
 /** Turns rows into objects. Amounts are text, so that none is rounded. */
 export function toReportJson({ tables, ...head }: Report): ReportJson {
@@ -134,6 +134,11 @@ const isAmount = (cell: Cell | undefined) => typeof cell === 'object' && cell !=
 /** Renders the value of a column. A merchant or a product without an id is the total of all. */
 const FORMATS = {
   text: (value: unknown) => value as string | null,
+  /** A word of the service, which pages show in their language. */
+  word: (value: unknown) => value as string | null,
+  /** The id of what the next column names. */
+  id: (value: unknown) => value as string | null,
+  percent: (value: unknown) => value as string | null,
   number: (value: unknown) => value as number | null,
   count: (value: unknown) => (value === null ? null : String(value)),
   time: (value: unknown) => (value as Date).toISOString(),
@@ -152,6 +157,8 @@ type Column = { readonly format: Format; readonly of: Sql };
 const column = (format: Format, cast: Sql) => (of: Sql) => ({ format, of: sql`(${of})${cast}` });
 
 export const text = column('text', sql`::text`);
+export const word = column('word', sql`::text`);
+export const id = column('id', sql`::text`);
 export const money = column('money', sql`::bigint`);
 export const count = column('count', sql`::bigint`);
 export const time = column('time', sql`::timestamptz`);
@@ -163,8 +170,83 @@ export const scope = column('scope', sql`::integer`);
 
 /** A share of a whole in percent with two decimals, rounded half up. It is for display only. */
 export const share = (part: Sql, whole: Sql) =>
-  text(sql`case when (${whole}) = 0 then 0.00
+  column(
+    'percent',
+    sql`::text`,
+  )(sql`case when (${whole}) = 0 then 0.00
     else round(div((${part}) * 20000.0 + (${whole}), 2.0 * (${whole})) / 100, 2) end`);
+
+/** The titles of columns. That of any other follows from its name: `issuedOn` is "Issued on". */
+const TITLES: Readonly<Record<string, string>> = {
+  acceptor: 'Accepted by',
+  acceptorId: 'Accepted by',
+  basis: 'By',
+  closing: 'Closing balance',
+  closingHash: 'Day hash',
+  dueOn: 'Due',
+  earlierReversed: 'Of earlier days reversed',
+  escheated: 'Paid to a state',
+  gap: 'Gap before',
+  inInterval: 'In the interval',
+  isExceeded: 'More redeemed than expected',
+  issueMonth: 'Issued in',
+  issuerId: 'Issuer',
+  kind: 'Type',
+  merchantId: 'Merchant',
+  minusFunding: 'Money held',
+  opening: 'Opening balance',
+  owed: 'Owed to others',
+  own: 'Own money',
+  policy: 'Expired value goes to',
+  ratePercent: 'Rate (%)',
+  redeemedPercent: 'Redeemed (%)',
+  scope: 'Accepted by',
+  sharePercent: 'Share (%)',
+  toBook: 'Still to book',
+  transactionId: 'Transaction',
+  vat: 'VAT',
+  voucherNumber: 'Voucher no.',
+};
+
+export function titleOf(column: string): string {
+  const words = column.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return TITLES[column] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What every report says about itself, once: the program, the console and the docs have it from here. */
+export type About = {
+  readonly report: `R${number}`;
+  readonly name: string;
+  readonly title: string;
+  /** Who needs it, and when: what it shows. A sentence. */
+  readonly use: string;
+  /** Whether it must or can be of one merchant; left out: it is of all. */
+  readonly ofMerchant?: 'always' | 'optionally';
+};
+
+/** A report of tables. */
+export type Declaration = About & {
+  readonly tables: readonly Definition[];
+  /** The report exists for closed days only: its data is made at the close. */
+  readonly closedOnly?: true;
+  /** Other tables of the report, which break its figures down. */
+  readonly breakdowns?: Partial<Record<Breakdown, readonly Definition[]>>;
+};
+
+/** A report of lines without a limit: they are written while they are read. */
+export type Lines = About & {
+  readonly columns: Readonly<Record<string, Format>>;
+  lines(service: Service, wanted: Wanted): AsyncIterable<Readonly<Record<string, string | null>>>;
+};
+
+/** Returns the columns of a table with their formats. */
+export const formatsOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Record<string, Format>> =>
+  Object.fromEntries(
+    Object.entries<Column | Format>(columns).map(([name, each]) => [
+      name,
+      typeof each === 'string' ? each : each.format,
+    ]),
+  );
 
 /**
  * The tables of a report, one for each currency. Their columns are computed by a statement, of which each
@@ -198,8 +280,8 @@ type Values = Readonly<Record<string, unknown>> & { readonly currency: string };
 export async function tablesOf(definition: Definition, scope: Scope): Promise<Table[]> {
   const { section, columns, isOfClosedDays, limit, number } = definition;
   if (isOfClosedDays && !scope.isClosed) return [];
-  const formats = Object.entries<Column | Format>(columns).map(
-    ([name, each]) => [name, FORMATS[typeof each === 'string' ? each : each.format]] as const,
+  const formats = Object.entries(formatsOf(definition)).map(
+    ([name, format]) => [name, FORMATS[format]] as const,
   );
   const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
   if (limit && rows.length > limit.count)

@@ -4,80 +4,63 @@ import { sql } from '../../db/sql.ts';
 import { requireMerchant } from '../../merchants/merchants.ts';
 import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
-import { invalid, notFound } from '../../problem.ts';
+import { notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
 import { Day, FileSchema, Line, MerchantId, Word } from '../../schema.ts';
 import { checkInterval, type ListedDay } from '../days.ts';
+import { type Cell, type CsvStyle, csvText } from '../formats.ts';
 import { bank, generalLedger } from './accounting.ts';
-import { merchantBalances, outstanding, trialBalance } from './balances.ts';
-import { booked, cohorts, estimate } from './breakage.ts';
-import { agesOf, issuerAcceptor, liability, liabilityByMonth, liabilityInTotal } from './liability.ts';
+import { outstanding, trialBalance } from './balances.ts';
+import { breakage } from './breakage.ts';
+import { aging, issuerAcceptor, liability } from './liability.ts';
 import {
+  type About,
   BREAKDOWNS,
   type Breakdown,
-  type Definition,
+  type Declaration,
   daysOf,
+  formatsOf,
+  type Lines,
   openScope,
   type Report,
   type ReportJson,
   type Table,
   tablesOf,
+  titleOf,
   toReportJson,
   type Wanted,
   wrong,
 } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
-import { dormancy, unclaimed, vat } from './tax.ts';
-import { reportCsv, streamTransactions, transactionsCsv } from './transactions.ts';
+import { dormancy, vat } from './tax.ts';
+import { transactions } from './transactions.ts';
 
-/** The reports, by number and name (docs/explanation/books.md). R8 is streamed: see transactions.ts. */
-type Kind = {
-  readonly report: string;
-  readonly name: string;
-  readonly tables: readonly Definition[];
-  /** The report exists for closed days only: its data is made at the close. */
-  readonly closedOnly?: true;
-  /** The report can be restricted to one merchant. */
-  readonly byMerchant?: true;
-  /** Other tables of the report, which break its figures down. */
-  readonly breakdowns?: Partial<Record<Breakdown, readonly Definition[]>>;
-};
-
-export const REPORTS: readonly Kind[] = [
-  {
-    report: 'R1',
-    name: 'trial-balance',
-    tables: [trialBalance],
-    breakdowns: { merchant: [merchantBalances] },
-  },
-  { report: 'R2', name: 'liability', tables: [liability, liabilityInTotal, liabilityByMonth] },
-  { report: 'R3', name: 'outstanding', tables: [outstanding] },
-  {
-    report: 'R4',
-    name: 'aging',
-    tables: agesOf(false),
-    breakdowns: { product: agesOf(true) },
-    closedOnly: true,
-  },
-  { report: 'R5', name: 'breakage', tables: [booked, cohorts, estimate] },
-  { report: 'R6', name: 'float-statement', tables: [floatStatement], byMerchant: true },
-  { report: 'R7', name: 'settlement-statement', tables: [settlementStatement], byMerchant: true },
-  { report: 'R9', name: 'issuer-acceptor', tables: [issuerAcceptor] },
-  { report: 'R10', name: 'dormancy', tables: [dormancy, unclaimed] },
-  { report: 'R11', name: 'vat', tables: [vat], closedOnly: true },
-  { report: 'R12', name: 'general-ledger', tables: [generalLedger], closedOnly: true },
-  { report: 'R13', name: 'bank', tables: bank },
+/** The reports of tables, by number. Each says what it is beside its tables (docs/reference/reports.md). */
+export const REPORTS: readonly Declaration[] = [
+  ...[trialBalance, liability, outstanding, aging, breakage, floatStatement, settlementStatement],
+  ...[issuerAcceptor, dormancy, vat, generalLedger, bank],
 ];
 
-/** The reports that can be broken down, for the message of a refusal. */
+const ORDER = new Intl.Collator('en', { numeric: true });
+
+/** All reports, by number. */
+export const ALL_REPORTS: readonly (Declaration | Lines)[] = [...REPORTS, transactions].sort((one, other) =>
+  ORDER.compare(one.report, other.report),
+);
+
+/** The reports that can be broken down, and those that are of one merchant, for messages. */
 const BROKEN_DOWN = REPORTS.flatMap(({ report, breakdowns = {} }) =>
   Object.keys(breakdowns).map((each) => `${report} by ${each}`),
-).join(' and ');
+);
+const OF_MERCHANT = ALL_REPORTS.filter(({ ofMerchant }) => ofMerchant);
+
+const isNamed = (name: string) => (each: About) => each.report === name.toUpperCase() || each.name === name;
 
 /** Returns the report of a number or name, or undefined if there is none. */
-export function findReport(name: string): Kind | undefined {
-  return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
-}
+export const findReport = (name: string) => REPORTS.find(isNamed(name));
+
+/** Returns the report of lines of a number or name, or undefined if there is none. */
+export const findLines = (name: string) => (isNamed(name)(transactions) ? transactions : undefined);
 
 /**
  * Returns the tables of one section, or all.
@@ -99,26 +82,32 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
   return wrong('to', 'not-closed', message, { day: open });
 }
 
+function checkMerchant({ report, ofMerchant }: About, { merchantId }: Wanted): void {
+  if (ofMerchant === 'always' && merchantId === undefined)
+    throw wrong('merchantId', 'required', `${report} is of one merchant: name it`);
+  if (ofMerchant || merchantId === undefined) return;
+  const others = listed(OF_MERCHANT.map((each) => each.report));
+  throw wrong('merchantId', 'all-merchants', `${report} is of all merchants; ${others} are of one`);
+}
+
+const listed = (texts: readonly string[]) => `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`;
+
+function notBrokenDown({ report }: About, { breakdown }: Wanted): Refusal {
+  const message = `${report} is not broken down by ${breakdown}: ${listed(BROKEN_DOWN)} are`;
+  return wrong('breakdown', 'no-breakdown', message);
+}
+
 /**
  * Makes a report of an interval of days from aggregates. A report of closed days never changes.
  * @throws Refusal `30` for days that are not in the books, for days that are not closed if the report is of
  *   closed days only, for a merchant if the report cannot be restricted to one, and for a breakdown that it
  *   does not have
  */
-export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
-  if (wanted.merchantId !== undefined && !kind.byMerchant)
-    throw wrong(
-      'merchantId',
-      'all-merchants',
-      `${kind.report} is of all merchants; R6, R7 and R8 are of one`,
-    );
-  const definitions = wanted.breakdown === undefined ? kind.tables : kind.breakdowns?.[wanted.breakdown];
-  if (!definitions)
-    throw wrong(
-      'breakdown',
-      'no-breakdown',
-      `${kind.report} is not broken down by ${wanted.breakdown}: ${BROKEN_DOWN} are`,
-    );
+export async function makeReport(service: Service, kind: Declaration, wanted: Wanted): Promise<Report> {
+  checkMerchant(kind, wanted);
+  const { breakdown } = wanted;
+  const definitions = breakdown === undefined ? kind.tables : kind.breakdowns?.[breakdown];
+  if (!definitions) throw notBrokenDown(kind, wanted);
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     // A report reads aggregates; for an open day also the rows since the last sealed slice.
@@ -147,11 +136,46 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
   }, 'repeatable read');
 }
 
-const Section = Type.Optional(Line(40, 'Of a report with several kinds of tables, this one alone.', 'total'));
-const BreakdownField = Type.Optional(
-  Word(BREAKDOWNS, { description: 'Broken down: R1 by merchant, R4 by product.', examples: ['merchant'] }),
-);
-const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
+/** Returns the lines of a report. @throws Refusal `30` */
+export function linesOf(service: Service, kind: Lines, wanted: Wanted) {
+  checkMerchant(kind, wanted);
+  if (wanted.section !== undefined) throw wrong('section', 'no-section', 'this report has no sections');
+  if (wanted.breakdown !== undefined) throw notBrokenDown(kind, wanted);
+  return kind.lines(service, wanted);
+}
+
+const namesOf = (kinds: readonly About[]) => kinds.flatMap(({ report, name }) => [report, name]);
+const ReportName = (names: readonly string[]) =>
+  Word(names, { description: 'Its number or its name.', examples: ['R1'] });
+
+const Asked = {
+  from: Day,
+  to: Day,
+  merchantId: Type.Optional(MerchantId),
+  section: Type.Optional(Line(40, 'Of a report with several kinds of tables, this one alone.', 'total')),
+  breakdown: Type.Optional(
+    Word(BREAKDOWNS, { description: `Broken down: ${BROKEN_DOWN.join(', ')}.`, examples: ['merchant'] }),
+  ),
+};
+
+type Asked = { readonly [Name in keyof typeof Asked]?: string | undefined };
+
+/** Checks what is asked for. @throws Problem */
+async function toWanted(caller: Caller, { from = '', to = '', merchantId, section, breakdown }: Asked) {
+  checkInterval({ from, to });
+  return {
+    ...{ from, to, merchantId: await merchantIdOf(caller, merchantId), section },
+    breakdown: breakdown as Breakdown | undefined,
+  };
+}
+
+/** What pages need to know about the reports: their titles, and the formats of their columns. */
+const described = REPORTS.map(({ report, name, title, use, ofMerchant = null, tables, breakdowns = {} }) => ({
+  ...{ number: report, name, title, use, ofMerchant },
+  breakdowns: Object.keys(breakdowns),
+  columns: Object.assign({}, ...[...tables, ...Object.values(breakdowns).flat()].map(formatsOf)),
+}));
+const columnNames = [...new Set(described.flatMap(({ columns }) => Object.keys(columns)))].sort();
 
 export const report = reading({
   name: 'books.report',
@@ -160,29 +184,24 @@ export const report = reading({
     'A row has a field for each of the `columns`. Money is decimal text, in the columns that `amounts` names. ' +
     'R8 (`transactions`) is `books.report-csv`.',
   path: '/books/reports/:report',
-  input: {
-    report: Word(REPORT_NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
-    from: Day,
-    to: Day,
-    merchantId: Type.Optional(MerchantId),
-    section: Section,
-    breakdown: BreakdownField,
-  },
-  output: Type.Unsafe<ReportJson>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
+  input: { report: ReportName(namesOf(REPORTS)), ...Asked },
+  output: Type.Unsafe<ReportJson>({
+    type: 'object',
+    required: ['report', 'name', 'tables', 'state'],
+    'x-reports': described,
+    'x-titles': Object.fromEntries(columnNames.map((name) => [name, titleOf(name)])),
+  }),
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: name, from, to, merchantId, section, breakdown }) {
-    checkInterval({ from, to });
+  async run(caller, { report: name, ...asked }) {
     const kind = findReport(name);
     if (!kind) throw notFound(`report ${name}`);
-    const wanted = { from, to, merchantId: await merchantIdOf(caller, merchantId), section, breakdown };
-    return toReportJson(await makeReport(caller.service, kind, wanted));
+    return toReportJson(await makeReport(caller.service, kind, await toWanted(caller, asked)));
   },
 });
 
 export const CSV_TYPE = 'text/csv; charset=utf-8';
 export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
-const STREAMED = ['R8', 'transactions'] as const;
 
 /** Returns the id of a merchant that a request may name. @throws Problem if there is no such merchant */
 export async function merchantIdOf(caller: Caller, merchantId: string | undefined) {
@@ -194,42 +213,58 @@ export const reportCsvFile = reading({
   summary: 'Get a report as CSV; for R8, all transactions of a merchant',
   path: '/books/reports/:report/csv',
   command: 'books report',
-  input: {
-    report: Word([...REPORT_NAMES, ...STREAMED], {
-      description: 'Its number or its name.',
-      examples: ['R1'],
-    }),
-    from: Day,
-    to: Day,
-    merchantId: Type.Optional(MerchantId),
-    section: Section,
-    breakdown: BreakdownField,
-    european: European,
-  },
+  input: { report: ReportName(namesOf(ALL_REPORTS)), ...Asked, european: European },
   output: FileSchema,
   files: ['text/csv'],
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: named, from, to, merchantId: merchant, section, breakdown, european }) {
-    checkInterval({ from, to });
-    const merchantId = await merchantIdOf(caller, merchant);
-    const kind = findReport(named);
-    const file = { name: `${named}-${from}-${to}.csv`, mediaType: CSV_TYPE };
+  async run(caller, { report: named, european, ...asked }) {
+    const { service } = caller;
+    const wanted = await toWanted(caller, asked);
     const style = european ? 'european' : 'standard';
-    if (kind)
-      return {
-        ...file,
-        content: reportCsv(
-          await makeReport(caller.service, kind, { from, to, merchantId, section, breakdown }),
-          style,
-        ),
-      };
-    if (merchantId === undefined)
-      throw invalid('merchantId', 'required', 'is required: R8 is of one merchant');
-    if (section !== undefined) throw invalid('section', 'dependent', 'is not for R8, which has no sections');
-    if (breakdown !== undefined)
-      throw invalid('breakdown', 'no-breakdown', 'is not for R8, whose lines are transactions');
-    const lines = streamTransactions(caller.service, { from, to, merchantId });
-    return { ...file, content: transactionsCsv(lines, style) };
+    const [kind, lines] = [findReport(named), findLines(named)];
+    const file = { name: `${named}-${asked.from}-${asked.to}.csv`, mediaType: CSV_TYPE };
+    if (kind) return { ...file, content: reportCsv(await makeReport(service, kind, wanted), style) };
+    if (!lines) throw notFound(`report ${named}`);
+    return { ...file, content: linesCsv(lines, linesOf(service, lines, wanted), style) };
   },
 });
+
+/** Reports as CSV. A report of closed days is the same to the byte, whenever and wherever it is made. */
+
+/** The first columns of every row. They show which report the row belongs to. */
+const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
+
+/** Returns a report as CSV, with a header for each kind of table. */
+export function reportCsv(made: Report, style: CsvStyle): string {
+  const head = (table: Table) => [
+    ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
+    ...[table.section ?? null, table.currency],
+    ...(table.number === undefined ? [] : [table.number]),
+  ];
+  let columns = '';
+  return made.tables
+    .map((table) => {
+      const named = table.number === undefined ? table.columns : ['number', ...table.columns];
+      const own = named.join();
+      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
+      columns = own;
+      return csvText([...header, ...table.rows.map((row) => [...head(table), ...row])], style);
+    })
+    .join('');
+}
+
+/** Writes a report line by line. */
+async function* linesCsv(
+  { columns }: Lines,
+  lines: ReturnType<typeof linesOf>,
+  style: CsvStyle,
+): AsyncGenerator<string> {
+  yield csvText([Object.keys(columns)], style);
+  for await (const line of lines) {
+    const cells = Object.entries(columns).map(([name, format]) =>
+      format === 'money' ? { amount: line[name] ?? '' } : (line[name] ?? null),
+    );
+    yield csvText([cells], style);
+  }
+}

@@ -2,29 +2,35 @@ import { type Sql, sql } from '../../db/sql.ts';
 import { kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
 import { addDays } from '../../time.ts';
 import { statementNumber } from '../formats.ts';
-import { count, type Definition, merchant, money, product, type Scope, text, time, wrong } from './report.ts';
+import {
+  count,
+  type Declaration,
+  type Definition,
+  id,
+  merchant,
+  money,
+  product,
+  text,
+  time,
+  word,
+} from './report.ts';
 
 /** The statements of merchants: of their floats, and of their settlement accounts. */
 
-function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
-  if (merchantId !== undefined) return merchantId;
-  throw wrong('merchantId', 'required', 'this report is of one merchant: name it');
-}
-
 /**
- * R6: the lines on a merchant's floats in the order of time, with the balance after each. A statement of
+ * The lines on a merchant's floats in the order of time, with the balance after each. A statement of
  * closed days has a number, which names its days and its float: that of one day is its number in camt.053.
  * Account numbers of reserves begin at 5,000,000,000.
  */
-export const floatStatement: Definition = {
+const floatLinesOf: Definition = {
   number: (scope, currency) => {
-    const account = { kind: 'FLOAT', merchantId: requireMerchantOf(scope), currency };
+    const account = { kind: 'FLOAT', merchantId: Number(scope.merchantId), currency };
     return statementNumber(scope.from, addDays(scope.to, -1), account);
   },
   columns: {
     time: time(sql`occurred_at`),
     transactionId: text(sql`l.id`),
-    kind: text(sql`kind`),
+    kind: word(sql`kind`),
     reference: text(sql`reference`),
     bankReference: text(sql`(
       select string_agg(e.entry_reference, ' ' order by e.id)
@@ -37,7 +43,7 @@ export const floatStatement: Definition = {
   },
   from(scope) {
     const { startsAt, endsAt } = scope;
-    const merchantId = requireMerchantOf(scope);
+    const merchantId = Number(scope.merchantId);
     return sql`
 from (
   with lines as (${floatLines(merchantId, startsAt, endsAt)}), opened as (
@@ -55,6 +61,15 @@ from (
 ) l
 order by place, booked_at, l.id`;
   },
+};
+
+export const floatStatement: Declaration = {
+  report: 'R6',
+  name: 'float-statement',
+  title: 'Float statement',
+  use: "For a merchant, each month: every line on its float, with the bank's reference and the balance after it.",
+  tables: [floatLinesOf],
+  ofMerchant: 'always',
 };
 
 /** Returns the lines that were booked on a merchant's floats. */
@@ -84,12 +99,12 @@ const NET = sql`coalesce(sum(case when credit_kind = 'SETTLEMENT' then amount_mi
 const ofAccount = (minor: Sql) => money(sql`case when grouping(product_id) = 1 then ${minor} end`);
 
 /**
- * R7: the settled amounts of each merchant by product, then the settlement account from opening to closing
+ * The settled amounts of each merchant by product, then the settlement account from opening to closing
  * balance. A product whose rows of each kind cancel each other out is left out.
  */
-export const settlementStatement: Definition = {
+const settledOf: Definition = {
   columns: {
-    merchantId: text(sql`merchant_id`),
+    merchantId: id(sql`merchant_id`),
     merchant: merchant(sql`merchant_id`),
     product: product(sql`product_id`),
     redemptions: counted('REDEMPTION'),
@@ -140,6 +155,15 @@ where ${merchantId}::int is null or merchant_id = ${merchantId}
 group by grouping sets ((currency, merchant_id, product_id), (currency, merchant_id))
 having grouping(product_id) = 1 or bool_or(is_shown)
 order by merchant_id, grouping(product_id), product_id`,
+};
+
+export const settlementStatement: Declaration = {
+  report: 'R7',
+  name: 'settlement-statement',
+  title: 'Settlement statement',
+  use: 'For a merchant, each period of its terms: redemptions, commission, payouts and the settlement account.',
+  tables: [settledOf],
+  ofMerchant: 'optionally',
 };
 
 /**

@@ -1,18 +1,18 @@
 import { sql } from '../../db/sql.ts';
 import { listUnclaimed, type UnclaimedRow } from '../escheat.ts';
-import { type Definition, money, number, text } from './report.ts';
+import { type Declaration, type Definition, money, number, text, word } from './report.ts';
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
 const DORMANT_MAX = 100_000;
 
 /**
- * R10: vouchers that are dormant at the end of the interval, each with the rule that applied then, and with
+ * Vouchers that are dormant at the end of the interval, each with the rule that applied then, and with
  * its balance at that time: the balance now less the movements since then. A redemption with a voucher that
  * it replaced is a use, a correction is none. Months are counted in the zone of the books. A month is at most
  * 3 days and one hour (of summer time) shorter than 31 days, so the filter of the vouchers leaves that much
  * room.
  */
-export const dormancy: Definition = {
+const dormant: Definition = {
   columns: {
     rule: text(sql`d.rule`),
     serialNumber: text(sql`d.serial_number`),
@@ -65,8 +65,8 @@ where d.due_at at time zone ${zone} <= ${at} and d.balance_minor > 0
 order by d.currency, d.rule, d.serial_number limit ${DORMANT_MAX + 1}`,
 };
 
-/** R10: the vouchers whose expired money is unclaimed at the end of the interval. */
-export const unclaimed: Definition = {
+/** The vouchers whose expired money is unclaimed at the end of the interval. */
+const unclaimed: Definition = {
   section: 'unclaimed',
   columns: {
     serialNumber: 'count',
@@ -83,15 +83,25 @@ export const unclaimed: Definition = {
     ),
 };
 
+export const dormancy: Declaration = {
+  report: 'R10',
+  name: 'dormancy',
+  title: 'Dormancy',
+  use:
+    'For the compliance officer, before a filing: vouchers that a law calls dormant, and those whose expired ' +
+    'money is unclaimed.',
+  tables: [dormant, unclaimed],
+};
+
 /**
- * R11: VAT on closed days by the treatment of each day, for the tax adviser. The value of a voucher includes
+ * VAT on closed days by the treatment of each day, for the tax adviser. The value of a voucher includes
  * VAT. It is due on the issued value of single-purpose vouchers, and on the redeemed value of multi-purpose
  * vouchers. The tax of each line is rounded once, half away from zero.
  */
-export const vat: Definition = {
+const treated: Definition = {
   columns: {
     product: text(sql`product`),
-    treatment: text(sql`treatment`),
+    treatment: word(sql`treatment`),
     country: text(sql`country`),
     ratePercent: number(sql`rate_ppm / 10000.0`),
     issued: money(sql`issued`),
@@ -101,7 +111,7 @@ export const vat: Definition = {
     taxed: money(sql`taxed`),
     base: money(sql`base`),
     tax: money(sql`taxed - base`),
-    note: text(sql`case when treatment is null then 'no treatment' else 'prepared' end`),
+    note: word(sql`case when treatment is null then 'no treatment' else 'prepared' end`),
   },
   from: ({ from, to }) => sql`
 from (
@@ -141,4 +151,13 @@ cross join lateral (
   select sign(taxed) * div(abs(taxed) * 2000000.0 + whole, 2.0 * whole) as base
 ) b
 order by product, country, rate_ppm`,
+};
+
+export const vat: Declaration = {
+  report: 'R11',
+  name: 'vat',
+  title: 'VAT',
+  use: 'For the tax adviser, for each return: vouchers by product, country, rate and purpose.',
+  tables: [treated],
+  closedOnly: true,
 };

@@ -2,8 +2,7 @@ import type { Service } from '../../context.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { maskCode } from '../../ledger/transactions.ts';
 import { decimalsOf, toText } from '../../money.ts';
-import { type Cell, type CsvStyle, csvText } from '../formats.ts';
-import { daysOf, openScope, productOf, type Report, type Table, type Wanted } from './report.ts';
+import { daysOf, type Lines, openScope, productOf, type Wanted } from './report.ts';
 
 /** The number of rows that are read at a time. */
 const PAGE = 500;
@@ -25,41 +24,38 @@ type Row = {
 
 type Settled = { currency: string; starts_at: Date; ends_at: Date; number: string };
 
-export type TransactionLine = Readonly<Record<(typeof TRANSACTION_COLUMNS)[number], string | null>>;
+const COLUMNS = {
+  transactionId: 'text',
+  time: 'time',
+  localTime: 'text',
+  kind: 'word',
+  serialNumber: 'text',
+  voucherCode: 'text',
+  product: 'text',
+  amount: 'money',
+  currency: 'text',
+  reference: 'text',
+  originalId: 'text',
+  settlement: 'text',
+} as const;
 
-const TRANSACTION_COLUMNS = [
-  'transactionId',
-  'time',
-  'localTime',
-  'kind',
-  'serialNumber',
-  'voucherCode',
-  'product',
-  'amount',
-  'currency',
-  'reference',
-  'originalId',
-  'settlement',
-] as const;
+type TransactionLine = Readonly<Record<keyof typeof COLUMNS, string | null>>;
 
 /**
- * R8: the transactions of a merchant in an interval, oldest first, without a limit. First come the merchant's
+ * The transactions of a merchant in an interval, oldest first, without a limit. First come the merchant's
  * own transactions in the order of their ids, then the vouchers that it generated active, batch by batch.
  * Each is shown with the approved settlement that includes it. Rows are read page by page, and never contain
  * a full code or a PIN.
  * @throws Refusal `30` for days that are not in the books
  */
-export async function* streamTransactions(
-  service: Service,
-  wanted: Wanted & { readonly merchantId: number },
-): AsyncGenerator<TransactionLine> {
+export async function* streamTransactions(service: Service, wanted: Wanted): AsyncGenerator<TransactionLine> {
   const { db, keys } = service;
   const days = await daysOf(service, wanted);
   const { startsAt, endsAt, zone, names } = await db.transaction(
     async (tx) => (await openScope(service, tx, wanted, days)).scope,
   );
   const local = localTime(zone);
-  const { merchantId } = wanted;
+  const merchantId = Number(wanted.merchantId);
   const settled = await db.query<Settled>(listSettledIntervals(merchantId, startsAt, endsAt));
   const settlementOf = ({ kind, currency, booked_at: at }: Row): string | null => {
     if (at === null || kind === 'ACTIVATION') return null;
@@ -100,6 +96,16 @@ export async function* streamTransactions(
     }
   }
 }
+
+export const transactions = {
+  report: 'R8',
+  name: 'transactions',
+  title: 'Transactions',
+  use: 'For a merchant, each day: every transaction, for its own bookkeeping.',
+  ofMerchant: 'always',
+  columns: COLUMNS,
+  lines: streamTransactions,
+} as const satisfies Lines;
 
 /** Lists the settlements of a merchant that overlap an interval, without drafts. */
 function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
@@ -201,42 +207,4 @@ function localTime(zone: string): (time: Date) => string {
     timeStyle: 'medium',
   });
   return (time) => format.format(time);
-}
-
-/** Reports as CSV. A report of closed days is the same to the byte, whenever and wherever it is made. */
-
-/** The first columns of every row. They show which report the row belongs to. */
-const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
-
-/** Returns a report as CSV, with a header for each kind of table. */
-export function reportCsv(made: Report, style: CsvStyle): string {
-  const head = (table: Table) => [
-    ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
-    ...[table.section ?? null, table.currency],
-    ...(table.number === undefined ? [] : [table.number]),
-  ];
-  let columns = '';
-  return made.tables
-    .map((table) => {
-      const named = table.number === undefined ? table.columns : ['number', ...table.columns];
-      const own = named.join();
-      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
-      columns = own;
-      return csvText([...header, ...table.rows.map((row) => [...head(table), ...row])], style);
-    })
-    .join('');
-}
-
-/** Writes R8 line by line. */
-export async function* transactionsCsv(
-  lines: AsyncIterable<TransactionLine>,
-  style: CsvStyle,
-): AsyncGenerator<string> {
-  yield csvText([TRANSACTION_COLUMNS], style);
-  for await (const line of lines) {
-    const cells = TRANSACTION_COLUMNS.map((column) =>
-      column === 'amount' ? { amount: line[column] ?? '' } : line[column],
-    );
-    yield csvText([cells], style);
-  }
 }
