@@ -6,7 +6,7 @@ import { networkOf } from '../network.ts';
 import { Problem } from '../problem.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
-import type { Door, Origin } from './sessions.ts';
+import { actorOfUser, type Door, type Origin, type Session, type SignedIn } from './sessions.ts';
 
 /**
  * The limits on attempts to sign in and to step up. Each attempt is counted in the database before it is
@@ -78,13 +78,10 @@ export function factorLimits({
 }
 
 /** Returns the limits for what a user gives again in a session: a second factor, or the password. */
-export function sessionLimits(session: {
-  readonly id: bigint;
-  readonly user: { readonly id: number };
-}): Limits {
+function sessionLimits({ id, user }: Session): Limits {
   return [
-    [['session', session.id], GUESSER],
-    [['sessions', session.user.id], ACCOUNT],
+    [['session', id], GUESSER],
+    [['sessions', user.id], ACCOUNT],
   ];
 }
 
@@ -103,6 +100,12 @@ export type Trial = {
   /** The user, if it has a session. */
   readonly actor?: Actor | null;
 };
+
+/** Returns what a user tries in a session. @param by what is given again */
+export function trialOf({ session, origin }: SignedIn, by: string): Required<Trial> {
+  const actor = actorOfUser(session.user, origin);
+  return { limits: sessionLimits(session), userId: session.user.id, by, origin, actor };
+}
 
 /**
  * Counts an attempt, then checks it. A refused attempt is recorded for the audit.

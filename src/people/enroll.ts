@@ -1,4 +1,3 @@
-import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashOfBearer, hashSecret, ownerOfTotp } from '../credentials.ts';
 import { type Sql, sql } from '../db/sql.ts';
@@ -7,7 +6,7 @@ import { findMerchant } from '../merchants/merchants.ts';
 import { invalid, Problem } from '../problem.ts';
 import { offeredTotpSecret, replaceRecoveryCodes, totpStep, totpUri } from './factors.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
-import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin } from './sessions.ts';
+import { auditOwn, beginSession, doorOf, endSessions, type Visitor } from './sessions.ts';
 import { type Account, listAccounts, readAccounts } from './users.ts';
 
 /**
@@ -31,11 +30,14 @@ const unknownLink = () =>
     'this link has been used, has expired, or was replaced by a newer one: ask for another one',
   );
 
+type At = Pick<Visitor, 'service' | 'door'>;
+
 /**
  * Finds the user of an invitation.
  * @throws Problem `unauthorized` if the link is no longer valid, or belongs to the other door
  */
-async function requireInvited({ db, keys, clock }: Service, door: Door, token: string): Promise<Account> {
+async function requireInvited({ service, door }: At, token: string): Promise<Account> {
+  const { db, keys, clock } = service;
   const tokenHash = hashOfBearer(keys, 'invitation', token);
   const open = sql`u.invitation_hash = ${tokenHash} and u.invitation_expires_at > ${clock()}`;
   const [user] = tokenHash ? await readAccounts(db, open) : [];
@@ -48,14 +50,9 @@ async function requireInvited({ db, keys, clock }: Service, door: Door, token: s
  * @param browser a random token in a cookie of the browser
  * @throws Problem `unauthorized`
  */
-export async function openInvitation(
-  service: Service,
-  door: Door,
-  token: string,
-  browser: string,
-): Promise<OpenInvitation> {
-  const user = await requireInvited(service, door, token);
-  const secret = offeredTotpSecret(service, token, browser);
+export async function openInvitation(at: At, token: string, browser: string): Promise<OpenInvitation> {
+  const user = await requireInvited(at, token);
+  const secret = offeredTotpSecret(at.service, token, browser);
   const { email, name, roles, merchantId } = user;
   const expiresAt = user.invitationExpiresAt as Date;
   return { email, name, roles, merchantId, expiresAt, totp: { secret, uri: totpUri(secret, email) } };
@@ -119,13 +116,12 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
  *   valid
  */
 export async function enroll(
-  service: Service,
-  door: Door,
+  visitor: Visitor,
   { token, browser }: { readonly token: string; readonly browser: string },
   { name, password, totp }: Enroll,
-  origin: Origin,
 ): Promise<{ token: string; recoveryCodes: string[] }> {
-  const user = await requireInvited(service, door, token);
+  const { service } = visitor;
+  const user = await requireInvited(visitor, token);
   const called = name.trim();
   if (called === '' || called.length > NAME_LENGTH_MAX || /\p{C}/u.test(called))
     throw invalid('name', 'maxLength', `must have 1 to ${NAME_LENGTH_MAX} characters, all of them visible`);
@@ -144,10 +140,9 @@ export async function enroll(
     if (!enrolled) throw unknownLink();
     const recoveryCodes = await replaceRecoveryCodes(tx, user.id);
     await endSessions(tx, user.id);
-    const session = await beginSession(service, tx, user.id, origin, clock());
-    const operator = { service, actor: actorOfUser(user, origin) };
+    const session = await beginSession(tx, visitor, user.id, clock());
     const after = { name: called, factor: 'totp' };
-    await audit(tx, operator, { action: 'user.enroll', subject: `user ${user.id}`, after });
+    await auditOwn(tx, visitor, user, { action: 'user.enroll', after });
     return { token: session, recoveryCodes };
   });
 }

@@ -12,7 +12,7 @@ import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
 import { type Begun, begin, derived, type OidcAccount, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
-import { type Origin, renewStepped, SESSION_MS, type Session, STEP_UP_MS } from './sessions.ts';
+import { renewStepped, SESSION_MS, type Session, STEP_UP_MS, type Visitor } from './sessions.ts';
 import { beginSecondFactor, notInvited, signIn } from './sign-in.ts';
 import { type Account, ofAddress, readAccounts } from './users.ts';
 
@@ -126,14 +126,15 @@ export class OidcProvider {
    * @param query the query of the URL that the browser was sent back to
    * @throws Problem `unauthorized`
    */
-  async finish(service: Service, token: string, query: string, origin: Origin): Promise<Returned> {
+  async finish(visitor: Visitor, token: string, query: string): Promise<Returned> {
+    const { service } = visitor;
     const begun = readBegun(token, service.clock());
     if (!begun) throw failed('expired');
     const claims = await this.#claims(service, token, begun, query);
     if (!(await useOnce(service, token))) throw failed('expired');
     return begun.of === 0n
-      ? finishSignIn(service, claims, origin)
-      : { session: await finishStepUp(service, claims, begun, origin), isStepUp: true };
+      ? finishSignIn(visitor, claims)
+      : { session: await finishStepUp(visitor, claims, begun), isStepUp: true };
   }
 
   async #claims(service: Service, token: string, begun: Begun, query: string): Promise<Claims> {
@@ -195,7 +196,8 @@ type Claims = {
  * The account is bound to the user when the second factor was given: for an invitation at the provider, and
  * for an account that is in use its own one.
  */
-async function finishSignIn(service: Service, claims: Claims, origin: Origin): Promise<Returned> {
+async function finishSignIn(visitor: Visitor, claims: Claims): Promise<Returned> {
+  const { service } = visitor;
   const { account, email, hasFactor, authenticatedAt } = claims;
   const { db, clock } = service;
   const isFresh = clock().getTime() - authenticatedAt.getTime() < STEP_UP_MS;
@@ -204,7 +206,7 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
   if (known) {
     if (known.state === 'disabled' || known.merchantId !== null) throw notInvited();
     if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
-    return { session: await signIn(service, known, origin, proof), isStepUp: false, userId: known.id };
+    return { session: await signIn(visitor, known, proof), isStepUp: false, userId: known.id };
   }
   const [user] = email === undefined ? [] : await readAccounts(db, ofAddress(email, null));
   if (!user || user.state === 'disabled' || user.merchantId !== null || user.isBound) throw notInvited();
@@ -212,7 +214,7 @@ async function finishSignIn(service: Service, claims: Claims, origin: Origin): P
   if (!user.invitationExpiresAt || user.invitationExpiresAt <= clock()) throw notInvited();
   if (!hasFactor) throw failed('no-factor');
   const accepting = { ...proof, binding: account, accepts: true };
-  return { session: await signIn(service, user, origin, accepting), isStepUp: false, userId: user.id };
+  return { session: await signIn(visitor, user, accepting), isStepUp: false, userId: user.id };
 }
 
 const boundTo = ({ issuer, subject }: OidcAccount) =>
@@ -225,17 +227,15 @@ async function beginOwnFactor(service: Service, user: Account, binding?: OidcAcc
 
 /** Steps a session up whose user signed in again, with a second factor, since the step-up began. */
 async function finishStepUp(
-  service: Service,
+  visitor: Visitor,
   { account, hasFactor, authenticatedAt }: Claims,
   { beganAt, of: sessionId }: Begun,
-  origin: Origin,
 ): Promise<string> {
-  const { db } = service;
-  const [user] = await readAccounts(db, boundTo(account));
+  const [user] = await readAccounts(visitor.service.db, boundTo(account));
   if (!user) throw failed('another-account');
   if (!hasFactor) throw failed('no-factor');
   if (authenticatedAt.getTime() < beganAt.getTime() - CLOCKS_DIFFER_MS) throw failed('not-confirmed');
-  const session = await renewStepped(service, { id: sessionId, user }, null, origin, 'oidc');
+  const session = await renewStepped(visitor, { id: sessionId, user }, null, 'oidc');
   if (session === undefined) throw failed('another-account');
   return session;
 }

@@ -5,13 +5,19 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
-import { recordingRefusal } from './attempts.ts';
+import { recordingRefusal, trialOf } from './attempts.ts';
 import { begin, derived, readBegun, useOnce } from './begun.ts';
-import { actorOfUser, type Door, endSessions, type Origin, renewStepped, type Session } from './sessions.ts';
+import {
+  auditOwn,
+  endSessions,
+  renewStepped,
+  type Session,
+  type SignedIn,
+  type Visitor,
+} from './sessions.ts';
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';
 import { readAccounts } from './users.ts';
 
@@ -26,15 +32,15 @@ const PASSKEYS_MAX = 20;
 /** Loaded at the first use of a passkey, since the package is large and would slow down every start. */
 const webAuthn = () => import('@simplewebauthn/server');
 
-/** The address of the page that asks. Passkeys are bound to its host name. */
-type Place = { readonly origin: string; readonly rpId: string };
-
-/** Returns the place of an origin. @throws Problem `conflict` if the host is an IP address */
-export function placeOf(origin: string): Place {
-  const { hostname } = new URL(origin);
+/**
+ * Returns the name of the host that asks, to which passkeys are bound.
+ * @throws Problem `conflict` if it is an IP address
+ */
+function hostOf({ origin: { page } }: Visitor): string {
+  const { hostname } = new URL(page);
   if (/^[\d.]+$|^\[/.test(hostname))
     throw new Problem('conflict', 'passkeys need a name, such as localhost, in place of a numeric address');
-  return { origin, rpId: hostname };
+  return hostname;
 }
 
 /** What a challenge is for. The answer to one of them is not accepted for another one. */
@@ -56,11 +62,9 @@ function recall(service: Service, token: string, use: Use, userId: number | null
 export type Asked<Options> = { readonly options: Options; readonly token: string };
 
 /** Begins to add a passkey. @throws Problem `step-up-required` */
-export async function beginPasskey(
-  service: Service,
-  session: Session,
-  place: Place,
-): Promise<Asked<PublicKeyCredentialCreationOptionsJSON>> {
+export async function beginPasskey(own: SignedIn): Promise<Asked<PublicKeyCredentialCreationOptionsJSON>> {
+  const rpID = hostOf(own);
+  const { service, session } = own;
   requireSteppedUp(session);
   const { user } = session;
   const known = await listPasskeys(service, user.id);
@@ -71,7 +75,7 @@ export async function beginPasskey(
   const options = await generateRegistrationOptions({
     challenge: challengeOf(service, token, 'add', user.id),
     rpName: NAME,
-    rpID: place.rpId,
+    rpID,
     userName: user.email,
     userID: Buffer.from(`user ${user.id}`),
     attestationType: 'none',
@@ -86,13 +90,12 @@ export async function beginPasskey(
  * @throws Problem `step-up-required`; `unauthorized`; `invalid`
  */
 export async function addPasskey(
-  service: Service,
-  session: Session,
+  own: SignedIn,
   token: string,
   { name, response }: { readonly name: string; readonly response: RegistrationResponseJSON },
-  place: Place,
-  origin: Origin,
 ): Promise<{ id: string; name: string }> {
+  const expectedRPID = hostOf(own);
+  const { service, session } = own;
   requireSteppedUp(session);
   const { user } = session;
   const expectedChallenge = recall(service, token, 'add', user.id);
@@ -100,8 +103,8 @@ export async function addPasskey(
   const verified = await verifyRegistrationResponse({
     response,
     expectedChallenge,
-    expectedOrigin: place.origin,
-    expectedRPID: place.rpId,
+    expectedOrigin: own.origin.page,
+    expectedRPID,
     requireUserVerification: true,
   }).catch(() => undefined);
   if (!verified?.verified || !(await useOnce(service, token)))
@@ -114,26 +117,25 @@ values (${id}, ${user.id}, ${name}, ${Buffer.from(publicKey)}, ${counter}, ${tra
 on conflict do nothing returning id`);
     if (!added) throw new Problem('exists', 'this passkey was added already');
     await endSessions(tx, user.id, session.id);
-    const operator = { service, actor: actorOfUser(user, origin) };
-    const subject = `user ${user.id}`;
-    await audit(tx, operator, { action: 'user.add-passkey', subject, after: { name } });
+    await auditOwn(tx, own, user, { action: 'user.add-passkey', after: { name } });
   });
   return { id, name };
 }
 
 /** Begins to sign in, or to step up, with a passkey. */
 export async function askForPasskey(
-  service: Service,
-  place: Place,
+  visitor: Visitor,
   session?: Session,
 ): Promise<Asked<PublicKeyCredentialRequestOptionsJSON>> {
+  const rpID = hostOf(visitor);
+  const { service } = visitor;
   const known = session ? await listPasskeys(service, session.user.id) : [];
   const { generateAuthenticationOptions } = await webAuthn();
   const token = begin(service.clock());
   const use = session ? 'step-up' : 'sign-in';
   const options = await generateAuthenticationOptions({
     challenge: challengeOf(service, token, use, session?.user.id ?? null),
-    rpID: place.rpId,
+    rpID,
     userVerification: 'required',
     allowCredentials: known.map(({ id, transports }) => ({
       id,
@@ -155,11 +157,12 @@ const refused = () => new Problem('unauthorized', 'this passkey does not sign in
  * @throws Problem `unauthorized`
  */
 async function acceptPasskey(
-  service: Service,
+  visitor: Visitor,
   response: AuthenticationResponseJSON,
   { token, use, userId }: { readonly token: string; readonly use: Use; readonly userId: number | null },
-  place: Place,
 ): Promise<number> {
+  const expectedRPID = hostOf(visitor);
+  const { service } = visitor;
   const { db, clock } = service;
   const expectedChallenge = recall(service, token, use, userId);
   if (!isCredentialId(response.id)) throw refused();
@@ -170,8 +173,8 @@ select id, user_id as "userId", public_key as "publicKey", counter from passkeys
   const verified = await verifyAuthenticationResponse({
     response,
     expectedChallenge,
-    expectedOrigin: place.origin,
-    expectedRPID: place.rpId,
+    expectedOrigin: visitor.origin.page,
+    expectedRPID,
     requireUserVerification: true,
     credential: { id: row.id, publicKey: new Uint8Array(row.publicKey), counter: Number(row.counter) },
   }).catch(() => undefined);
@@ -187,39 +190,33 @@ where id = ${row.id} and counter = ${row.counter} returning id`);
 
 /** Signs in with a passkey, even while the account is locked. @returns the token of the session */
 export async function signInByPasskey(
-  service: Service,
-  door: Door,
+  visitor: Visitor,
   token: string,
   response: AuthenticationResponseJSON,
-  place: Place,
-  origin: Origin,
 ): Promise<string> {
+  const { service, door, origin } = visitor;
   const asked = { token, use: 'sign-in', userId: null } as const;
   return recordingRefusal(service, { userId: undefined, by: 'passkey', origin }, async () => {
-    const userId = await acceptPasskey(service, response, asked, place);
+    const userId = await acceptPasskey(visitor, response, asked);
     const [row] = await readAccounts(service.db, sql`u.id = ${userId}`);
     const user = signable(row, door);
     if (!user) throw refused();
-    return signIn(service, user, origin, { how: 'passkey', steppedUpAt: service.clock() });
+    return signIn(visitor, user, { how: 'passkey', steppedUpAt: service.clock() });
   });
 }
 
 /** Steps up with a passkey. @returns the session's new token */
 export async function stepUpByPasskey(
-  service: Service,
-  session: Session,
-  oldToken: string,
+  own: SignedIn,
   token: string,
   response: AuthenticationResponseJSON,
-  place: Place,
-  origin: Origin,
 ): Promise<string> {
+  const { service, session } = own;
   const { user } = session;
   const asked = { token, use: 'step-up', userId: user.id } as const;
-  const trial = { userId: user.id, by: 'passkey', origin, actor: actorOfUser(user, origin) };
-  return recordingRefusal(service, trial, async () => {
-    const isOwn = (await acceptPasskey(service, response, asked, place)) === user.id;
-    const renewed = isOwn ? await renewStepped(service, session, oldToken, origin, 'passkey') : undefined;
+  return recordingRefusal(service, trialOf(own, 'passkey'), async () => {
+    const isOwn = (await acceptPasskey(own, response, asked)) === user.id;
+    const renewed = isOwn ? await renewStepped(own, session, own.token, 'passkey') : undefined;
     if (!renewed) throw refused();
     return renewed;
   });
@@ -241,12 +238,8 @@ where user_id = ${userId} order by created_at, id limit 100`);
 }
 
 /** Removes a passkey, and ends the user's other sessions. @throws Problem `step-up-required`; `not-found` */
-export async function removePasskey(
-  service: Service,
-  session: Session,
-  id: string,
-  origin: Origin,
-): Promise<void> {
+export async function removePasskey(own: SignedIn, id: string): Promise<void> {
+  const { service, session } = own;
   requireSteppedUp(session);
   const { user } = session;
   await service.db.transaction(async (tx) => {
@@ -254,8 +247,6 @@ export async function removePasskey(
     const [removed] = isCredentialId(id) ? await tx.query<{ name: string }>(statement) : [];
     if (!removed) throw notFound('such passkey');
     await endSessions(tx, user.id, session.id);
-    const operator = { service, actor: actorOfUser(user, origin) };
-    const before = { name: removed.name };
-    await audit(tx, operator, { action: 'user.remove-passkey', subject: `user ${user.id}`, before });
+    await auditOwn(tx, own, user, { action: 'user.remove-passkey', before: { name: removed.name } });
   });
 }

@@ -1,4 +1,4 @@
-import { audit } from '../audit/audit.ts';
+import { audit, type Change } from '../audit/audit.ts';
 import type { Actor, Service } from '../context.ts';
 import { hashOfBearer, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
@@ -30,6 +30,8 @@ export type Origin = {
   readonly address: string;
   /** The browser's name for itself. */
   readonly agent: string;
+  /** The origin of the page that asks, such as `https://scrip.example`. Passkeys are bound to its host. */
+  readonly page: string;
   readonly requestId: string;
   /** The devices of users for which the browser has a cookie of this service. */
   readonly devices: readonly Device[];
@@ -60,6 +62,12 @@ export type Session = {
   readonly steppedUpUntil: Date | null;
 };
 
+/** A person at a door, who may sign in. */
+export type Visitor = { readonly service: Service; readonly door: Door; readonly origin: Origin };
+
+/** A user at a door, with a session and its token. */
+export type SignedIn = Visitor & { readonly session: Session; readonly token: string };
+
 /** The second factors of a user `u`. */
 export const FACTORS = sql`array_remove(array[
   case when u.totp_secret is not null then 'totp' end,
@@ -83,6 +91,18 @@ export function actorOfUser({ id, email, merchantId }: Named, { address, request
   return { kind: 'user', id: String(id), name, origin: address, requestId, reason: null };
 }
 
+/** Writes to the audit what a user has done to its own account. */
+export function auditOwn(
+  tx: Queries,
+  { service, origin }: Visitor,
+  user: Named,
+  ...changes: readonly Omit<Change, 'subject'>[]
+): Promise<void> {
+  const of = { subject: `user ${user.id}` };
+  const own = changes.map((change) => ({ ...of, ...change }));
+  return audit(tx, { service, actor: actorOfUser(user, origin) }, ...own);
+}
+
 const AGENT_LENGTH_MAX = 200;
 
 /**
@@ -91,10 +111,9 @@ const AGENT_LENGTH_MAX = 200;
  * @returns its token, which is not stored
  */
 export async function beginSession(
-  { clock, keys }: Service,
   tx: Queries,
+  { service: { clock, keys }, origin: { address, agent } }: Visitor,
   userId: number,
-  { address, agent }: Origin,
   steppedUpAt: Date | null,
 ): Promise<string> {
   const { token, tokenHash } = newBearer(keys, 'session');
@@ -169,13 +188,12 @@ function steppedUpUntilOf({ hasOnlyLink, user, expiresAt, steppedUpAt }: Session
  * @returns undefined if the session has ended meanwhile, or belongs to another user
  */
 export async function renewStepped(
-  service: Service,
+  visitor: Visitor,
   { id, user }: { readonly id: bigint; readonly user: Named },
   oldToken: string | null,
-  origin: Origin,
   factor: string,
 ): Promise<string | undefined> {
-  const { db, keys, clock } = service;
+  const { db, keys, clock } = visitor.service;
   const { token, tokenHash } = newBearer(keys, 'session');
   const oldHash = oldToken === null ? null : (hashOfBearer(keys, 'session', oldToken) ?? NO_HASH);
   const now = clock();
@@ -187,12 +205,7 @@ where id = ${id} and user_id = ${user.id} and expires_at > ${now}
   and token_hash = coalesce(${oldHash}::bytea, token_hash)
 returning id`);
     if (!renewed) return undefined;
-    const operator = { service, actor: actorOfUser(user, origin) };
-    await audit(tx, operator, {
-      action: 'session.step-up',
-      subject: `user ${user.id}`,
-      after: { factor },
-    });
+    await auditOwn(tx, visitor, user, { action: 'session.step-up', after: { factor } });
     return token;
   });
 }
@@ -210,18 +223,14 @@ export type SessionInfo = {
 };
 
 /** Lists the sessions of a user, newest first. */
-export async function listSessions(
-  { db, clock }: Service,
-  userId: number,
-  door: Door,
-): Promise<SessionInfo[]> {
-  const now = clock();
+export async function listSessions({ service, session, door }: SignedIn): Promise<SessionInfo[]> {
+  const now = service.clock();
   const idleSince = new Date(now.getTime() - IDLE_MS[door]);
-  return db.query<SessionInfo>(sql`
+  return service.db.query<SessionInfo>(sql`
 select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
   network as address, agent
 from sessions
-where user_id = ${userId} and expires_at > ${now} and last_seen_at > ${idleSince}
+where user_id = ${session.user.id} and expires_at > ${now} and last_seen_at > ${idleSince}
 order by id desc limit 100`);
 }
 
@@ -274,44 +283,25 @@ delete from sessions where user_id = ${userId} and id is distinct from ${except}
   return ended.length;
 }
 
-/** Ends one of the sessions of a session's user. @returns whether it existed */
-export async function endOwnSession(
-  service: Service,
-  session: Session,
-  id: bigint,
-  origin: Origin,
-): Promise<boolean> {
-  return changeOwn(service, session, origin, async (tx) => {
-    const [row] = await tx.query(sql`
-delete from sessions where user_id = ${session.user.id} and id = ${id} returning id`);
-    const isEnded = row !== undefined;
-    return { result: isEnded, ended: isEnded ? 1 : 0 };
+/** Ends one of the sessions of a user who has one. @returns how many: 0 if it does not exist */
+export async function endOwnSession(own: SignedIn, id: bigint): Promise<number> {
+  return endOwn(own, async (tx) => {
+    const ended = await tx.query(sql`
+delete from sessions where user_id = ${own.session.user.id} and id = ${id} returning id`);
+    return ended.length;
   });
 }
 
-/** Ends all other sessions of a session's user. @returns how many */
-export async function endOwnSessions(service: Service, session: Session, origin: Origin): Promise<number> {
-  return changeOwn(service, session, origin, async (tx) => {
-    const ended = await endSessions(tx, session.user.id, session.id);
-    return { result: ended, ended };
-  });
+/** Ends all other sessions of a user who has one. @returns how many */
+export async function endOtherSessions(own: SignedIn): Promise<number> {
+  return endOwn(own, (tx) => endSessions(tx, own.session.user.id, own.session.id));
 }
 
-async function changeOwn<Result>(
-  service: Service,
-  { user }: Session,
-  origin: Origin,
-  change: (tx: Queries) => Promise<{ result: Result; ended: number }>,
-): Promise<Result> {
-  return service.db.transaction(async (tx) => {
-    const { result, ended } = await change(tx);
-    const operator = { service, actor: actorOfUser(user, origin) };
-    if (ended > 0)
-      await audit(tx, operator, {
-        action: 'session.end',
-        subject: `user ${user.id}`,
-        before: { sessions: ended },
-      });
-    return result;
+async function endOwn(own: SignedIn, end: (tx: Queries) => Promise<number>): Promise<number> {
+  return own.service.db.transaction(async (tx) => {
+    const sessions = await end(tx);
+    if (sessions > 0)
+      await auditOwn(tx, own, own.session.user, { action: 'session.end', before: { sessions } });
+    return sessions;
   });
 }

@@ -1,4 +1,3 @@
-import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashOfBearer, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
@@ -12,8 +11,8 @@ import {
   forget,
   passwordLimits,
   recordingRefusal,
-  sessionLimits,
   takeBack,
+  trialOf,
 } from './attempts.ts';
 import { insertSignIn, type OidcAccount, SIGN_IN_MS } from './begun.ts';
 import { deviceOf } from './devices.ts';
@@ -21,14 +20,15 @@ import { acceptInvitation, hashPasswordOf, wordsOf } from './enroll.ts';
 import { acceptFactor, type Factor, replaceRecoveryCodes } from './factors.ts';
 import { checkNewPassword, isOutdated, isPassword, matchingHashes } from './password.ts';
 import {
-  actorOfUser,
+  auditOwn,
   beginSession,
   type Door,
   doorOf,
   endSessions,
-  type Origin,
   renewStepped,
   type Session,
+  type SignedIn,
+  type Visitor,
 } from './sessions.ts';
 import { type Account, listAccounts, readAccounts } from './users.ts';
 
@@ -79,11 +79,10 @@ export type Choice = { readonly merchants: readonly number[] };
  *   password
  */
 export async function beginSignIn(
-  service: Service,
-  door: Door,
+  visitor: Visitor,
   asked: { readonly email: string; readonly password: string; readonly merchantId?: number | undefined },
-  origin: Origin,
 ): Promise<Begun | Choice> {
+  const { service, door } = visitor;
   const { db } = service;
   const email = asked.email.trim().toLowerCase();
   const rows = await listAccounts(db, email);
@@ -91,7 +90,7 @@ export async function beginSignIn(
   const users = ofDoor.filter(
     (row) => signable(row, door) && (asked.merchantId ?? row.merchantId) === row.merchantId,
   );
-  const found = await withPassword(service, door, { email, users, subject: ofDoor[0]?.id }, asked, origin);
+  const found = await withPassword(visitor, { email, users, subject: ofDoor[0]?.id }, asked);
   const [user, ...others] = found;
   if (!user) throw wrongPassword();
   if (others.length > 0) return { merchants: found.map(({ merchantId }) => merchantId as number) };
@@ -106,11 +105,9 @@ export async function beginSignIn(
  * @throws Problem `too-many-requests`; `unauthorized` if there is none
  */
 async function withPassword(
-  service: Service,
-  door: Door,
+  { service, door, origin }: Visitor,
   { email, users, subject }: { email: string; users: readonly Account[]; subject: number | undefined },
   { password }: { readonly password: string },
-  origin: Origin,
 ): Promise<Account[]> {
   const { address, devices } = origin;
   const known = users.filter((user) => deviceOf(devices, user));
@@ -163,13 +160,8 @@ export async function beginSecondFactor(
  * @returns the token of the session
  * @throws Problem `too-many-requests`; `unauthorized`
  */
-export async function finishSignIn(
-  service: Service,
-  door: Door,
-  token: string,
-  factor: Factor,
-  origin: Origin,
-): Promise<string> {
+export async function finishSignIn(visitor: Visitor, token: string, factor: Factor): Promise<string> {
+  const { service, door, origin } = visitor;
   const { db, keys, clock } = service;
   const expired = new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   const tokenHash = hashOfBearer(keys, 'sign-in', token);
@@ -190,7 +182,7 @@ where token_hash = ${tokenHash} and stage = 'second-factor' and expires_at > ${c
   await forget(service, limits);
   const { issuer, subject } = taken;
   const binding = issuer === null || subject === null ? undefined : { issuer, subject };
-  return signIn(service, user, origin, { how, steppedUpAt: clock(), binding });
+  return signIn(visitor, user, { how, steppedUpAt: clock(), binding });
 }
 
 /** Ends a started sign-in. Of two concurrent calls, one gets it. */
@@ -218,24 +210,21 @@ export type Proof = {
  * @throws Problem `unauthorized` if the account at the provider, or the invitation, is somebody else's by now
  */
 export async function signIn(
-  service: Service,
+  visitor: Visitor,
   user: Account,
-  origin: Origin,
   { how, steppedUpAt, binding, accepts = false }: Proof,
 ): Promise<string> {
-  const { clock, db } = service;
+  const { clock, db } = visitor.service;
   return db.transaction(async (tx) => {
     const now = clock();
     const accepted = { name: user.name, passwordHash: null, totp: null };
     if (accepts && (await tx.query(acceptInvitation(user.id, null, now, accepted))).length === 0)
       throw notInvited();
     if (binding && !(await bind(tx, user.id, binding))) throw notInvited();
-    const token = await beginSession(service, tx, user.id, origin, steppedUpAt);
-    const operator = { service, actor: actorOfUser(user, origin) };
-    const subject = `user ${user.id}`;
-    const changes = [{ action: 'session.begin', subject, after: { factor: how } }];
-    const bound = { action: 'user.bind-oidc', subject, after: { ...binding } };
-    await audit(tx, operator, ...(binding ? [bound] : []), ...changes);
+    const token = await beginSession(tx, visitor, user.id, steppedUpAt);
+    const bound = { action: 'user.bind-oidc', after: { ...binding } };
+    const began = { action: 'session.begin', after: { factor: how } };
+    await auditOwn(tx, visitor, user, ...(binding ? [bound] : []), began);
     return token;
   });
 }
@@ -257,12 +246,8 @@ export const notInvited = () =>
   new Problem('unauthorized', 'nobody was invited under this account', undefined, { reason: 'not-invited' });
 
 /** Signs in with a link that is valid once, from this machine only. @returns the token of the session */
-export async function signInByLink(
-  service: Service,
-  door: Door,
-  token: string,
-  origin: Origin,
-): Promise<string> {
+export async function signInByLink(visitor: Visitor, token: string): Promise<string> {
+  const { service, door, origin } = visitor;
   const refused = new Problem('unauthorized', 'this link has been used, or has expired');
   if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
   const { db, keys, clock } = service;
@@ -273,7 +258,7 @@ export async function signInByLink(
     const [row] = link ? await readAccounts(db, sql`u.id = ${link.userId}`) : [];
     const user = signable(row, door);
     if (!user) throw refused;
-    return signIn(service, user, origin, { how: 'link', steppedUpAt: clock() });
+    return signIn(visitor, user, { how: 'link', steppedUpAt: clock() });
   });
 }
 
@@ -282,20 +267,14 @@ export async function signInByLink(
  * @returns the session's new token
  * @throws Problem `too-many-requests`; `unauthorized`
  */
-export async function stepUp(
-  service: Service,
-  session: Session,
-  oldToken: string,
-  factor: Factor,
-  origin: Origin,
-): Promise<string> {
-  const limits = sessionLimits(session);
+export async function stepUp(own: SignedIn, factor: Factor): Promise<string> {
+  const { service, session } = own;
   const [user] = await readAccounts(service.db, sql`u.id = ${session.user.id}`);
   if (!user) throw wrongCode();
-  const trial = { limits, userId: user.id, by: 'totp', origin, actor: actorOfUser(session.user, origin) };
+  const trial = trialOf(own, 'totp');
   await attempt(service, trial, () => acceptFactor(service, user, factor), wrongCode);
-  await forget(service, limits);
-  const token = await renewStepped(service, session, oldToken, origin, 'totp');
+  await forget(service, trial.limits);
+  const token = await renewStepped(own, session, own.token, 'totp');
   if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
   return token;
 }
@@ -307,42 +286,34 @@ export async function stepUp(
  * @throws Problem `step-up-required`; `invalid`; `too-many-requests`
  */
 export async function changePassword(
-  service: Service,
-  session: Session,
+  own: SignedIn,
   { password, newPassword }: { readonly password: string; readonly newPassword: string },
-  origin: Origin,
 ): Promise<void> {
+  const { service, session } = own;
   requireSteppedUp(session);
   const { id } = session.user;
-  const limits = sessionLimits(session);
   const [user] = await readAccounts(service.db, sql`u.id = ${id}`);
   if (!user) throw new Problem('unauthorized');
   await checkNewPassword(newPassword, await wordsOf(service, user), 'newPassword');
-  const trial = { limits, userId: id, by: 'password', origin, actor: actorOfUser(session.user, origin) };
+  const trial = trialOf(own, 'password');
   const isRight = () => isPassword(password, user.passwordHash, 'known');
   await attempt(service, trial, isRight, () => invalid('password', 'wrong', 'is not the present password'));
-  await takeBack(service, limits);
+  await takeBack(service, trial.limits);
   const hash = await hashPasswordOf(service, user, newPassword);
   await service.db.transaction(async (tx) => {
     await tx.query(setPasswordHash(id, hash));
     await endSessions(tx, id, session.id);
-    const operator = { service, actor: actorOfUser(session.user, origin) };
-    await audit(tx, operator, { action: 'user.change-password', subject: `user ${id}` });
+    await auditOwn(tx, own, session.user, { action: 'user.change-password' });
   });
 }
 
 /** Makes new recovery codes. The old ones become invalid. @throws Problem `step-up-required` */
-export async function renewRecoveryCodes(
-  service: Service,
-  session: Session,
-  origin: Origin,
-): Promise<string[]> {
-  requireSteppedUp(session);
-  const { user } = session;
-  return service.db.transaction(async (tx) => {
+export async function renewRecoveryCodes(own: SignedIn): Promise<string[]> {
+  requireSteppedUp(own.session);
+  const { user } = own.session;
+  return own.service.db.transaction(async (tx) => {
     const codes = await replaceRecoveryCodes(tx, user.id);
-    const operator = { service, actor: actorOfUser(user, origin) };
-    await audit(tx, operator, { action: 'user.renew-recovery-codes', subject: `user ${user.id}` });
+    await auditOwn(tx, own, user, { action: 'user.renew-recovery-codes' });
     return codes;
   });
 }

@@ -12,7 +12,8 @@ describe('scrip user', () => {
     assert.deepEqual(Object.keys(made), ['id', 'link', 'expiresAt']);
     const [, token = ''] =
       /^http:\/\/localhost:8080\/console\/enroll#([A-Za-z0-9_-]{43})$/.exec(made.link) ?? [];
-    const opened = await openInvitation(operator.testService.service, 'operator', token, 'browser');
+    const at = { service: operator.testService.service, door: 'operator' } as const;
+    const opened = await openInvitation(at, token, 'browser');
     assert.deepEqual([opened.email, opened.name, opened.roles], ['ada@example.com', 'ada', ['owner']]);
     assert.equal(codeOf(opened.totp.secret, new Date()).length, 6);
     const [listed] = await operator.json('user', 'list');

@@ -61,7 +61,7 @@ test('five of a thousand parallel guesses are checked, and the account unlocks b
 const TRIAL = {
   userId: undefined,
   by: 'password',
-  origin: { address: '192.0.2.1', agent: '', requestId: '', devices: [] },
+  origin: { address: '192.0.2.1', agent: '', page: '', requestId: '', devices: [] },
 };
 
 test('each lock lasts twice as long as the one before, up to a day', async (t) => {

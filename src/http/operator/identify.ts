@@ -12,12 +12,12 @@ import { admitTo, type Desk } from './desk.ts';
 import {
   credentialOf,
   isBackground,
-  originOf,
   readCookie,
   rememberDevice,
   requireSameOrigin,
   requireSession,
   setCookie,
+  visitorOf,
 } from './person.ts';
 import { sendProblem } from './problems.ts';
 
@@ -171,9 +171,8 @@ export function serveOidc(
       } catch (error) {
         if (!(error instanceof Problem) || error.code === 'forbidden') throw error;
         setCookie(reply, 'oidc', 'operator', undefined);
-        const { address, requestId } = originOf(service, request, 'operator');
         const refused = { action: 'session.refused', subject: UNKNOWN_ACCOUNT, by: 'oidc' } as const;
-        recordRefusal(service, { ...refused, actor: null, address, requestId });
+        recordRefusal(service, { ...refused, actor: null, address: request.ip, requestId: request.id });
         request.trace.statusCode = error.code;
         const reason = String(error.details['reason'] ?? error.code);
         return sendPage(reply.code(401), `${SIGN_IN}#single-sign-on=${reason}`, error.message);
@@ -197,15 +196,15 @@ export function serveOidc(
     const token = readCookie(request, 'oidc', 'operator');
     if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again', undefined, EXPIRED);
     const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
-    const origin = originOf(service, request, 'operator');
-    const done = await provider.finish(service, token, query, origin);
+    const visitor = visitorOf(service, request, 'operator');
+    const done = await provider.finish(visitor, token, query);
     setCookie(reply, 'oidc', 'operator', undefined);
     if (!('session' in done)) {
       setCookie(reply, 'begun', 'operator', done.begun);
       return sendPage(reply, `${SIGN_IN}#second-factor`, 'Signed in.');
     }
     setCookie(reply, 'session', 'operator', done.session);
-    if (!done.isStepUp) rememberDevice(service, 'operator', reply, done.userId, origin.devices);
+    if (!done.isStepUp) rememberDevice(visitor, reply, done.userId);
     return sendPage(reply, `${SIGN_IN}#${done.isStepUp ? 'stepped-up' : 'signed-in'}`, 'Signed in.');
   });
 }

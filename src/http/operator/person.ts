@@ -1,21 +1,11 @@
-import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type Static, type TObject } from 'typebox';
+import Type, { type Static, type TObject, type TProperties } from 'typebox';
 import type { Service } from '../../context.ts';
 import { hashOfBearer } from '../../credentials.ts';
 import { checkInput } from '../../operations/validate.ts';
 import { DEVICE_MS, type Device, newDeviceToken, readDeviceToken } from '../../people/devices.ts';
-import {
-  addPasskey,
-  askForPasskey,
-  beginPasskey,
-  listPasskeys,
-  placeOf,
-  removePasskey,
-} from '../../people/passkeys.ts';
-import { type Door, findSession, type Origin } from '../../people/sessions.ts';
-import { changePassword, renewRecoveryCodes } from '../../people/sign-in.ts';
+import { type Door, findSession, type SignedIn, type Visitor } from '../../people/sessions.ts';
 import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
@@ -78,11 +68,9 @@ function readDevices({ keys, clock }: Service, { headers }: FastifyRequest, door
 
 /** Sets the cookie by which a browser is known as a device of a user who has signed in. */
 export function rememberDevice(
-  { keys, clock }: Service,
-  door: Door,
+  { service: { keys, clock }, door, origin: { devices } }: Visitor,
   reply: FastifyReply,
   userId: number,
-  devices: readonly Device[],
 ): void {
   const others = devices.filter((each) => each.userId !== userId);
   const known = devices.find((each) => each.userId === userId);
@@ -158,29 +146,24 @@ export type SessionReach = {
   readonly publicUrl?: string | undefined;
 };
 
-export type Serving = { readonly desk: Desk; readonly door: Door; readonly reach: SessionReach };
-
-/** The input of a route: the checked body, its origin, and the service with the connections for it. */
-export type Asked<Body> = {
-  readonly service: Service;
+/** A request to a route: who asks, with the connections for it, and the checked body. */
+export type Asked<Body> = Visitor & {
   readonly body: Body;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly origin: Origin;
 };
 
+export const Fields = <Properties extends TProperties>(properties: Properties) =>
+  Type.Object(properties, { additionalProperties: false });
 export const Text = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
-export const Nothing = Type.Object({}, { additionalProperties: false });
+export const Nothing = Fields({});
 
 /** Returns the token of this browser's sign-in in progress. @throws Problem `unauthorized` */
-export function requireBegun({ door }: Serving, request: FastifyRequest): string {
+export function requireBegun({ door, request }: Asked<unknown>): string {
   const begun = readCookie(request, 'begun', door);
   if (!begun) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
   return begun;
 }
-
-/** Returns the origin of the requesting page. Requests from pages of another origin were refused before. */
-export const originOfPage = ({ headers }: FastifyRequest) => String(headers.origin);
 
 /** Returns the session of a request, and its token. @throws Problem `unauthorized` */
 export async function requireSession(service: Service, door: Door, request: FastifyRequest) {
@@ -192,23 +175,56 @@ export async function requireSession(service: Service, door: Door, request: Fast
   return { session, token };
 }
 
-/** Returns the origin of a request. */
-export const originOf = (service: Service, request: FastifyRequest, door: Door): Origin => ({
-  address: request.ip,
-  agent: request.headers['user-agent'] ?? 'unknown',
-  requestId: request.id,
-  devices: readDevices(service, request, door),
+/** Returns who sends a request. A page of another origin was refused before. */
+export const visitorOf = (service: Service, request: FastifyRequest, door: Door): Visitor => ({
+  service,
+  door,
+  origin: {
+    address: request.ip,
+    agent: request.headers['user-agent'] ?? 'unknown',
+    page: String(request.headers.origin),
+    requestId: request.id,
+    devices: readDevices(service, request, door),
+  },
 });
 
-/** Adds a route. Its result is sent as JSON; undefined as 204. */
-export function route<Body extends TObject>(
-  app: FastifyInstance,
-  { desk, door, reach }: Serving,
-  method: 'GET' | 'POST' | 'DELETE',
-  path: string,
+type Method = 'GET' | 'POST' | 'DELETE';
+type Called = `${Method} ${string}`;
+
+/** A route at both doors. Its result is sent as JSON; undefined as 204. */
+export type Route = {
+  readonly called: Called;
+  readonly body: TObject;
+  run(asked: Asked<unknown>): Promise<unknown>;
+};
+
+/** Defines a route for anybody. */
+export function visiting<Body extends TObject>(
+  called: Called,
   body: Body,
   run: (asked: Asked<Static<Body>>) => Promise<unknown>,
+): Route {
+  return { called, body, run: run as Route['run'] };
+}
+
+/** Defines a route for users who have signed in. */
+export function signedIn<Body extends TObject>(
+  called: Called,
+  body: Body,
+  run: (asked: Asked<Static<Body>> & SignedIn) => Promise<unknown>,
+): Route {
+  return visiting(called, body, async (asked) =>
+    run({ ...asked, ...(await requireSession(asked.service, asked.door, asked.request)) }),
+  );
+}
+
+/** Serves a route at a door. */
+export function serveRoute(
+  app: FastifyInstance,
+  { desk, door, reach }: { readonly desk: Desk; readonly door: Door; readonly reach: SessionReach },
+  { called, body, run }: Route,
 ): void {
+  const [method, path] = called.split(' ') as [Method, string];
   const url = PREFIXES[door] + path;
   app.route({
     method,
@@ -227,80 +243,11 @@ export function route<Body extends TObject>(
       const service = admitTo(desk, request, reply, credentialOf(desk.service, request, door));
       const bytes = request.body as Buffer | undefined;
       const given = checkInput(body, bytes?.length ? parseJson(bytes) : {});
-      const origin = originOf(service, request, door);
-      const answer = await run({ service, body: given, request, reply, origin });
+      const answer = await run({ ...visitorOf(service, request, door), body: given, request, reply });
       return answer === undefined
         ? reply.code(204).send()
         : reply.type(JSON_TYPE).send(JSON.stringify(answer));
     },
     errorHandler: (error, request, reply) => sendProblem(desk.service, request, reply, error),
-  });
-}
-
-/** Changes of people to their own accounts, and challenges for their devices. */
-
-const Password = Type.Object(
-  { password: Text(1_000), newPassword: Text(1_000) },
-  { additionalProperties: false },
-);
-const NewPasskey = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
-  },
-  { additionalProperties: false },
-);
-
-/** Serves a person's own account at one of the doors. */
-export function serveAccount(app: FastifyInstance, serving: Serving): void {
-  const { door } = serving;
-  route(app, serving, 'POST', '/account/password', Password, async ({ service, body, request, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    await changePassword(service, session, body, origin);
-    return undefined;
-  });
-  route(app, serving, 'POST', '/account/recovery-codes', Nothing, async ({ service, request, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    return { recoveryCodes: await renewRecoveryCodes(service, session, origin) };
-  });
-  route(app, serving, 'GET', '/account/passkeys', Nothing, async ({ service, request }) => {
-    const { session } = await requireSession(service, door, request);
-    return { items: await listPasskeys(service, session.user.id), nextCursor: null };
-  });
-  route(app, serving, 'POST', '/account/passkeys/options', Nothing, async ({ service, request, reply }) => {
-    const { session } = await requireSession(service, door, request);
-    const { options, token } = await beginPasskey(service, session, placeOf(originOfPage(request)));
-    setCookie(reply, 'begun', door, token);
-    return options;
-  });
-  route(
-    app,
-    serving,
-    'POST',
-    '/account/passkeys',
-    NewPasskey,
-    async ({ service, body, request, reply, origin }) => {
-      const { session } = await requireSession(service, door, request);
-      const place = placeOf(originOfPage(request));
-      const added = await addPasskey(service, session, requireBegun(serving, request), body, place, origin);
-      setCookie(reply, 'begun', door, undefined);
-      return added;
-    },
-  );
-  route(app, serving, 'DELETE', '/account/passkeys/:id', Nothing, async ({ service, request, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    await removePasskey(service, session, (request.params as { id: string }).id, origin);
-    return undefined;
-  });
-  route(app, serving, 'POST', '/session/passkey/options', Nothing, async ({ service, request, reply }) => {
-    const { options, token } = await askForPasskey(service, placeOf(originOfPage(request)));
-    setCookie(reply, 'begun', door, token);
-    return options;
-  });
-  route(app, serving, 'POST', '/session/step-up/options', Nothing, async ({ service, request, reply }) => {
-    const { session } = await requireSession(service, door, request);
-    const { options, token } = await askForPasskey(service, placeOf(originOfPage(request)), session);
-    setCookie(reply, 'begun', door, token);
-    return options;
   });
 }

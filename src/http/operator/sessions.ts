@@ -1,5 +1,5 @@
-import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
@@ -9,215 +9,229 @@ import { isAlone } from '../../operations/four-eyes.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
 import type { Factor } from '../../people/factors.ts';
-import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
-  type Door,
+  addPasskey,
+  askForPasskey,
+  beginPasskey,
+  listPasskeys,
+  removePasskey,
+  signInByPasskey,
+  stepUpByPasskey,
+} from '../../people/passkeys.ts';
+import {
+  endOtherSessions,
   endOwnSession,
-  endOwnSessions,
   findSession,
   listSessions,
   type Origin,
   type Session,
 } from '../../people/sessions.ts';
-import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
+import {
+  beginSignIn,
+  changePassword,
+  finishSignIn,
+  renewRecoveryCodes,
+  signInByLink,
+  stepUp,
+} from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
 import { MerchantId, toId } from '../../schema.ts';
 import type { Desk } from './desk.ts';
 import {
   type Asked,
+  Fields,
   Nothing,
-  originOfPage,
   readCookie,
   rememberDevice,
   requireBegun,
-  requireSession,
-  route,
-  type Serving,
   type SessionReach,
-  serveAccount,
+  serveRoute,
   setCookie,
+  signedIn,
   Text,
+  visiting,
 } from './person.ts';
 
 /**
- * The routes of sessions below /operator/v1 and /portal/v1, where people sign in. They accept browsers, not
- * tokens.
+ * The routes of people below /operator/v1 and /portal/v1, where they sign in and change their own accounts.
+ * They accept browsers, not tokens.
  */
 
 /** The answer of a device to a passkey challenge, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
 /** One of the ways to sign in, or the second step of one. */
-const SignIn = Type.Object(
-  {
-    email: Type.Optional(Text()),
-    password: Type.Optional(Text(1_000)),
-    merchantId: Type.Optional(MerchantId),
-    totp: Type.Optional(Text(10)),
-    recoveryCode: Type.Optional(Text(40)),
-    link: Type.Optional(Text()),
-    passkey: Type.Optional(PasskeyAnswer),
-  },
-  { additionalProperties: false },
-);
-const StepUp = Type.Object(
-  { totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) },
-  { additionalProperties: false },
-);
-const Link = Type.Object({ token: Text() }, { additionalProperties: false });
-const Enrollment = Type.Object(
-  { token: Text(), name: Text(), password: Text(1_000), totp: Text(10) },
-  { additionalProperties: false },
-);
-
-/** Serves the sign-in and the sessions of both doors. */
-export function serveSessions(app: FastifyInstance, desk: Desk, reach: SessionReach): void {
-  for (const door of ['operator', 'portal'] as const) {
-    const serving = { desk, door, reach };
-    serveSignIn(app, serving);
-    serveOwnSessions(app, serving);
-    serveAccount(app, serving);
-  }
-}
-
-function serveSignIn(app: FastifyInstance, serving: Serving): void {
-  const { door } = serving;
-  route(app, serving, 'POST', '/session', SignIn, (asked) => signInStep(serving, asked));
-  route(app, serving, 'POST', '/enrollment', Link, async ({ service, body, request, reply, origin }) => {
-    const known = readCookie(request, 'enrolling', door);
-    const browser = known ?? newSecret();
-    const { expiresAt, merchantId, ...opened } = await recordingRefusal(service, byLink(origin), () =>
-      openInvitation(service, door, body.token, browser),
-    );
-    if (known === undefined) setCookie(reply, 'enrolling', door, browser);
-    return { ...opened, merchantId: merchantId === null ? null : String(merchantId), expiresAt };
-  });
-  route(
-    app,
-    serving,
-    'POST',
-    '/enrollment/complete',
-    Enrollment,
-    async ({ service, body, request, reply, origin }) => {
-      const browser = readCookie(request, 'enrolling', door);
-      if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
-      const link = { token: body.token, browser };
-      const { token, recoveryCodes } = await recordingRefusal(service, byLink(origin), () =>
-        enroll(service, door, link, body, origin),
-      );
-      setCookie(reply, 'enrolling', door, undefined);
-      return { ...(await signedIn(service, door, reply, token, origin)), recoveryCodes };
-    },
-  );
-}
+const SignIn = Fields({
+  email: Type.Optional(Text()),
+  password: Type.Optional(Text(1_000)),
+  merchantId: Type.Optional(MerchantId),
+  totp: Type.Optional(Text(10)),
+  recoveryCode: Type.Optional(Text(40)),
+  link: Type.Optional(Text()),
+  passkey: Type.Optional(PasskeyAnswer),
+});
+const StepUp = Fields({ totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) });
+const Link = Fields({ token: Text() });
+const Enrollment = Fields({ token: Text(), name: Text(), password: Text(1_000), totp: Text(10) });
+const Password = Fields({ password: Text(1_000), newPassword: Text(1_000) });
+const NewPasskey = Fields({
+  name: Text(100),
+  response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
+});
 
 /** An attempt with the link of an invitation, for the audit. */
 const byLink = (origin: Origin) => ({ userId: undefined, by: 'invitation', origin });
 
-function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
-  const { door } = serving;
-  route(app, serving, 'GET', '/session', Nothing, async ({ service, request }) =>
-    viewOf(service, (await requireSession(service, door, request)).session),
+const openLink = visiting('POST /enrollment', Link, async ({ body, request, reply, ...visitor }) => {
+  const known = readCookie(request, 'enrolling', visitor.door);
+  const browser = known ?? newSecret();
+  const { expiresAt, merchantId, ...opened } = await recordingRefusal(
+    visitor.service,
+    byLink(visitor.origin),
+    () => openInvitation(visitor, body.token, browser),
   );
-  route(app, serving, 'DELETE', '/session', Nothing, async ({ service, request, reply, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    await endOwnSession(service, session, session.id, origin);
-    setCookie(reply, 'session', door, undefined);
-    // What the browser keeps of the pages. Its storage holds only language and colors.
-    reply.header('clear-site-data', '"cache"');
-    return undefined;
-  });
-  route(
-    app,
-    serving,
-    'POST',
-    '/session/step-up',
-    StepUp,
-    async ({ service, body, request, reply, origin }) => {
-      const { session, token } = await requireSession(service, door, request);
-      const { totp, passkey } = body;
-      if ((totp === undefined) === (passkey === undefined))
-        throw invalid('body', 'oneOf', 'takes totp or passkey');
-      if (passkey === undefined)
-        return signedIn(
-          service,
-          door,
-          reply,
-          await stepUp(service, session, token, { totp: totp ?? '' }, origin),
-        );
-      const begun = requireBegun(serving, request);
-      const place = placeOf(originOfPage(request));
-      const renewed = await stepUpByPasskey(service, session, token, begun, passkey, place, origin);
-      return signedIn(service, door, reply, renewed);
-    },
+  if (known === undefined) setCookie(reply, 'enrolling', visitor.door, browser);
+  return { ...opened, merchantId: merchantId === null ? null : String(merchantId), expiresAt };
+});
+
+const acceptLink = visiting('POST /enrollment/complete', Enrollment, async (asked) => {
+  const { service, door, origin, body, request, reply } = asked;
+  const browser = readCookie(request, 'enrolling', door);
+  if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
+  const link = { token: body.token, browser };
+  const { token, recoveryCodes } = await recordingRefusal(service, byLink(origin), () =>
+    enroll(asked, link, body),
   );
-  route(app, serving, 'GET', '/sessions', Nothing, async ({ service, request }) => {
-    const { session } = await requireSession(service, door, request);
-    const found = await listSessions(service, session.user.id, door);
-    const items = found.map((each) => ({ ...each, id: String(each.id), current: each.id === session.id }));
-    return { items, nextCursor: null };
-  });
-  route(app, serving, 'DELETE', '/sessions/:id', Nothing, async ({ service, request, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    const { id } = request.params as { id: string };
-    const isKnown = /^\d{1,18}$/.test(id) && (await endOwnSession(service, session, BigInt(id), origin));
-    if (!isKnown) throw notFound('such session');
-    return undefined;
-  });
-  route(app, serving, 'POST', '/sessions/end-others', Nothing, async ({ service, request, origin }) => {
-    const { session } = await requireSession(service, door, request);
-    return { ended: await endOwnSessions(service, session, origin) };
-  });
+  setCookie(reply, 'enrolling', door, undefined);
+  return { ...(await begun(asked, token)), recoveryCodes };
+});
+
+const signOut = signedIn('DELETE /session', Nothing, async (own) => {
+  await endOwnSession(own, own.session.id);
+  setCookie(own.reply, 'session', own.door, undefined);
+  // What the browser keeps of the pages. Its storage holds only language and colors.
+  own.reply.header('clear-site-data', '"cache"');
+});
+
+const stepUpAgain = signedIn('POST /session/step-up', StepUp, async (own) => {
+  const { totp, passkey } = own.body;
+  if ((totp === undefined) === (passkey === undefined))
+    throw invalid('body', 'oneOf', 'takes totp or passkey');
+  const token =
+    passkey === undefined
+      ? await stepUp(own, { totp: totp ?? '' })
+      : await stepUpByPasskey(own, requireBegun(own), passkey);
+  return viewOf(own.service, await setSession(own, token));
+});
+
+const list = signedIn('GET /sessions', Nothing, async (own) => {
+  const found = await listSessions(own);
+  const items = found.map((each) => ({
+    ...each,
+    id: String(each.id),
+    current: each.id === own.session.id,
+  }));
+  return { items, nextCursor: null };
+});
+
+const end = signedIn('DELETE /sessions/:id', Nothing, async (own) => {
+  const id = idIn(own);
+  if (!/^\d{1,18}$/.test(id) || (await endOwnSession(own, BigInt(id))) === 0) throw notFound('such session');
+});
+
+const idIn = ({ request }: Asked<unknown>) => (request.params as { id: string }).id;
+
+/** Challenges a device, whose answer is accepted with the cookie of the browser. */
+async function challenge<Options>(
+  { reply, door }: Asked<unknown>,
+  asking: Promise<{ readonly options: Options; readonly token: string }>,
+): Promise<Options> {
+  const { options, token } = await asking;
+  setCookie(reply, 'begun', door, token);
+  return options;
+}
+
+const ROUTES = [
+  visiting('POST /session', SignIn, signInStep),
+  openLink,
+  acceptLink,
+  signedIn('GET /session', Nothing, ({ service, session }) => viewOf(service, session)),
+  signOut,
+  stepUpAgain,
+  list,
+  end,
+  signedIn('POST /sessions/end-others', Nothing, async (own) => ({ ended: await endOtherSessions(own) })),
+  signedIn('POST /account/password', Password, (own) => changePassword(own, own.body)),
+  signedIn('POST /account/recovery-codes', Nothing, async (own) => ({
+    recoveryCodes: await renewRecoveryCodes(own),
+  })),
+  signedIn('GET /account/passkeys', Nothing, async ({ service, session }) => ({
+    items: await listPasskeys(service, session.user.id),
+    nextCursor: null,
+  })),
+  signedIn('POST /account/passkeys/options', Nothing, (own) => challenge(own, beginPasskey(own))),
+  signedIn('POST /account/passkeys', NewPasskey, async (own) => {
+    const added = await addPasskey(own, requireBegun(own), own.body);
+    setCookie(own.reply, 'begun', own.door, undefined);
+    return added;
+  }),
+  signedIn('DELETE /account/passkeys/:id', Nothing, (own) => removePasskey(own, idIn(own))),
+  visiting('POST /session/passkey/options', Nothing, (asked) => challenge(asked, askForPasskey(asked))),
+  signedIn('POST /session/step-up/options', Nothing, (own) =>
+    challenge(own, askForPasskey(own, own.session)),
+  ),
+];
+
+/** Serves the sign-in, the sessions and the own account at both doors. */
+export function serveSessions(app: FastifyInstance, desk: Desk, reach: SessionReach): void {
+  for (const door of ['operator', 'portal'] as const)
+    for (const route of ROUTES) serveRoute(app, { desk, door, reach }, route);
 }
 
 /** Accepts a password, a second factor for a sign-in in progress, or a link. */
-async function signInStep(
-  serving: Serving,
-  { service, body, request, reply, origin }: Asked<Static<typeof SignIn>>,
-) {
-  const { door } = serving;
-  const signed = (token: string) => signedIn(service, door, reply, token, origin);
+async function signInStep(asked: Asked<Static<typeof SignIn>>) {
+  const { service, door, body, reply } = asked;
   const { email, password, merchantId, totp, recoveryCode, link, passkey } = body;
   const names = Object.keys(body).filter((name) => name !== 'merchantId');
   if (names.length === 2 && email !== undefined && password !== undefined) {
     const of = merchantId === undefined ? undefined : toId(merchantId, 'merchantId');
-    const begun = await beginSignIn(service, door, { email, password, merchantId: of }, origin);
-    if ('merchants' in begun) return { next: 'merchant', merchants: await namesOf(service, begun.merchants) };
-    setCookie(reply, 'begun', door, begun.token);
-    return { next: 'second-factor', factors: begun.factors };
+    const first = await beginSignIn(asked, { email, password, merchantId: of });
+    if ('merchants' in first) return { next: 'merchant', merchants: await namesOf(service, first.merchants) };
+    setCookie(reply, 'begun', door, first.token);
+    return { next: 'second-factor', factors: first.factors };
   }
   const factor: Factor | undefined =
     totp === undefined ? (recoveryCode === undefined ? undefined : { recoveryCode }) : { totp };
   if (Object.keys(body).length !== 1 || (factor === undefined && link === undefined && passkey === undefined))
     throw invalid('body', 'oneOf', 'takes email and password, or one of totp, recoveryCode, passkey, link');
-  if (passkey !== undefined) {
-    const place = placeOf(originOfPage(request));
-    const begun = requireBegun(serving, request);
-    const token = await signInByPasskey(service, door, begun, passkey, place, origin);
-    setCookie(reply, 'begun', door, undefined);
-    return signed(token);
-  }
-  if (factor === undefined) return signed(await signInByLink(service, door, link ?? '', origin));
-  const token = await finishSignIn(service, door, requireBegun(serving, request), factor, origin);
+  if (factor === undefined && passkey === undefined)
+    return begun(asked, await signInByLink(asked, link ?? ''));
+  const token =
+    passkey === undefined
+      ? await finishSignIn(asked, requireBegun(asked), factor as Factor)
+      : await signInByPasskey(asked, requireBegun(asked), passkey);
   setCookie(reply, 'begun', door, undefined);
-  return signed(token);
+  return begun(asked, token);
 }
 
 const namesOf = ({ db }: Service, ids: readonly number[]) =>
   Promise.all(ids.map(async (id) => ({ id: String(id), name: (await findMerchant(db, id))?.name ?? '' })));
 
-/**
- * Sets the cookie of a session, and returns the session.
- * @param origin of a sign-in, which makes the device known; undefined for a step-up
- */
-async function signedIn(service: Service, door: Door, reply: FastifyReply, token: string, origin?: Origin) {
+/** Sets the cookie of a session that has begun, and makes the device known. @returns the session */
+async function begun(asked: Asked<unknown>, token: string) {
+  const session = await setSession(asked, token);
+  rememberDevice(asked, asked.reply, session.user.id);
+  return viewOf(asked.service, session);
+}
+
+/** Sets the cookie of a session. @returns the session */
+async function setSession({ service, door, reply }: Asked<unknown>, token: string): Promise<Session> {
   const session = await findSession(service, token, door);
   if (!session) throw new Problem('unauthorized', 'the session has ended: sign in again');
   const { id, merchantId } = session.user;
   reply.request.trace.principal = { kind: 'user', id: String(id), merchantId };
   setCookie(reply, 'session', door, token);
-  if (origin) rememberDevice(service, door, reply, session.user.id, origin.devices);
-  return viewOf(service, session);
+  return session;
 }
 
 async function viewOf(service: Service, session: Session) {
