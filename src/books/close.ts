@@ -8,7 +8,7 @@ import { checkStamp } from '../ledger/functions.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { checkDay, Day, Text, Time, Word } from '../schema.ts';
-import { type ClosedDay, dayChecks, FLOATS_CHECK } from './day-checks.ts';
+import { dayChecks, FLOATS_CHECK } from './day-checks.ts';
 import {
   type BookDay,
   type Books,
@@ -32,7 +32,6 @@ import {
 } from './seal.ts';
 import { sweepExpired } from './sweep.ts';
 import {
-  type DayRow,
   explainWait,
   PASS_STEP_MS,
   PASS_WAIT_MS,
@@ -77,7 +76,7 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
   await service.db.query(checkStamp(service.clock()));
   await service.db.query(openDays());
   for (;;) {
-    const [next] = await service.db.query<DayRow>(findOpenDay());
+    const [next] = await service.db.query<BookDay>(findOpenDay());
     if (!next || stopping() || (until !== undefined && next.day > until)) return { closed, waiting: null };
     await sweepExpired(service, stopping);
     await passMark(service);
@@ -94,15 +93,15 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
 }
 
 /** Lists the sealed slices of the last closed days and of the next one to which rows were added later. */
-async function findLateSlices(service: Service, pieces: Pieces, { starts_at }: DayRow): Promise<Date[]> {
+async function findLateSlices(service: Service, pieces: Pieces, { startsAt }: BookDay): Promise<Date[]> {
   const { sealed_until } = await getBooks(service.db);
   // When the oldest of the last closed days began. A close counts the rows from then on again.
-  const [start] = await service.db.query<{ starts_at: Date | null }>(sql`
-select min(c.starts_at) as starts_at
+  const [start] = await service.db.query<{ startsAt: Date | null }>(sql`
+select min(c.starts_at) as "startsAt"
 from (select starts_at from book_closings order by day desc limit ${RECOUNTED_DAYS}) c`);
   const found: Date[] = [];
   type Slice = { slice_at: Date; rows: bigint; is_late: boolean };
-  await pieces.over(start?.starts_at ?? starts_at, sealed_until ?? starts_at, (from, to) =>
+  await pieces.over(start?.startsAt ?? startsAt, sealed_until ?? startsAt, (from, to) =>
     service.db.transaction(async (tx) => {
       await tx.query(allowLongWork);
       // The slices of an interval with their rows, and whether these are more than were sealed.
@@ -130,16 +129,16 @@ from counted c left join book_seals b on b.starts_at = c.slice_at order by c.sli
  */
 function endDay(
   operator: Operator,
-  row: DayRow,
+  row: BookDay,
   lateSlices: readonly Date[],
   dayEnds: readonly DayEnd[],
 ): Promise<void> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
     await tx.query(lockBooks());
-    const [next] = await tx.query<DayRow>(findOpenDay());
+    const [next] = await tx.query<BookDay>(findOpenDay());
     if (next?.day !== row.day) return;
-    const bookedIn = new Date(row.ends_at.getTime() - SLICE_MS);
+    const bookedIn = new Date(row.endsAt.getTime() - SLICE_MS);
     // Books the rows that a slice's listing does not name as late rows of another slice.
     for (const slice of lateSlices)
       await tx.query(sql`
@@ -153,30 +152,23 @@ where r.place >= id_floor(${slice}::timestamptz, '-1 hour')
     from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice}
   )
 returning id`);
-    for (const book of dayEnds) await book(operator, tx, toDay(row));
+    for (const book of dayEnds) await book(operator, tx, row);
   }, 'read committed');
 }
 
-const toDay = ({ day, starts_at, ends_at, zone }: DayRow): BookDay => ({
-  day,
-  startsAt: starts_at,
-  endsAt: ends_at,
-  zone,
-});
-
 /** Closes a day in one transaction, or returns why it cannot be closed. */
-function closeDay(operator: Operator, row: DayRow): Promise<Closed | Waiting> {
+function closeDay(operator: Operator, row: BookDay): Promise<Closed | Waiting> {
   const { service } = operator;
-  const { day, starts_at, ends_at, zone } = row;
+  const { day, startsAt, endsAt, zone } = row;
   return service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
     const [books] = await tx.query<Books>(lockBooks());
     if (!books) throw new Error('the books have no row');
-    const [next] = await tx.query<DayRow>(findOpenDay());
+    const [next] = await tx.query<BookDay>(findOpenDay());
     if (next?.day !== day) return waitingFor(row, books, 'other-close', `another process closes ${day}`);
-    const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
+    const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
     if (unswept?.found) return waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE);
-    await tx.query(seal(ends_at));
+    await tx.query(seal(endsAt));
     const [last] = await tx.query<{ day: string; hash: Buffer }>(
       sql`select day::text as day, ends_at, hash from book_closings order by day desc limit 1`,
     );
@@ -185,7 +177,7 @@ insert into book_movements (day, currency, kind, debit_kind, credit_kind, mercha
   rows, amount_minor)
 select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id,
   s.product_id, sum(s.rows), sum(s.amount_minor)
-from book_slices s where s.starts_at >= ${starts_at} and s.starts_at < ${ends_at}
+from book_slices s where s.starts_at >= ${startsAt} and s.starts_at < ${endsAt}
 group by 2, 3, 4, 5, 6, 7, 8`);
     // Stores the balances at the end of a day: those of the day before, plus the movements of the day.
     await tx.query(sql`
@@ -237,17 +229,17 @@ group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`)
         sql`select id from book_late_rows where found_in = ${day}::date order by id`,
       )
     ).map(({ id }) => id);
-    const checks = await check(service, tx, { day, from: starts_at, to: ends_at });
+    const checks = await check(service, tx, row);
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
     const closing = await summarize(service, tx, row, last, { checks, late });
     const hash = hashOfClosing(closing);
     await tx.query(sql`
 insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version,
   closed_at, previous_hash, hash)
-values (${closing.day}::date, ${closing.starts_at}, ${closing.ends_at}, ${closing.zone}, ${closing.rows},
-  ${closing.first_id}::uuid, ${closing.last_id}::uuid, ${closing.rows_hash}, ${closing.totals},
-  ${closing.version}, ${closing.closed_at},
-  ${closing.previous_hash}, ${hash})`);
+values (${closing.day}::date, ${closing.startsAt}, ${closing.endsAt}, ${closing.zone}, ${closing.rows},
+  ${closing.firstId}::uuid, ${closing.lastId}::uuid, ${closing.rowsHash}, ${closing.totals},
+  ${closing.version}, ${closing.closedAt},
+  ${closing.previousHash}, ${hash})`);
     const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
     await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });
     if (failed.length > 0 || late.length > 0)
@@ -258,7 +250,7 @@ values (${closing.day}::date, ${closing.starts_at}, ${closing.ends_at}, ${closin
 
 type Checked = { readonly name: string; readonly differing: readonly object[] };
 
-async function check(service: Service, tx: Queries, day: ClosedDay): Promise<Checked[]> {
+async function check(service: Service, tx: Queries, day: BookDay): Promise<Checked[]> {
   const done: Checked[] = [];
   for (const [name, statement] of Object.entries(dayChecks)) {
     const look = async () => {
@@ -289,24 +281,24 @@ async function lookAgain(tx: Queries, look: () => Promise<object[]>): Promise<ob
 async function summarize(
   { clock }: Service,
   tx: Queries,
-  day: DayRow,
+  day: BookDay,
   last: { day: string; hash: Buffer } | undefined,
   { checks, late }: { checks: readonly Checked[]; late: readonly string[] },
 ): Promise<ClosingRow> {
-  type Sealed = { rows: bigint; rows_hash: Buffer; first_id: string | null; last_id: string | null };
+  type Sealed = Pick<ClosingRow, 'rows' | 'rowsHash' | 'firstId' | 'lastId'>;
   // Sums up the rows of a day from its seals.
   const [sealed] = await tx.query<Sealed>(sql`
 select coalesce(sum(rows), 0)::bigint as rows,
-  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash",
   (
     select encode(substring(listing from 1 for 16), 'hex') from book_seals
-    where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at} order by starts_at limit 1
-  ) as first_id,
+    where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt} order by starts_at limit 1
+  ) as "firstId",
   (
     select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
-    where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at} order by starts_at desc limit 1
-  ) as last_id
-from book_seals where starts_at >= ${day.starts_at} and starts_at < ${day.ends_at}`);
+    where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt} order by starts_at desc limit 1
+  ) as "lastId"
+from book_seals where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt}`);
   if (!sealed) throw new Error('the seals of a day have no sum');
   // The trial balance of a closed day, by currency and account kind.
   const balances = await tx.query<Record<string, string>>(sql`
@@ -329,8 +321,8 @@ group by 1, 2 order by 1, 2`);
   return {
     ...day,
     ...sealed,
-    first_id: sealed.first_id && toUuid(sealed.first_id),
-    last_id: sealed.last_id && toUuid(sealed.last_id),
+    firstId: sealed.firstId && toUuid(sealed.firstId),
+    lastId: sealed.lastId && toUuid(sealed.lastId),
     totals: JSON.stringify({
       balances,
       aggregates: await readHashes(tx, day.day),
@@ -339,8 +331,8 @@ group by 1, 2 order by 1, 2`);
       late,
     }),
     version: VERSION,
-    closed_at: clock(),
-    previous_hash: last?.hash ?? GENESIS,
+    closedAt: clock(),
+    previousHash: last?.hash ?? GENESIS,
   };
 }
 
@@ -382,7 +374,7 @@ group by a.what order by a.what`);
 }
 
 /** Returns the hash of the vouchers' ages at the end of the last day that is closed or being closed. */
-export async function readAges(tx: Queries, { ends_at }: Pick<DayRow, 'ends_at'>): Promise<string> {
+export async function readAges(tx: Queries, { endsAt }: Pick<BookDay, 'endsAt'>): Promise<string> {
   // The SHA-256 hash over the ages at the end of the last closed day, or of the day that is
   // being closed: the present ones less the changes since.
   const [row] = await tx.query<{ hash: string }>(sql`
@@ -395,8 +387,8 @@ from (
     select * from book_ages
     union all
     select m.currency, m.product_id, m.issuer_id, m.basis, age_of(m.basis, m.at), -m.vouchers, -m.amount_minor
-    from books b cross join lateral moved_ages(${ends_at}, b.sealed_until) m
-    where b.sealed_until > ${ends_at}
+    from books b cross join lateral moved_ages(${endsAt}, b.sealed_until) m
+    where b.sealed_until > ${endsAt}
   ) a
   group by a.currency, a.product_id, a.issuer_id, a.basis, a.at
   having sum(a.vouchers) <> 0 or sum(a.amount_minor) <> 0

@@ -1,10 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 import { differingFees } from '../ledger/reconcile.settlements.ts';
+import type { BookDay } from './days.ts';
 
 /** The most differences that a check shows. */
 const EXAMPLES = 10;
-
-export type ClosedDay = { readonly day: string; readonly from: Date; readonly to: Date };
 
 export const FLOATS_CHECK = 'floats are what is stored';
 
@@ -12,7 +11,7 @@ export const FLOATS_CHECK = 'floats are what is stored';
  * The checks of a day that is being closed (docs/explanation/books.md), one statement each. Each returns the
  * differences as JSON, or null if there are none. Amounts are text in minor units.
  */
-export const dayChecks: Readonly<Record<string, (day: ClosedDay) => Sql>> = {
+export const dayChecks: Readonly<Record<string, (day: BookDay) => Sql>> = {
   'account kinds sum to zero': ({ day }) => sql`
 select json_agg(d) as differing from (
   select currency, sum(balance_minor)::text as "sumMinor" from book_balances where day = ${day}::date
@@ -26,7 +25,7 @@ select json_agg(d) as differing from (
 ) d`,
 
   // The ages are moved on from the rows, so the balances of the vouchers are compared when they are sealed.
-  'liability is what the vouchers hold': ({ day, from, to }) => sql`
+  'liability is what the vouchers hold': ({ day, startsAt, endsAt }) => sql`
 select json_agg(d) as differing from (
   select null::bigint as "serialNumber", currency, product_id as "productId", issuer_id as "issuerId",
     l.balance_minor::text as "liabilityMinor", a.amount_minor::text as "vouchersMinor"
@@ -42,7 +41,7 @@ select json_agg(d) as differing from (
   union all
   select u.serial, null, null, null, null, null
   from book_seals s cross join unnest(s.differing) as u (serial)
-  where s.starts_at >= ${from} and s.starts_at < ${to}
+  where s.starts_at >= ${startsAt} and s.starts_at < ${endsAt}
   limit ${EXAMPLES}
 ) d`,
 
@@ -65,14 +64,14 @@ select json_agg(d) as differing from (
   where coalesce(m.minor, 0) <> coalesce(c.minor, 0) limit ${EXAMPLES}
 ) d`,
 
-  [FLOATS_CHECK]: ({ day, to }) => sql`
+  [FLOATS_CHECK]: ({ day, endsAt }) => sql`
 with since as (
   select s.account, sum(s.amount) as net
   from journal j
   cross join lateral (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (account, amount)
-  where j.id >= id_floor(${to}::timestamptz, '-1 hour') and j.occurred_at >= ${to}
+  where j.id >= id_floor(${endsAt}::timestamptz, '-1 hour') and j.occurred_at >= ${endsAt}
     and s.account < 5000000000
   group by 1
 )
@@ -90,13 +89,13 @@ select json_agg(d) as differing from (
 
   'commission is what the terms of the day make of it': ({ day }) => differingFees(day),
 
-  'every row of a slice is summed up': ({ from, to }) => sql`
+  'every row of a slice is summed up': ({ startsAt, endsAt }) => sql`
 select json_agg(d) as differing from (
   select starts_at as "slice", s.rows::text as "rows", m.rows::text as "summedUp"
-  from (select starts_at, rows from book_seals where starts_at >= ${from} and starts_at < ${to}) s
+  from (select starts_at, rows from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}) s
   full join (
     select starts_at, sum(rows) as rows from book_slices
-    where starts_at >= ${from} and starts_at < ${to} group by 1
+    where starts_at >= ${startsAt} and starts_at < ${endsAt} group by 1
   ) m using (starts_at)
   where s.rows is distinct from m.rows limit ${EXAMPLES}
 ) d`,

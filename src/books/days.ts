@@ -24,10 +24,12 @@ export function openDays(): Sql {
   return sql`select open_days(database_time())`;
 }
 
+const DAY = sql`d.day::text as day, d.starts_at as "startsAt", d.ends_at as "endsAt", d.zone`;
+
 /** Returns the oldest day that is not closed. */
 export function findOpenDay(): Sql {
   return sql`
-select d.day::text as day, d.starts_at, d.ends_at, d.zone from book_days d
+select ${DAY} from book_days d
 where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
 }
 
@@ -63,17 +65,6 @@ export type ListedDay = BookDay & {
   readonly closedAt: Date | null;
 };
 
-type DayRow = {
-  readonly day: string;
-  readonly starts_at: Date;
-  readonly ends_at: Date;
-  readonly zone: string;
-  readonly rows: bigint | null;
-  readonly hash: Buffer | null;
-  readonly closed_at: Date | null;
-  readonly now: Date;
-};
-
 export type Books = {
   readonly zone: string;
   readonly grace_minutes: number;
@@ -105,21 +96,14 @@ export async function listDays(
   { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined } = {},
 ): Promise<ListedDay[]> {
   await db.query(openDays());
-  const rows = await db.query<DayRow>(sql`
-select d.day::text as day, d.starts_at, d.ends_at, d.zone, c.rows, c.hash, c.closed_at, database_time() as now
+  return db.query<ListedDay>(sql`
+select ${DAY},
+  case when c.day is not null then 'closed' when d.ends_at <= database_time() then 'closing' else 'open' end
+    as state,
+  c.rows::float8 as rows, encode(c.hash, 'hex') as hash, c.closed_at as "closedAt"
 from book_days d left join book_closings c on c.day = d.day
 where (${from}::date is null or d.day >= ${from}::date) and (${to}::date is null or d.day < ${to}::date)
 order by d.day`);
-  return rows.map((row) => ({
-    day: row.day,
-    startsAt: row.starts_at,
-    endsAt: row.ends_at,
-    zone: row.zone,
-    state: row.hash ? 'closed' : row.ends_at <= row.now ? 'closing' : 'open',
-    rows: row.rows === null ? null : Number(row.rows),
-    hash: row.hash?.toString('hex') ?? null,
-    closedAt: row.closed_at,
-  }));
 }
 
 /**

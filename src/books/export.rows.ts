@@ -2,6 +2,7 @@ import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { decimalsOf, toText } from '../money.ts';
 import { addDays } from '../time.ts';
+import type { BookDay } from './days.ts';
 
 /** Lists the sealed slices of an interval, with the number and the hash of their rows. */
 function listSlices(from: Date, to: Date): Sql {
@@ -16,20 +17,21 @@ order by starts_at`;
  */
 function listRows(ids: readonly string[]): Sql {
   return sql`
-select j.id, j.occurred_at, j.booked_at, j.kind::text as kind, j.currency, 1::bigint as rows,
-  j.amount_minor, j.serial_number, j.reference, j.original_id,
+select j.id, j.occurred_at as "occurredAt", j.booked_at as "bookedAt", j.kind::text as kind, j.currency,
+  1 as rows, j.amount_minor as "amountMinor", j.serial_number as "serialNumber", j.reference,
+  j.original_id as "originalId",
   case
     when j.debit_account >= 10000000000 then 'VOUCHER'
     when j.debit_account >= 5000000000 then 'RESERVE'
     else d.kind::text
-  end as debit_kind,
+  end as "debitKind",
   case
     when j.credit_account >= 10000000000 then 'VOUCHER'
     when j.credit_account >= 5000000000 then 'RESERVE'
     else c.kind::text
-  end as credit_kind,
-  coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as merchant_id,
-  coalesce(n.merchant_id, 0) as issuer_id, coalesce(n.product_id, 0) as product_id
+  end as "creditKind",
+  coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as "merchantId",
+  coalesce(n.merchant_id, 0) as "issuerId", coalesce(n.product_id, 0) as "productId"
 from book_rows j
 left join accounts d on d.id = j.debit_account
 left join accounts c on c.id = j.credit_account
@@ -54,12 +56,7 @@ function listLines(ids: readonly string[]): Sql {
  * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
  */
 
-export type ClosedDay = {
-  /** A date such as `2026-01-31`. */
-  readonly day: string;
-  readonly startsAt: Date;
-  readonly endsAt: Date;
-  readonly zone: string;
+export type ClosedDay = BookDay & {
   readonly closedAt: Date;
   readonly hash: string;
   /** The number of the day: 1 for the first day that was closed. */
@@ -104,16 +101,6 @@ export class DayNotClosed extends Error {
   }
 }
 
-type ClosingRow = {
-  day: string;
-  starts_at: Date;
-  ends_at: Date;
-  zone: string;
-  closed_at: Date;
-  hash: Buffer;
-  number: number;
-};
-
 /**
  * Returns the days of an interval that ends before `to`. If the interval begins before the books, the result
  * begins with their first day.
@@ -121,48 +108,28 @@ type ClosingRow = {
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
   // The closed days of an interval that ends before `to`, in order.
-  const rows = await db.query<ClosingRow>(sql`
-select day::text, starts_at, ends_at, zone, closed_at, hash,
-  (day - (select min(day) from book_closings)) + 1 as number
-from book_closings where day >= ${from}::date and day < ${to}::date order by day`);
-  const [first] = rows;
+  const days = await db.query<ClosedDay>(sql`
+select day::text, starts_at as "startsAt", ends_at as "endsAt", zone, closed_at as "closedAt",
+  encode(hash, 'hex') as hash, (day - (select min(day) from book_closings)) + 1 as number
+from book_closings where day >= ${from}::date and day < ${to}::date order by book_closings.day`);
+  const [first] = days;
   let expected = first?.number === 1 && first.day > from ? first.day : from;
-  for (const { day } of rows) {
+  for (const { day } of days) {
     if (day !== expected) break;
     expected = addDays(expected, 1);
   }
   if (expected < to) throw new DayNotClosed(expected);
-  return rows.map((row) => ({
-    day: row.day,
-    startsAt: row.starts_at,
-    endsAt: row.ends_at,
-    zone: row.zone,
-    closedAt: row.closed_at,
-    hash: row.hash.toString('hex'),
-    number: row.number,
-  }));
+  return days;
 }
-
-type BalanceRow = {
-  account_kind: string;
-  currency: string;
-  merchant_id: number;
-  issuer_id: number;
-  product_id: number;
-  balance_minor: bigint;
-};
 
 /** Returns the nonzero balances at the end of a day; none before the first closed day. */
 export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
   // The balances of all accounts at the end of a day, credit minus debit.
-  const rows = await db.query<BalanceRow>(sql`
-select account_kind, currency, merchant_id, issuer_id, product_id, balance_minor
+  const rows = await db.query<Owners & { readonly kind: string; readonly minor: bigint }>(sql`
+select account_kind as kind, ${OWNERS}, balance_minor as minor
 from book_balances where day = ${day}::date and balance_minor <> 0
 order by currency, account_kind, merchant_id, issuer_id, product_id`);
-  return rows.map((row) => ({
-    account: accountOf(row.account_kind, row),
-    balanceMinor: row.balance_minor,
-  }));
+  return rows.map((row) => ({ account: accountOf(row.kind, row), balanceMinor: row.minor }));
 }
 
 /**
@@ -173,46 +140,33 @@ const ISSUED = new Set(['VOUCHER', 'RESERVE']);
 
 type Owners = {
   readonly currency: string;
-  readonly merchant_id: number;
-  readonly issuer_id: number;
-  readonly product_id: number;
+  readonly merchantId: number;
+  readonly issuerId: number;
+  readonly productId: number;
 };
 
-function accountOf(kind: string, { currency, merchant_id, issuer_id, product_id }: Owners): Account {
-  if (OWNED.has(kind)) return { kind, currency, merchantId: merchant_id, productId: 0 };
-  if (ISSUED.has(kind)) return { kind, currency, merchantId: issuer_id, productId: product_id };
+const OWNERS = sql`
+currency, merchant_id as "merchantId", issuer_id as "issuerId", product_id as "productId"`;
+
+function accountOf(kind: string, { currency, merchantId, issuerId, productId }: Owners): Account {
+  if (OWNED.has(kind)) return { kind, currency, merchantId, productId: 0 };
+  if (ISSUED.has(kind)) return { kind, currency, merchantId: issuerId, productId };
   return { kind, currency, merchantId: 0, productId: 0 };
 }
 
-type MovementRow = Owners & {
-  id: string | null;
-  occurred_at: Date | null;
-  booked_at: Date | null;
-  kind: string;
-  debit_kind: string;
-  credit_kind: string;
-  rows: bigint;
-  amount_minor: bigint;
-  serial_number: bigint | null;
-  reference: string | null;
-  original_id: string | null;
-};
+type MovementRow = Omit<Movement, 'debit' | 'credit'> &
+  Owners & { readonly debitKind: string; readonly creditKind: string };
 
-function toMovement(row: MovementRow): Movement {
-  return {
-    id: row.id,
-    occurredAt: row.occurred_at,
-    bookedAt: row.booked_at,
-    kind: row.kind,
-    debit: accountOf(row.debit_kind, row),
-    credit: accountOf(row.credit_kind, row),
-    rows: Number(row.rows),
-    amountMinor: row.amount_minor,
-    currency: row.currency,
-    serialNumber: row.serial_number,
-    reference: row.reference,
-    originalId: row.original_id,
-  };
+function toMovement({
+  debitKind,
+  creditKind,
+  merchantId,
+  issuerId,
+  productId,
+  ...movement
+}: MovementRow): Movement {
+  const owners = { currency: movement.currency, merchantId, issuerId, productId };
+  return { ...movement, debit: accountOf(debitKind, owners), credit: accountOf(creditKind, owners) };
 }
 
 /** Returns the movements of a day, summed by kind and accounts. */
@@ -220,10 +174,10 @@ export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[
   // Sums the movements of a closed day. 0 means no merchant or no product.
   return (
     await db.query<MovementRow>(sql`
-select null::uuid as id, null::timestamptz as occurred_at, null::timestamptz as booked_at, kind::text,
-  currency, debit_kind, credit_kind,
-  merchant_id, issuer_id, product_id, rows, amount_minor, null::bigint as serial_number,
-  null::text as reference, null::uuid as original_id
+select null::uuid as id, null::timestamptz as "occurredAt", null::timestamptz as "bookedAt", kind::text,
+  debit_kind as "debitKind", credit_kind as "creditKind", ${OWNERS}, rows::float8 as rows,
+  amount_minor as "amountMinor", null::bigint as "serialNumber", null::text as reference,
+  null::uuid as "originalId"
 from book_movements where day = ${day}::date
 order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`)
   ).map(toMovement);

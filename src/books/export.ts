@@ -126,7 +126,7 @@ const GL_HEADER = [
   'text',
   'kind',
   'closingHash',
-];
+] as const;
 
 /** Writes the general ledger. @throws Unmapped before anything is written */
 async function* writeGl(
@@ -149,24 +149,11 @@ async function* writeGl(
   }
 }
 
-function glCells(line: GlLine): Cell[] {
-  const money = (minor: bigint | null) =>
-    minor === null ? null : { amount: amountText(minor, line.currency) };
-  const { date, voucherNumber, account, counterAccount, currency, taxCode, text, kind, closingHash } = line;
-  const amounts = [money(line.debitMinor), money(line.creditMinor)];
-  return [
-    date,
-    voucherNumber,
-    account,
-    counterAccount,
-    ...amounts,
-    currency,
-    taxCode,
-    text,
-    kind,
-    closingHash,
-  ];
-}
+const glCells = (line: GlLine): Cell[] =>
+  GL_HEADER.map((name) => {
+    const cell = line[name];
+    return typeof cell === 'bigint' ? { amount: amountText(cell, line.currency) } : cell;
+  });
 
 const CSV_HEADER = [
   'day',
@@ -216,7 +203,7 @@ async function* writeSealed(db: Database, days: readonly ClosedDay[]): AsyncGene
       listClosings(day.day, addDays(day.day, 1)),
     );
     if (!closing) throw new DayNotClosed(day.day);
-    const [previousHash, hash] = [closing.previous_hash, closing.hash].map((each) => each.toString('hex'));
+    const [previousHash, hash] = [closing.previousHash, closing.hash].map((each) => each.toString('hex'));
     yield line({ closing: textOfClosing(closing), previousHash, hash });
   }
 }

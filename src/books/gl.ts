@@ -24,8 +24,8 @@ export type GlLine = {
   readonly account: string;
   readonly counterAccount: string;
   /** One of the two amounts is null. */
-  readonly debitMinor: bigint | null;
-  readonly creditMinor: bigint | null;
+  readonly debit: bigint | null;
+  readonly credit: bigint | null;
   readonly currency: string;
   readonly taxCode: string | null;
   readonly text: string;
@@ -188,8 +188,8 @@ export class GlDay {
       taxCode: own.taxCode,
     });
     return [
-      { ...common, ...side(debit, credit), debitMinor: amountMinor, creditMinor: null },
-      { ...common, ...side(credit, debit), debitMinor: null, creditMinor: amountMinor },
+      { ...common, ...side(debit, credit), debit: amountMinor, credit: null },
+      { ...common, ...side(credit, debit), debit: null, credit: amountMinor },
     ];
   }
 

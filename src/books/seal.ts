@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { findOpenDay, SLICE_MS } from './days.ts';
+import { type BookDay, findOpenDay, SLICE_MS } from './days.ts';
 import type { Pieces } from './pieces.ts';
 
 /**
@@ -18,26 +18,23 @@ export function seal(until: Date): Sql {
   return sql`select seal(${until}) as rows`;
 }
 
-export type ClosingRow = {
-  readonly day: string;
-  readonly starts_at: Date;
-  readonly ends_at: Date;
-  readonly zone: string;
+export type ClosingRow = BookDay & {
   readonly rows: bigint;
-  readonly first_id: string | null;
-  readonly last_id: string | null;
-  readonly rows_hash: Buffer;
+  readonly firstId: string | null;
+  readonly lastId: string | null;
+  readonly rowsHash: Buffer;
   readonly totals: string;
   readonly version: number;
-  readonly closed_at: Date;
-  readonly previous_hash: Buffer;
+  readonly closedAt: Date;
+  readonly previousHash: Buffer;
 };
 
 /** Lists the closings of an interval of days, oldest first. */
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`
-select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id,
-  last_id::text as last_id, rows_hash, totals, version, closed_at, previous_hash, hash
+select day::text as day, starts_at as "startsAt", ends_at as "endsAt", zone, rows,
+  first_id::text as "firstId", last_id::text as "lastId", rows_hash as "rowsHash", totals, version,
+  closed_at as "closedAt", previous_hash as "previousHash", hash
 from book_closings
 where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
 order by day`;
@@ -67,14 +64,14 @@ export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
  * since commission is booked into it. Call the sweep first.
  */
 export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Promise<void> {
-  const [day] = await db.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
+  const [day] = await db.query<BookDay>(findOpenDay());
   // The times up to which slices are sealed, and may be sealed (sql/025-seals.sql).
   const [books] = await db.query<{ sealed_until: Date | null; sealable: Date | null }>(
     sql`select sealed_until, sealable_until() as sealable from books`,
   );
   if (!day || !books?.sealable) return;
-  const from = books.sealed_until ?? day.starts_at;
-  const last = day.ends_at.getTime() - SLICE_MS;
+  const from = books.sealed_until ?? day.startsAt;
+  const last = day.endsAt.getTime() - SLICE_MS;
   const due = Math.min(books.sealable.getTime(), last);
   if (due < last && due - from.getTime() < SEAL_MIN_MS) return;
   await pieces.over(from, new Date(due), (_start, end) =>
@@ -99,16 +96,16 @@ export const GENESIS = Buffer.alloc(32);
 export function textOfClosing(row: ClosingRow): string {
   const columns = [
     row.day,
-    row.starts_at.toISOString(),
-    row.ends_at.toISOString(),
+    row.startsAt.toISOString(),
+    row.endsAt.toISOString(),
     row.zone,
     String(row.rows),
-    row.first_id,
-    row.last_id,
-    row.rows_hash.toString('hex'),
+    row.firstId,
+    row.lastId,
+    row.rowsHash.toString('hex'),
     row.totals,
     row.version,
-    row.closed_at.toISOString(),
+    row.closedAt.toISOString(),
   ];
   return JSON.stringify(['scrip closing', ...columns]);
 }
@@ -118,5 +115,5 @@ export function textOfClosing(row: ClosingRow): string {
  * (docs/reference/seals.md).
  */
 export function hashOfClosing(row: ClosingRow): Buffer {
-  return hash('sha256', Buffer.concat([row.previous_hash, Buffer.from(textOfClosing(row))]), 'buffer');
+  return hash('sha256', Buffer.concat([row.previousHash, Buffer.from(textOfClosing(row))]), 'buffer');
 }

@@ -9,7 +9,7 @@ import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
-import { checkInterval } from './days.ts';
+import { type BookDay, checkInterval } from './days.ts';
 import { allowLongWork, type ClosingRow, GENESIS, hashOfClosing, listClosings } from './seal.ts';
 
 /** Records how far a run came. @param day null: no day was verified */
@@ -50,7 +50,7 @@ type Audited = {
   readonly day: string;
   readonly hash: string;
   readonly before: bigint;
-  readonly previous_hash: Buffer;
+  readonly previousHash: Buffer;
 };
 
 /**
@@ -79,7 +79,8 @@ export async function verifyBooks(
   const known = new Map(
     (
       await db.query<Audited>(sql`
-select substr(subject, 5) as day, after::json ->> 'hash' as hash, sequence - 1 as before, previous_hash
+select substr(subject, 5) as day, after::json ->> 'hash' as hash, sequence - 1 as before,
+  previous_hash as "previousHash"
 from audit where action = 'books.close' order by sequence`)
     ).map((each) => [each.day, each]),
   );
@@ -141,7 +142,7 @@ async function verifyEntries(
   known: ReadonlyMap<string, Audited>,
 ): Promise<Break[]> {
   const entry = first && known.get(first.day);
-  const after = entry && { sequence: entry.before, hash: entry.previous_hash };
+  const after = entry && { sequence: entry.before, hash: entry.previousHash };
   const { broken } = await verifyAudit(service, null, after);
   if (!broken) return [];
   const { sequence, problem } = broken;
@@ -153,7 +154,7 @@ async function verifyEntries(
 function verifyLink(closing: Stored, last: Stored | undefined, known: ReadonlyMap<string, Audited>): Break[] {
   const { day } = closing;
   const breaks: Break[] = [];
-  if (!closing.previous_hash.equals(last?.hash ?? GENESIS) || (last && !isNext(last, closing)))
+  if (!closing.previousHash.equals(last?.hash ?? GENESIS) || (last && !isNext(last, closing)))
     breaks.push({ day, change: 'chain', detail: 'it does not follow the closing before it' });
   if (!hashOfClosing(closing).equals(closing.hash))
     breaks.push({ day, change: 'closing', detail: 'its hash is not that of its columns' });
@@ -162,7 +163,7 @@ function verifyLink(closing: Stored, last: Stored | undefined, known: ReadonlyMa
   return breaks;
 }
 
-const isNext = (last: Stored, closing: Stored) => last.ends_at.getTime() === closing.starts_at.getTime();
+const isNext = (last: Stored, closing: Stored) => last.endsAt.getTime() === closing.startsAt.getTime();
 
 /** @param isNewest the ages of the vouchers are known of the newest closed day only */
 async function verifyDay(
@@ -171,20 +172,21 @@ async function verifyDay(
   last: Stored | undefined,
   isNewest: boolean,
 ): Promise<Break[]> {
-  const { day, starts_at, ends_at } = closing;
+  const { day, startsAt, endsAt, zone } = closing;
   const breaks: Break[] = [];
   // The bounds of a day by which reports find it.
-  const [bounds] = await tx.query<Pick<Stored, 'starts_at' | 'ends_at' | 'zone'>>(
-    sql`select starts_at, ends_at, zone from book_days where day = ${day}::date`,
+  const [bounds] = await tx.query<Omit<BookDay, 'day'>>(
+    sql`
+select starts_at as "startsAt", ends_at as "endsAt", zone from book_days where day = ${day}::date`,
   );
-  if (!isDeepStrictEqual(bounds, { starts_at, ends_at, zone: closing.zone }))
+  if (!isDeepStrictEqual(bounds, { startsAt, endsAt, zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
   // The hash over the sealed slices of a day.
-  const [sealed] = await tx.query<{ rows: bigint; rows_hash: Buffer }>(sql`
+  const [sealed] = await tx.query<Pick<Stored, 'rows' | 'rowsHash'>>(sql`
 select coalesce(sum(rows), 0)::bigint as rows,
-  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash
-from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}`);
-  if (sealed?.rows !== closing.rows || !sealed.rows_hash.equals(closing.rows_hash))
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash"
+from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}`);
+  if (sealed?.rows !== closing.rows || !sealed.rowsHash.equals(closing.rowsHash))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
   // The slices of an interval whose rows differ from the sealed ones in number or hash.
   const slices = await tx.query<{ slice_at: Date }>(sql`
@@ -192,15 +194,15 @@ with found as (
   select r.slice_at, count(*) as rows,
     sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
   from book_rows r
-  where r.place >= id_floor(${starts_at}::timestamptz, '-1 hour')
-    and r.place < id_floor(${ends_at}::timestamptz, '1 hour')
-    and r.booked_at >= ${starts_at} and r.booked_at < ${ends_at}
+  where r.place >= id_floor(${startsAt}::timestamptz, '-1 hour')
+    and r.place < id_floor(${endsAt}::timestamptz, '1 hour')
+    and r.booked_at >= ${startsAt} and r.booked_at < ${endsAt}
   group by r.slice_at
 )
 select coalesce(f.slice_at, b.starts_at) as slice_at
 from found f
 full join (
-  select starts_at, rows, hash from book_seals where starts_at >= ${starts_at} and starts_at < ${ends_at}
+  select starts_at, rows, hash from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}
 ) b on b.starts_at = f.slice_at
 where f.hash is distinct from b.hash or f.rows is distinct from b.rows
 order by 1`);
@@ -231,11 +233,11 @@ order by 1 limit 1000`);
     // Differences between the slices of an interval and the rows themselves.
     for (const { slice_at, currency, kind } of await tx.query<Sum>(sql`
 select slice_at, currency, kind::text as kind
-from slice_movements(${starts_at}, ${ends_at}) m
+from slice_movements(${startsAt}, ${endsAt}) m
 full join (
   select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
     rows, amount_minor
-  from book_slices where starts_at >= ${starts_at} and starts_at < ${ends_at}
+  from book_slices where starts_at >= ${startsAt} and starts_at < ${endsAt}
 ) s using (slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount_minor
 limit 100`))
@@ -249,7 +251,7 @@ limit 100`))
     // Differences between the stored reversals of earlier days and the rows themselves.
     const reversals = await tx.query<Reversal>(sql`
 select currency, merchant_id
-from earlier_reversals(${starts_at}, ${ends_at}) f
+from earlier_reversals(${startsAt}, ${endsAt}) f
 full join (select * from book_reversals where day = ${day}::date) r
   using (original_day, currency, merchant_id, product_id)
 where (f.rows, f.amount_minor, f.again_minor) is distinct from (r.rows, r.amount_minor, r.again_minor)
@@ -268,7 +270,7 @@ limit 100`);
 with sliced as (
   select currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, sum(rows) as rows,
     sum(amount_minor) as amount_minor
-  from book_slices where starts_at >= ${starts_at} and starts_at < ${ends_at} group by 1, 2, 3, 4, 5, 6, 7
+  from book_slices where starts_at >= ${startsAt} and starts_at < ${endsAt} group by 1, 2, 3, 4, 5, 6, 7
 ), carried as (
   select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id,
     sum(p.balance_minor) as balance_minor
@@ -301,7 +303,7 @@ limit 100`);
   for (const { id, found_in } of await tx.query<{ id: string; found_in: string }>(
     sql`
 select id, occurred_at, found_in::text as found_in from book_late_rows
-where occurred_at >= ${starts_at} and occurred_at < ${ends_at} order by id limit 1000`,
+where occurred_at >= ${startsAt} and occurred_at < ${endsAt} order by id limit 1000`,
   ))
     breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${found_in}` });
   type Totals = {

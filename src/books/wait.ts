@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { MINUTE_MS } from '../time.ts';
-import type { Books } from './days.ts';
-import { findUnswept, lockBooks } from './days.ts';
+import { type BookDay, type Books, findUnswept, lockBooks } from './days.ts';
 import { passMark } from './seal.ts';
 
 /** Why a day cannot be closed yet. */
@@ -25,15 +24,8 @@ export type Waiting = {
 export const PASS_WAIT_MS = 3_000;
 export const PASS_STEP_MS = 100;
 
-export type DayRow = {
-  readonly day: string;
-  readonly starts_at: Date;
-  readonly ends_at: Date;
-  readonly zone: string;
-};
-
 /** Returns the reason why a day cannot be closed now, or null if it can be closed. */
-export async function explainWait(service: Service, day: DayRow): Promise<Waiting | null> {
+export async function explainWait(service: Service, day: BookDay): Promise<Waiting | null> {
   for (const until = performance.now() + PASS_WAIT_MS; ; ) {
     const found = await findWait(service, day);
     if (found?.cause !== 'open-transaction' || performance.now() > until) return found;
@@ -42,19 +34,19 @@ export async function explainWait(service: Service, day: DayRow): Promise<Waitin
   }
 }
 
-function dueAtOf({ ends_at }: DayRow, { grace_minutes }: Pick<Books, 'grace_minutes'>): Date {
-  return new Date(ends_at.getTime() + grace_minutes * MINUTE_MS);
+function dueAtOf({ endsAt }: BookDay, { grace_minutes }: Pick<Books, 'grace_minutes'>): Date {
+  return new Date(endsAt.getTime() + grace_minutes * MINUTE_MS);
 }
 
 export const VOUCHER_IN_USE = 'another transaction uses a voucher that has expired';
 
 /** Returns a wait for another transaction, which ends by itself. */
-export function waitingFor(row: DayRow, books: Books, cause: Waiting['cause'], reason: string): Waiting {
-  return { day: row.day, cause, reason, endsAt: row.ends_at, dueAt: dueAtOf(row, books), prepared: [] };
+export function waitingFor(row: BookDay, books: Books, cause: Waiting['cause'], reason: string): Waiting {
+  return { day: row.day, cause, reason, endsAt: row.endsAt, dueAt: dueAtOf(row, books), prepared: [] };
 }
 
-function findWait(service: Service, row: DayRow): Promise<Waiting | null> {
-  const { day, ends_at: endsAt } = row;
+function findWait(service: Service, row: BookDay): Promise<Waiting | null> {
+  const { day, endsAt } = row;
   return service.db.transaction(async (tx) => {
     const [books] = await tx.query<Books>(lockBooks());
     if (!books) throw new Error('the books have no row');

@@ -106,7 +106,8 @@ async function findingsOf(service: Service) {
   const redOf = async (sinceClosing: boolean) =>
     (await reconcile(service, { sinceClosing })).checks.filter(({ ok }) => !ok).map(({ name }) => name);
   const checks: string[] = [];
-  const day = { day: '2026-03-06', from: new Date('2026-03-06'), to: new Date('2026-03-07') };
+  const times = { startsAt: new Date('2026-03-06'), endsAt: new Date('2026-03-07') };
+  const day = { day: '2026-03-06', ...times, zone: 'UTC' };
   for (const [name, statement] of Object.entries(dayChecks)) {
     const [row] = await service.db.query<{ differing: object[] | null }>(statement(day));
     if (row?.differing) checks.push(name);

@@ -34,7 +34,7 @@ const ledgerLines: Definition = {
       }));
       throw wrong('report', 'no-number', error.message, { accounts });
     }
-    return lines.map(({ debitMinor: debit, creditMinor: credit, ...line }) => ({ ...line, debit, credit }));
+    return lines;
   },
 };
 
