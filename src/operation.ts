@@ -147,6 +147,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly name: string;
   /** One line. */
   readonly summary: string;
+  /** The text of its button, if the name does not say it. */
+  readonly title?: string;
   readonly description?: string;
   /** A path below /operator/v1 or /portal/v1. A parameter such as `:id` is a field of the input. */
   readonly method: Method;

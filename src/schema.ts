@@ -24,6 +24,11 @@ export function Positional<Schema extends TSchema>(schema: Schema): Schema {
   return { ...schema, positional: true };
 }
 
+/** A field with a label for people that its name does not say: `openapi.ts` and the console show it. */
+export function Titled<Schema extends TSchema>(title: string, schema: Schema): Schema {
+  return { ...schema, title };
+}
+
 const ID_MAX = 2_147_483_647;
 
 /** An id in the path or in a field. */

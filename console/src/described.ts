@@ -88,7 +88,8 @@ function readOperation(path: string, method: string, described: Described): Oper
   );
   return {
     name: described.operationId ?? `${method} ${path}`,
-    summary: described.summary ?? '',
+    // A command says which code a refusal has.
+    summary: (described.summary ?? '').replace(/ \(\d\d\)|`/g, ''),
     method: method.toUpperCase() as Operation['method'],
     path,
     command: described['x-command'] ?? null,

@@ -71,12 +71,14 @@ const create = changing({
     name: MerchantName,
     permit: Type.Optional(
       Type.Array(PermissionWord, {
+        title: 'Extra permissions',
         uniqueItems: true,
         description: 'Permissions in addition to those that every merchant has.',
       }),
     ),
     float: Type.Optional(
       Type.Number({
+        title: 'First top-up',
         minimum: 0,
         maximum: AMOUNT_MAX,
         description: 'Money to put on its float, in major units.',

@@ -39,7 +39,7 @@ const KeyId = Type.String({
   examples: ['key_0a1B2c3D4e5F6g7H'],
 });
 
-const LimitSchema = Type.Object({ perSecond: Count, burst: Count });
+const LimitSchema = Type.Object({ perSecond: { ...Count, title: 'Calls per second' }, burst: Count });
 const Scopes = Type.Array(Word(PERMISSIONS), {
   minItems: 1,
   uniqueItems: true,
@@ -53,7 +53,7 @@ const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
 });
 
 const KeySchema = Type.Object({
-  keyId: KeyId,
+  keyId: { ...KeyId, title: 'Key ID' },
   merchantId: MerchantId,
   madeBy: Word(['merchant', 'operator'] as const, { description: 'Whose user, token or command made it.' }),
   createdAt: Time,
@@ -64,8 +64,8 @@ const KeySchema = Type.Object({
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
   limit: Type.Unsafe<Static<typeof LimitSchema> | null>({ ...LimitSchema, type: ['object', 'null'] }),
   lastUsedAt: NullableTime,
-  calls: Type.Integer({ description: 'Of today (UTC).' }),
-  guesses: Type.Integer({ description: 'Unknown codes and wrong PINs of today (UTC).' }),
+  calls: Type.Integer({ title: 'Calls today', description: 'Of today (UTC).' }),
+  guesses: Type.Integer({ title: 'Wrong PINs today', description: 'And unknown codes, of today (UTC).' }),
   blockedAt: NullableTime,
 });
 
@@ -387,6 +387,7 @@ const rotate = changing({
     keyId: KeyId,
     overlap: Type.Optional(
       Type.String({
+        title: 'Old key works for',
         pattern: '^[0-9]{1,8}[smhd]$',
         description: 'The time for which the old key still works.',
         examples: ['24h'],
@@ -460,6 +461,7 @@ const limit = changing({
 
 const pardonKey = changing({
   name: 'api-key.pardon',
+  title: 'Lift the guessing block',
   summary: "End a key's block for guessing: the guesses of today no longer count",
   path: '/api-keys/:keyId/pardon',
   input: { keyId: KeyId },

@@ -7,7 +7,7 @@ import { type Caller, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { ROLES, VERIFY } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { End, Line, NullableText, Start, Text, Time, Word } from '../schema.ts';
+import { End, Line, NullableText, Start, Text, Time, Titled, Word } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 
 /** The entries of the audit, as people read them. */
@@ -21,12 +21,12 @@ const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['
 export const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
 
 const EntrySchema = Type.Object({
-  sequence: Sequence,
-  occurredAt: Time,
+  sequence: Titled('Number', Sequence),
+  occurredAt: Titled('Time', Time),
   actorKind: Word(KINDS),
   actorId: NullableText,
-  actor: Text,
-  origin: Text,
+  actor: Titled('By', Text),
+  origin: Titled('From', Text),
   requestId: NullableText,
   action: Text,
   subject: Text,

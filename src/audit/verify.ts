@@ -92,7 +92,13 @@ export const startVerify = changing({
   summary: 'Prove in the background that no entry of the audit was edited, removed, moved or inserted',
   path: '/audit/verify',
   input: {
-    head: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$', description: 'A published head.' })),
+    head: Type.Optional(
+      Type.String({
+        title: 'Head to compare',
+        pattern: '^[0-9a-fA-F]{64}$',
+        description: 'A published head.',
+      }),
+    ),
   },
   output: JobSchema,
   roles: VERIFY,

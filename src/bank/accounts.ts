@@ -23,6 +23,7 @@ import {
   Positional,
   requireDecimals,
   Text,
+  Titled,
 } from '../schema.ts';
 import { accountNumber, isIban, looksLikeIban, maskedAccount } from './iban.ts';
 
@@ -34,7 +35,7 @@ const AccountSchema = Type.Object({
   name: Text,
   currency: Text,
   iban: Nullable(Text, { description: 'Its ends; null: not known until a statement names it.' }),
-  own: Money(),
+  own: Titled('Own money', Money()),
   from: Nullable(Day, { description: 'The first day of this own money; null: the beginning.' }),
 });
 
@@ -162,6 +163,7 @@ const Iban = Type.String({
 
 const set = changing({
   name: 'bank.account',
+  title: 'Bank account',
   summary: 'Name one of your bank accounts, or change its number or the amount of your own money in it',
   description:
     'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +

@@ -76,7 +76,9 @@ const entries = listing({
   path: '/bank/entries',
   filters: {
     account: Type.Optional(BankName),
-    open: Type.Optional(Type.Boolean({ description: 'Only those that are not fully matched.' })),
+    open: Type.Optional(
+      Type.Boolean({ title: 'Open only', description: 'Only those that are not fully matched.' }),
+    ),
   },
   item: EntrySchema,
   columns: ['id', 'account', 'bookedOn', 'amount', 'description', 'movements'],

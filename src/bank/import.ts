@@ -205,6 +205,7 @@ const FILE_MAX = 90_000_000;
 
 const importFile = changing({
   name: 'bank.import',
+  title: 'Import a statement',
   summary: 'Import a statement of the bank, as a whole or not at all',
   description: 'A file with errors is refused as a whole: `ok` is false, and `errors` names line and field.',
   path: '/bank/import',

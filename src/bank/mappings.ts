@@ -7,7 +7,7 @@ import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
-import { Line, Nullable, Positional, Text, Word } from '../schema.ts';
+import { Line, Nullable, Positional, Text, Titled, Word } from '../schema.ts';
 
 /** Mappings: how the columns of a bank's CSV are read. */
 
@@ -17,31 +17,39 @@ const Column = (description: string, example: string) => Line(200, description, 
 const MappingSchema = Type.Object({
   date: Column('The column of the day on which the bank booked.', 'Date'),
   dateFormat: Word(['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'], {
+    title: 'Days are written',
     description: 'How days are written; left out: YYYY-MM-DD.',
   }),
   amount: Column('The column of the amount, which is negative for payments.', 'Amount'),
   decimal: Word(['.', ','], {
+    title: 'Before the decimals',
     description: 'The decimal sign, a point if it is left out. The other one may separate thousands.',
     names: { point: '.', comma: ',' },
   }),
   texts: Type.Array(Column('The name of a column.', 'Text'), {
+    title: 'Columns of references',
     minItems: 1,
     maxItems: 20,
     description: 'Columns that contain references.',
     examples: [['Text']],
   }),
-  entryReference: Nullable(
-    Column("The column of the bank's own reference; null: it is derived from the row.", 'Reference'),
+  entryReference: Titled(
+    'Column of the bank reference',
+    Nullable(
+      Column("The column of the bank's own reference; null: it is derived from the row.", 'Reference'),
+    ),
   ),
   currency: Type.Optional(
     Nullable(Column('The column of the currency, which must be that of the account.', 'Currency')),
   ),
   accountNumber: Type.Optional(
     Nullable(Column('The column of the IBAN, which must be that of the account.', 'IBAN'), {
+      title: 'Column with the IBAN',
       option: 'account-number',
     }),
   ),
   delimiter: Word([',', ';', '\t'], {
+    title: 'Separator',
     description: 'The separator of the columns, a comma if it is left out.',
     names: { comma: ',', semicolon: ';', tab: '\t' },
   }),
@@ -88,6 +96,7 @@ const { dateFormat, decimal, entryReference, delimiter, encoding, ...required } 
 
 const save = changing({
   name: 'bank.mapping',
+  title: 'CSV columns',
   summary: "Save how the columns of a bank's CSV are read",
   path: '/bank/mappings',
   input: {

@@ -289,7 +289,9 @@ const match = changing({
     'with `settlement pay`, and match again.',
   path: '/bank/match',
   input: {
-    accept: Type.Optional(Type.Boolean({ description: 'Match the suggestions too.' })),
+    accept: Type.Optional(
+      Type.Boolean({ title: 'Accept suggestions', description: 'Match the suggestions too.' }),
+    ),
   },
   output: Type.Object({
     exact: Type.Array(PairSchema),
@@ -330,6 +332,7 @@ const matchOne = changing({
 
 const unmatchOne = changing({
   name: 'bank.unmatch',
+  title: 'Undo the match',
   summary: 'Undo the match of an entry',
   path: '/bank/entries/:id/unmatch',
   input: { id: EntryId },

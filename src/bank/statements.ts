@@ -16,6 +16,7 @@ const StatementSchema = Type.Object({
   format: Text,
   entries: Count,
   opening: Nullable(Money(), {
+    title: 'Opening balance',
     description: 'The balance of the account before; null if the file does not state it.',
   }),
   openingOn: Nullable(Day),
@@ -25,6 +26,7 @@ const StatementSchema = Type.Object({
     description: 'What the entries lack to the change of the balance: 0 if they are complete.',
   }),
   gap: Nullable(Money(), {
+    title: 'Gap before',
     description:
       'The opening balance less the closing balance that was stated before: 0 if nothing is between.',
   }),

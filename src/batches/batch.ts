@@ -13,6 +13,7 @@ import {
   NullableTime,
   Text,
   Time,
+  Titled,
   TransactionId,
   Word,
 } from '../schema.ts';
@@ -20,7 +21,9 @@ import { enqueueEvent } from '../webhooks/outbox.ts';
 
 /** The row of a batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
 
-export const BatchStatus = Word(['PROCESSING', 'COMPLETED', 'CANCELED'] as const);
+export const BatchStatus = Word(['PROCESSING', 'COMPLETED', 'CANCELED'] as const, {
+  'x-labels': { PROCESSING: 'In production' },
+});
 
 export const BatchSchema = Type.Object({
   transactionId: TransactionId,
@@ -33,7 +36,7 @@ export const BatchSchema = Type.Object({
   /** The value of each voucher; null if it is given at activation. */
   value: Nullable(Money()),
   currency: Text,
-  acceptedAt: Time,
+  acceptedAt: Titled('Ordered', Time),
 });
 
 export const BatchProgress = Type.Object({ ...BatchSchema.properties, percent: Count });
@@ -102,7 +105,7 @@ export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): P
 export const BatchWithVouchers = Type.Object({
   ...BatchProgress.properties,
   product: Text,
-  expiryDate: Time,
+  expiryDate: Titled('Expires', Time),
   endedAt: NullableTime,
   failure: Nullable(Type.String({ description: 'The reason why it was canceled, if a failure ended it.' })),
   open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),

@@ -42,6 +42,7 @@ export type OrderedBatch = Static<typeof Ordered>;
 
 const order = changing({
   name: 'batch.generate',
+  title: 'Order vouchers',
   summary: 'Order a batch for a merchant, with its permissions and from its float; the answer shows no codes',
   path: '/batches',
   input: {
@@ -156,6 +157,7 @@ const show = reading({
 
 const cancel = changing({
   name: 'batch.cancel',
+  title: 'Cancel the batch',
   summary:
     'Cancel a batch that is being produced: none of its vouchers can be used, and its price goes back to the float',
   path: '/batches/:transactionId/cancel',

@@ -28,7 +28,7 @@ export const ExportSchema = Type.Object({
   begunAt: Time,
   endedAt: NullableTime,
   /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have been handed out. */
-  state: Word(['begun', 'complete', 'aborted'] as const),
+  state: Word(['begun', 'complete', 'aborted'] as const, { 'x-labels': { begun: 'Running' } }),
 });
 
 export type BatchExport = Static<typeof ExportSchema>;

@@ -43,7 +43,10 @@ const AT_ONCE_MAX = 2;
 
 type Language = (typeof CARD_LANGUAGES)[number];
 
-const Language = Word(CARD_LANGUAGES, { description: 'The language of the cards. Without it, English.' });
+const Language = Word(CARD_LANGUAGES, {
+  'x-labels': { en: 'English', de: 'German' },
+  description: 'The language of the cards. Without it, English.',
+});
 
 const SheetsSchema = Type.Object({
   id: Id('sheets'),
@@ -56,6 +59,7 @@ const SheetsSchema = Type.Object({
 
 const order = changing({
   name: 'sheets.order',
+  title: 'Order sheets',
   summary: 'Order printable sheets of a batch, sealed with a passphrase that is shown to the approver',
   description:
     'The person who ordered them downloads the PDF within 24 hours. It opens only with the passphrase.',
@@ -123,6 +127,7 @@ returning id::text`);
 
 const orderCard = changing({
   name: 'sheets.order-card',
+  title: 'Order the card',
   summary: 'Order the one card that replaced a voucher, sealed with a passphrase that the approver is shown',
   description:
     'The person who ordered it downloads the PDF within 24 hours, once. It opens only with the passphrase. ' +

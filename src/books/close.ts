@@ -450,6 +450,7 @@ const WaitingSchema = Type.Object({
 export const closing = (dayEnds: readonly DayEnd[]) =>
   changing({
     name: 'books.close',
+    title: 'Close days',
     summary: 'Close the days that are due, in order, and say why the next one is not',
     path: '/books/close',
     input: { day: Type.Optional(Day) },

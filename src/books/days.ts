@@ -190,7 +190,7 @@ export const days = reading({
       startsAt: Time,
       endsAt: Time,
       zone: Text,
-      state: Word(['open', 'closing', 'closed'] as const),
+      state: Word(['open', 'closing', 'closed'] as const, { 'x-labels': { closing: 'Ended' } }),
       rows: Nullable(Count),
       hash: NullableText,
       closedAt: NullableTime,

@@ -21,6 +21,7 @@ import {
   Reference,
   requireDecimals,
   Text,
+  Titled,
   TransactionId,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
@@ -138,9 +139,15 @@ const FloatSchema = Type.Object({
   merchant: Text,
   currency: Text,
   balance: Money(),
-  usePerDay: Money('The mean use per day over the last 28 days, or since the merchant was created.'),
+  usePerDay: Titled(
+    'Used per day',
+    Money('The mean use per day over the last 28 days, or since the merchant was created.'),
+  ),
   daysLeft: Nullable(
-    Type.Integer({ description: 'The days that the float will last at that use; null without any use.' }),
+    Type.Integer({
+      title: 'Lasts for',
+      description: 'The days that the float will last at that use; null without any use.',
+    }),
   ),
   low: Nullable(Money('The threshold at which the merchant is warned; null before the first top-up.')),
 });
@@ -232,6 +239,7 @@ const refund = changing({
 
 const correct = changing({
   name: 'float.correct',
+  title: 'Correct the top-up',
   summary: 'Take back a wrong top-up or a part of it, once for each top-up',
   path: '/floats/correct',
   input: {

@@ -255,6 +255,7 @@ order by g.account_kind, g.merchant_id, g.product_id`);
 
 export const account = changing({
   name: 'books.account',
+  title: 'Set a number',
   summary: 'Give a kind of account its number in your accounting system, for the export `gl`',
   path: '/books/accounts',
   input: {

@@ -119,8 +119,13 @@ async function firstDay({ service }: Caller, given: string | undefined): Promise
 }
 
 const Months = Type.Integer({ minimum: 1, maximum: 600, examples: [36] });
-const Basis = Word(['issue', 'last-use'], { description: 'From when the months count.' });
+const Basis = Word(['issue', 'last-use'], {
+  title: 'By',
+  'x-labels': { issue: 'The issue', 'last-use': 'The last use' },
+  description: 'From when the months count.',
+});
 const Treatment = Word(['single', 'multi', 'outside'], {
+  'x-labels': { single: 'Single-purpose', multi: 'Multi-purpose', outside: 'Outside VAT' },
   description: '`single`: due at the issue; `multi`: at the redemption; `outside`: none.',
 });
 const Country = Type.String({
@@ -152,7 +157,7 @@ const VatSchema = Type.Object({
   from: Day,
   treatment: Treatment,
   country: Country,
-  rate: Type.Number(),
+  rate: Type.Number({ title: 'Rate (%)' }),
 });
 const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Type.Number() });
 
@@ -190,6 +195,7 @@ order by p.code, r.valid_from desc, r.id desc limit 10000`),
 
 export const dormancy = changing({
   name: 'books.dormancy',
+  title: 'Add a rule',
   summary:
     'Set when a voucher is dormant under the rules of a jurisdiction, from a day on, for the report R10',
   path: '/books/dormancy',
@@ -213,6 +219,7 @@ export const dormancy = changing({
 
 export const vat = changing({
   name: 'books.vat',
+  title: 'Set the treatment',
   summary: 'Set how the VAT of the vouchers of a product is treated from a day on, for the report R11',
   path: '/books/vat',
   input: {
@@ -237,6 +244,7 @@ export const vat = changing({
 
 export const breakageRate = changing({
   name: 'books.breakage-rate',
+  title: 'Estimate',
   summary:
     'Estimate the part of the vouchers of a product that is never redeemed, from a day on, for the report R5',
   path: '/books/breakage-rate',

@@ -7,6 +7,7 @@ type Json = { readonly [name: string]: unknown };
 type Components = { schemas: Record<string, Json>; examples: Record<string, Json> };
 
 const COMPONENT = /^[A-Z][A-Za-z0-9]*$/;
+const FIELD = new Set<unknown>(['string', 'number', 'integer', 'boolean', 'array']);
 
 /** Returns a document whose named schemas and repeated examples are components. */
 export function withComponents(document: Json): Json {
@@ -32,6 +33,8 @@ function refer(value: unknown, components: Components, repeated: ReadonlySet<str
   const copy = Object.fromEntries(entries) as Json;
   const { title, type, description } = copy;
   if (typeof title !== 'string' || !COMPONENT.test(title)) return copy;
+  // The title of a field is its label.
+  if ([type].flat().some((each) => FIELD.has(each))) return copy;
   const isNullable = Array.isArray(type);
   const reference = { $ref: `#/components/schemas/${title}` };
   const schema = { ...copy, type: 'object' };

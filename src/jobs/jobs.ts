@@ -271,6 +271,7 @@ const READ_MAX = 200;
 
 const cancel = changing({
   name: 'job.cancel',
+  title: 'Cancel the job',
   summary: 'Cancel a job; finished rows keep their results',
   path: '/jobs/:id/cancel',
   input: { id: JobId },

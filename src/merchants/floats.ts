@@ -14,7 +14,7 @@ import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Amount, Line, Major, MerchantId, Money, minorOf, Nullable, Text } from '../schema.ts';
+import { Amount, Line, Major, MerchantId, Money, minorOf, Nullable, Text, Titled } from '../schema.ts';
 import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
 
 export type TopUp = {
@@ -175,11 +175,15 @@ const topUpFloat = changing({
 
 const warnFloat = changing({
   name: 'float.warn',
+  title: 'Warn below',
   summary: 'Set the threshold of a low float, at which its merchant gets an event',
   path: '/floats/warn',
   input: {
     merchantId: MerchantId,
-    below: Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
+    below: Titled(
+      'Warn below',
+      Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
+    ),
     currency: FloatCurrency,
   },
   output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Major()) }),

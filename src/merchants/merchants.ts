@@ -11,7 +11,18 @@ import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Line, MerchantId, Money, NullableTime, Positional, Text, Time, toId, Word } from '../schema.ts';
+import {
+  Line,
+  MerchantId,
+  Money,
+  NullableTime,
+  Positional,
+  Text,
+  Time,
+  Titled,
+  toId,
+  Word,
+} from '../schema.ts';
 
 /**
  * Merchants, which sell and accept vouchers. One is created with its first key
@@ -19,6 +30,12 @@ import { Line, MerchantId, Money, NullableTime, Positional, Text, Time, toId, Wo
  */
 
 export const PermissionWord = Word(PERMISSIONS, {
+  'x-labels': {
+    redeem: 'Redemption',
+    activate: 'Activation',
+    balance: 'Balance check',
+    'update-redemption': 'Correct redemptions',
+  },
   description: 'A permission.',
   examples: ['update-redemption'],
 });
@@ -32,7 +49,7 @@ const MerchantSchema = Type.Object({
   id: MerchantId,
   name: Text,
   permissions: Type.Array(PermissionWord),
-  opaque: Opaque,
+  opaque: Titled('Hides why a voucher is declined', Opaque),
   product: Type.String({ description: 'The code of the product that it generates by default.' }),
   suspendedAt: NullableTime,
   createdAt: Time,
@@ -311,6 +328,7 @@ function suspension(verb: 'suspend' | 'resume') {
 function permission(verb: 'permit' | 'forbid') {
   return changing({
     name: `merchant.${verb}`,
+    title: verb === 'permit' ? 'Give a permission' : 'Take a permission',
     summary: verb === 'permit' ? 'Give a merchant a permission' : 'Take a permission away from a merchant',
     path: `/merchants/:id/${verb}`,
     input: { id: MerchantId, permission: Positional(PermissionWord) },

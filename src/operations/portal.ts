@@ -81,7 +81,10 @@ const checkVoucher = operation({
   output: Type.Object({
     serialNumber: SerialNumber,
     balance: Type.Number(),
-    usableAmount: Type.Number({ description: 'The balance, or 0 where nothing can be redeemed.' }),
+    usableAmount: Type.Number({
+      title: 'Usable',
+      description: 'The balance, or 0 where nothing can be redeemed.',
+    }),
     currency: Text,
     expiryDate: Time,
   }),

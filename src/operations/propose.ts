@@ -6,7 +6,7 @@ import { sql } from '../db/sql.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { Problem, requireRow } from '../problem.ts';
-import { Id, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
+import { Id, Nullable, NullableText, NullableTime, Text, Time, Titled, Word } from '../schema.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { HOUR_MS } from '../time.ts';
 import { canonical, type Effect } from './four-eyes.ts';
@@ -48,7 +48,7 @@ const StatementSchema = Type.Object(
 
 export const ApprovalSchema = Type.Object({
   id: ApprovalId,
-  state: Word(STATES),
+  state: Word(STATES, { 'x-labels': { PENDING: 'Waiting' } }),
   operation: Type.String({ description: 'The proposed operation, such as `float.refund`.' }),
   input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
   statement: StatementSchema,
@@ -57,7 +57,10 @@ export const ApprovalSchema = Type.Object({
     items: EffectSchema,
     description: 'The effect that it would have had when it was proposed; null if that cannot be known.',
   }),
-  maker: Type.Object({ kind: Text, id: NullableText, name: Text }, { 'x-text': 'name' }),
+  maker: Titled(
+    'Proposed by',
+    Type.Object({ kind: Text, id: NullableText, name: Text }, { 'x-text': 'name' }),
+  ),
   reason: NullableText,
   createdAt: Time,
   notBefore: Nullable(Time, {
@@ -65,16 +68,24 @@ export const ApprovalSchema = Type.Object({
   }),
   expiresAt: Time,
   approvers: Type.Integer({
+    title: 'People who have to approve',
     minimum: 1,
     maximum: 2,
     description: "How many people have to approve it: two, if a token that is nobody's proposed it.",
   }),
-  firstChecker: Nullable(Text, { description: 'The first of two approvers. It waits for the second one.' }),
-  checker: NullableText,
+  firstChecker: Nullable(Text, {
+    title: 'First approval by',
+    description: 'The first of two approvers. It waits for the second one.',
+  }),
+  checker: Titled('Decided by', NullableText),
   alone: Type.Boolean({
+    title: 'Alone, before there were two people',
     description: 'Whether one person approved it alone, since nobody else could have approved anything yet.',
   }),
-  breakGlass: Type.Boolean({ description: 'Whether one person approved it with --break-glass.' }),
+  breakGlass: Type.Boolean({
+    title: 'Without a second person',
+    description: 'Whether one person approved it with --break-glass.',
+  }),
   comment: NullableText,
   decidedAt: NullableTime,
   output: Type.Unsafe<unknown>({ description: 'The answer of the operation, without secrets.' }),

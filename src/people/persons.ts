@@ -146,6 +146,7 @@ const LINK_OF_MACHINE: Condition = {
 
 const confirm = changing({
   name: 'user.confirm',
+  title: 'Confirm the account',
   summary: 'Confirm that an account belongs to the person it names, and not to those who invited them',
   description:
     'Until then it approves nothing, and those who made, approved or received its link do not approve what ' +

@@ -45,8 +45,12 @@ const TokenSchema = Type.Object({
   roles: Type.Array(Word(ALL_ROLES)),
   merchantId: Nullable(MerchantId),
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
-  stepUp: Type.Boolean({ description: 'Whether it may run operations of the risk `step-up`.' }),
+  stepUp: Type.Boolean({
+    title: 'May do what needs a second factor',
+    description: 'Whether it may run operations of the risk `step-up`.',
+  }),
   for: Nullable(Text, {
+    title: 'Whose token',
     description:
       "The person whose token it is. Null: it is nobody's, and two people approve what it proposes.",
   }),

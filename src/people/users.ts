@@ -18,6 +18,7 @@ import {
   Positional,
   Text,
   Time,
+  Titled,
   toId,
   Word,
 } from '../schema.ts';
@@ -50,9 +51,16 @@ export const UserSchema = Type.Object({
       'False: nobody else has confirmed whose account it is. Until then it approves nothing, and may belong to ' +
       'those who made, approved or received its link.',
   }),
-  factors: Type.Array(Word(['totp', 'passkey'])),
-  recoveryCodes: Type.Integer({ minimum: 0, description: 'How many are left.' }),
-  signedInAt: NullableTime,
+  factors: Titled(
+    'Second factors',
+    Type.Array(Word(['totp', 'passkey'], { 'x-labels': { totp: 'Authenticator app' } })),
+  ),
+  recoveryCodes: Type.Integer({
+    title: 'Recovery codes left',
+    minimum: 0,
+    description: 'How many are left.',
+  }),
+  signedInAt: Titled('Last sign-in', NullableTime),
   createdAt: Time,
 });
 
@@ -268,6 +276,7 @@ const GIVES_POWER: Condition = {
 
 const setRoles = changing({
   name: 'user.set-roles',
+  title: 'Change roles',
   summary: 'Replace the roles of a user, who has to sign in again',
   path: '/users/:id/set-roles',
   input: { id: NamedUser, roles: Roles },
@@ -309,6 +318,7 @@ function disabling(verb: 'disable' | 'enable') {
 
 const remove = changing({
   name: 'user.remove',
+  title: 'Remove the invitation',
   summary: 'Remove an invited user who has never enrolled',
   path: '/users/:id/remove',
   input: { id: NamedUser },

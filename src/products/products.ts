@@ -20,6 +20,7 @@ import {
   Nullable,
   requireDecimals,
   Text,
+  Titled,
   toId,
   Word,
 } from '../schema.ts';
@@ -40,29 +41,40 @@ export const ProductCode = Type.String({
 });
 
 const Activation = Word(['immediate', 'on-activation'] as const, {
+  'x-labels': { immediate: 'At production', 'on-activation': 'At the till' },
   description: '`on-activation`: vouchers carry their value once they are activated.',
 });
 const Scope = Word(['network', 'issuer'] as const, {
+  title: 'Accepted by',
+  'x-labels': { network: 'Every merchant', issuer: 'Its issuer' },
   description: '`network`: any merchant may redeem; `issuer`: only the merchant that generated the voucher.',
 });
 const Name = Line(200, 'The name of the product.', 'Gift card');
 /** The terms that can change. Existing batches keep theirs. */
 const TERMS = {
   expiryPolicy: Word(['operator', 'issuer', 'unclaimed'] as const, {
+    title: 'Expired value goes to',
+    'x-labels': { operator: 'The operator', issuer: 'Its issuer', unclaimed: 'A state' },
     description:
       'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
   }),
   maxQuantity: Type.Integer({
+    title: 'Largest order',
     minimum: 1,
     maximum: QUANTITY_MAX,
     description: 'The highest quantity of a batch.',
   }),
-  validityDays: Type.Integer({ minimum: 1, maximum: DAYS_MAX, description: 'How long vouchers are valid.' }),
+  validityDays: Type.Integer({
+    title: 'Valid for (days)',
+    minimum: 1,
+    maximum: DAYS_MAX,
+    description: 'How long vouchers are valid.',
+  }),
 };
 /** The values between which vouchers are generated, in an input: in major units. */
 const VALUES = {
-  minValue: Amount('The least value of a voucher.'),
-  maxValue: Amount('The greatest value of a voucher.'),
+  minValue: Titled('Lowest value', Amount('The least value of a voucher.')),
+  maxValue: Titled('Highest value', Amount('The greatest value of a voucher.')),
 };
 
 const CHANGES = Type.Partial(Type.Object({ name: Name, ...TERMS, ...VALUES })).properties;
@@ -335,6 +347,7 @@ const set = changing({
 function sale(verb: 'on-sale' | 'off-sale') {
   return changing({
     name: `product.${verb}`,
+    title: verb === 'on-sale' ? 'Put on sale' : 'Take off sale',
     summary: verb === 'on-sale' ? 'Let merchants generate a product' : 'Refuse to generate a product (15)',
     path: `/products/:code/${verb}`,
     input: { code: ProductCode },

@@ -10,7 +10,7 @@ import { listKeyRing } from './rotate.ts';
 const RingKey = Type.Object({
   keyId: Text,
   state: Word(['unused', 'in use', 'being replaced', 'retired', 'dropped'] as const),
-  inKeyRing: Type.Boolean(),
+  inKeyRing: Type.Boolean({ title: 'In the key ring' }),
   since: NullableTime,
   vouchers: Count,
   webhookSecrets: Count,

@@ -59,9 +59,12 @@ on conflict (name) do update set value = excluded.value, changed_at = excluded.c
 
 const FIELDS = {
   approvalMode: Word(MODES, {
+    title: 'Approval by',
+    'x-labels': { 'two-people': 'Another person', delay: 'A delay of 15 minutes' },
     description: '`two-people`: another person approves; `delay`: the same person, 15 minutes later.',
   }),
   approvalVouchers: Type.Integer({
+    title: 'Approval above this many vouchers',
     minimum: 0,
     maximum: 1e7,
     description: 'Vouchers that one request changes.',
@@ -147,6 +150,7 @@ const set = changing({
 
 const setLimit = changing({
   name: 'settings.limit',
+  title: 'Change',
   summary: 'Set how much one person may move by hand in 24 hours, in a currency',
   path: '/settings/limits/:currency',
   input: {

@@ -219,6 +219,7 @@ function endOfPeriod(day: string, terms: Terms | undefined): string {
 
 const draft = changing({
   name: 'settlement.draft',
+  title: 'New draft',
   summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
   path: '/settlements',
   input: {

@@ -24,6 +24,7 @@ import {
 
 const PAY = {
   name: 'settlement.pay',
+  title: 'Pay',
   kind: 'PAYOUT',
   claim: 'payout',
   from: ['APPROVED', 'RETURNED'],
@@ -33,6 +34,7 @@ const PAY = {
 
 const RETURNED = {
   name: 'settlement.returned',
+  title: 'Book as returned',
   kind: 'PAYOUT_RETURN',
   claim: 'payout-return',
   from: ['PAID'],
@@ -124,10 +126,11 @@ function booking(
     approval,
   }: { summary: string; sentence: string; approval: ReturnType<typeof twoPeople> },
 ) {
-  const { name } = moved;
+  const { name, title } = moved;
   const [, verb] = name.split('.');
   return changing({
     name,
+    title,
     summary,
     path: `/settlements/:id/${verb}`,
     command: `settlement ${verb}`,

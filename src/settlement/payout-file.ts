@@ -15,7 +15,7 @@ import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Word } from '../schema.ts';
+import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Titled, Word } from '../schema.ts';
 import { latin, type Paid, writePain } from './pain.ts';
 import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
 import { digestOfIban, termsOn } from './terms.ts';
@@ -172,7 +172,7 @@ function writeCsv(paid: readonly Paid[]): string {
   return csvText([CSV_HEADER, ...rows], 'standard');
 }
 
-const Format = Word(['pain001', 'csv']);
+const Format = Word(['pain001', 'csv'], { 'x-labels': { pain001: 'pain.001 (XML)' } });
 const MEDIA_TYPES = { pain001: 'application/xml', csv: 'text/csv; charset=utf-8' } as const;
 const ENDINGS = { pain001: 'xml', csv: 'csv' } as const;
 const IBAN_MAX = 50;
@@ -183,6 +183,7 @@ const BODY_MAX_BYTES = 2 * 1024 * 1024;
 
 const file = changing({
   name: 'settlement.file',
+  title: 'Payout file',
   summary: 'Make a file that pays settlements, for your bank; it books nothing',
   description:
     'Account numbers are not stored: they are sent with each request, as CSV with the columns `merchantId`, ' +
@@ -192,15 +193,18 @@ const file = changing({
   input: {
     format: Format,
     accounts: Type.String({
+      title: 'Accounts of the merchants',
       minLength: 1,
       maxLength: ACCOUNTS_MAX,
       description: 'The accounts of the merchants, as CSV.',
       file: 'utf8',
       examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
     }),
-    payerName: Line(70, 'The owner of your account.', 'Operator Ltd'),
-    payerIban: Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000'),
-    payerBic: Type.Optional(Type.String({ pattern: BIC.source, description: 'Its bank.' })),
+    payerName: Titled('Payer', Line(70, 'The owner of your account.', 'Operator Ltd')),
+    payerIban: Titled('Your IBAN', Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000')),
+    payerBic: Type.Optional(
+      Type.String({ title: 'Your BIC', pattern: BIC.source, description: 'Its bank.' }),
+    ),
     settlements: Type.Optional(
       Type.Array(SettlementId, {
         minItems: 1,
@@ -210,10 +214,13 @@ const file = changing({
       }),
     ),
     due: Type.Optional(
-      Type.String({ ...Day, description: 'All that are due by this day; left out: today.' }),
+      Type.String({ title: 'Due by', ...Day, description: 'All that are due by this day; left out: today.' }),
     ),
     again: Type.Optional(
-      Type.Boolean({ description: 'Pay settlements of an earlier file, which the bank did not execute.' }),
+      Type.Boolean({
+        title: 'Do it again',
+        description: 'Pay settlements of an earlier file, which the bank did not execute.',
+      }),
     ),
   },
   output: FileSchema,
@@ -257,7 +264,7 @@ export const payoutFiles = listing({
     format: Format,
     settlements: Type.Array(Text, { description: 'The numbers of the settlements that it pays.' }),
     again: NullableText,
-    sha256: Text,
+    sha256: Titled('SHA-256', Text),
   }),
   columns: ['id', 'madeAt', 'madeBy', 'format', 'settlements', 'sha256'],
   roles: SEE,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { movementOf } from '../ledger/kinds.ts';
-import { Money, NullableText, PERCENT_PPM, Percent, Word } from '../schema.ts';
+import { Money, NullableText, PERCENT_PPM, Percent, Titled, Word } from '../schema.ts';
 import type { Settlement } from './settlements.ts';
 
 /** The way from the redemptions of a settlement to its payout: its lines, and the steps that sum them. */
@@ -12,7 +12,7 @@ export const LineSchema = Type.Object({
   kind: Type.String({
     description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
   }),
-  rows: Type.Integer(),
+  rows: Type.Integer({ title: 'Entries' }),
   amount: Money('Positive: it increases the debt to the merchant.'),
 });
 
@@ -82,8 +82,8 @@ export const RateSchema = Type.Object({
   commission: Percent('In percent.'),
   vat: Percent('In percent of the commission.'),
   base: Money('Redemptions less reversals.'),
-  fee: Money(),
-  feeVat: Money(),
+  fee: Titled('Commission', Money()),
+  feeVat: Titled('VAT on it', Money()),
 });
 
 /** The commission that a settlement deducts at one rate, and the VAT on it. */

@@ -22,6 +22,7 @@ import {
   NullableText,
   PERCENT_PPM,
   Percent,
+  Titled,
   toPpm,
   Word,
 } from '../schema.ts';
@@ -38,11 +39,11 @@ const TermsSchema = Type.Object({
   from: Day,
   commission: Percent('In percent of what is redeemed.'),
   vat: Percent('In percent of the commission.'),
-  period: Nullable(Word(PERIODS)),
+  period: Titled('Settled every', Nullable(Word(PERIODS))),
   leastPayout: Nullable(Type.Number()),
-  delayDays: Nullable(Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS })),
+  delayDays: Titled('Payout after (days)', Nullable(Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS }))),
   payee: NullableText,
-  last4: NullableText,
+  last4: Titled('Account ends with', NullableText),
 });
 
 /** Terms. The least payout is in major units, which fit every currency. */
@@ -180,6 +181,7 @@ select ${COLUMNS} from t left join products p on p.id = t.product_id`);
 
 const set = changing({
   name: 'settlement.terms',
+  title: 'Set terms',
   summary: 'Set the terms of a merchant, or of one of its products, from a day on',
   description:
     'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',

@@ -22,6 +22,7 @@ import {
   Start,
   Text,
   Time,
+  Titled,
   TransactionId,
   toId,
 } from '../schema.ts';
@@ -30,18 +31,18 @@ import {
 
 export const TransactionSchema = Type.Object({
   transactionId: TransactionId,
-  kind: MovementWord,
+  kind: Titled('Type', MovementWord),
   amount: Money('Negative for a reversal.'),
   currency: Text,
-  timestamp: Time,
+  timestamp: Titled('Time', Time),
   merchantId: Nullable(MerchantId),
   reference: NullableText,
   serialNumber: Nullable(SerialNumber),
-  voucherCode: Nullable(Text, { description: 'The code, masked.' }),
+  voucherCode: Nullable(Text, { title: 'Code', description: 'The code, masked.' }),
   originalTransactionId: Nullable(Text, {
     description: 'The redemption that an update corrected by this one.',
   }),
-  refundStatus: Nullable(Text, { description: '`CANCELLED`, `NEW` or null.' }),
+  refundStatus: Nullable(Text, { title: 'Update', description: '`CANCELLED`, `NEW` or null.' }),
 });
 
 export type Transaction = Static<typeof TransactionSchema>;

@@ -19,7 +19,7 @@ import {
 } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { Count, End, NullableText, SerialNumber, TransactionId, Word } from '../schema.ts';
+import { Count, End, NullableText, SerialNumber, Titled, TransactionId, Word } from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
 import { type FoundVoucher, findBySerials, pageOfVouchers, requireBatchId } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
@@ -54,7 +54,7 @@ const NAMED = {
 const ofAction = <Word_ extends TSchema>(action: Word_) => ({
   action,
   ...NAMED,
-  expiry: Type.Optional(End('With `extend`: when they expire from now on.')),
+  expiry: Type.Optional(Titled('New expiry', End('With `extend`: when they expire from now on.'))),
 });
 
 const what = { description: 'The operation on each voucher.', examples: ['block'] };
@@ -167,6 +167,7 @@ export const preview = reading({
 
 export const bulk = changing({
   name: 'voucher.bulk',
+  title: 'Change many',
   summary: 'Block, unblock or extend up to 10,000 vouchers, as a job',
   description:
     'To unblock or extend a long list or a whole batch needs the approval of another person; to block them ' +
@@ -192,6 +193,7 @@ export const bulk = changing({
 
 export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
+  title: 'Cancel many',
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
   description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
   path: '/vouchers/bulk/cancel',

@@ -16,6 +16,7 @@ import {
   SerialNumber,
   Text,
   Time,
+  Titled,
   Word,
 } from '../schema.ts';
 import { declinesOf } from './declines.ts';
@@ -35,7 +36,7 @@ export const VOUCHER_STATES = [
 export type VoucherState = (typeof VOUCHER_STATES)[number];
 
 const TimelineEntry = Type.Object({
-  at: Time,
+  at: Titled('Time', Time),
   kind: Word(['money', 'change', 'decline'] as const, {
     description: '`money`: a movement. `change`: by an operator. `decline`: a request that was refused.',
   }),
@@ -60,14 +61,15 @@ const TimelineEntry = Type.Object({
 export const VoucherSchema = Type.Object({
   serialNumber: SerialNumber,
   voucherCode: Type.String({ description: 'The code, masked.', examples: ['4829****7641'] }),
-  state: Word(VOUCHER_STATES),
+  state: Word(VOUCHER_STATES, { 'x-labels': { INACTIVE: 'Not activated', REDEEMED: 'Redeemed' } }),
   merchantId: MerchantId,
   payerId: Nullable(MerchantId, {
+    title: 'Paid by',
     description:
       'The merchant whose float paid for its value, and gets the rest if it is canceled; null: none.',
   }),
   batch: Type.String({ description: 'The transaction id of its batch.' }),
-  batchReference: Text,
+  batchReference: Titled('Order', Text),
   product: Text,
   currency: Text,
   balance: Money(),

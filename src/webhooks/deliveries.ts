@@ -18,6 +18,7 @@ import {
   Start,
   Text,
   Time,
+  Titled,
   toId,
   UUID,
   Word,
@@ -58,7 +59,7 @@ const DeliverySchema = Type.Object({
   occurredAt: Time,
   state: Word(STATES),
   attempts: Count,
-  dueAt: NullableTime,
+  dueAt: Titled('Next attempt', NullableTime),
   lastAttempt: Type.Unsafe<Static<typeof LastAttempt> | null>({ ...LastAttempt, type: ['object', 'null'] }),
 });
 
@@ -205,6 +206,7 @@ type TestedEndpoint = Pick<
 
 const test = changing({
   name: 'webhook.test',
+  title: 'Send a test',
   summary: 'Send an event webhook.test to an endpoint, once, and answer with the outcome',
   path: '/webhooks/:id/test',
   input: { id: EndpointId },
@@ -265,6 +267,7 @@ const attempts = reading({
 
 const sendAgain = changing({
   name: 'webhook.resend',
+  title: 'Send again',
   summary: 'Send deliveries again: one event, or all that failed since a time',
   path: '/webhooks/:id/resend',
   input: {

@@ -21,6 +21,7 @@ import {
   Secret,
   Text,
   Time,
+  Titled,
   toId,
   Word,
 } from '../schema.ts';
@@ -37,11 +38,14 @@ const EndpointSchema = Type.Object({
   enabled: Type.Boolean(),
   url: Text,
   events: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text, description: 'Null: all.' }),
-  full: Type.Boolean({ description: "Whether a completed batch's vouchers are in its event." }),
+  full: Type.Boolean({
+    title: 'With codes',
+    description: "Whether a completed batch's vouchers are in its event.",
+  }),
   createdAt: Time,
   failingSince: NullableTime,
   disabledAt: NullableTime,
-  disabledReason: NullableText,
+  disabledReason: Titled('Disabled because', NullableText),
   pending: Count,
   failed: Count,
 });
@@ -234,6 +238,7 @@ const SENDS_CODES: Condition = {
 
 const add = changing({
   name: 'webhook.add',
+  title: 'New endpoint',
   summary: 'Add an endpoint, whose secret is shown once',
   path: '/webhooks',
   input: {
@@ -333,6 +338,7 @@ const enable = changing({
 
 const rotate = changing({
   name: 'webhook.rotate',
+  title: 'Rotate the secret',
   summary: 'Create a new secret for an endpoint; for 24 hours deliveries are signed with both',
   path: '/webhooks/:id/rotate',
   input: { id: EndpointId },

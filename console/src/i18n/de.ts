@@ -1,7 +1,7 @@
 import { actions, hints } from './de.actions.ts';
 import { batches } from './de.batches.ts';
 import { fields } from './de.fields.ts';
-import { changes, checks, details, nouns, rules } from './de.nouns.ts';
+import { checks, nouns, rules } from './de.nouns.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
 import { words } from './de.words.ts';
@@ -13,8 +13,6 @@ export const de: Catalogue = {
   fields,
   words,
   nouns,
-  changes,
-  details,
   checks,
   rules,
   ...reports,

@@ -1,10 +1,8 @@
-import { actions, hints } from './en.actions.ts';
 import { batches } from './en.batches.ts';
-import { fields } from './en.fields.ts';
-import { changes, checks, details, nouns, rules } from './en.nouns.ts';
+import { hints } from './en.hints.ts';
+import { actions, checks, fields, nouns, words } from './en.labels.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
-import { words } from './en.words.ts';
 
 export const en = {
   actions,
@@ -12,10 +10,21 @@ export const en = {
   fields,
   words,
   nouns,
-  changes,
-  details,
   checks,
-  rules,
+  rules: {
+    lead: 'What the reports go by where a law, a contract or an estimate decides.',
+    breakage: 'Estimated breakage',
+    breakageUse: 'R5 compares the estimate with what was redeemed.',
+    dormancy: 'Dormancy',
+    dormancyUse: 'R10 lists the vouchers that a law counts as unclaimed property.',
+    vat: 'VAT',
+    vatUse: 'R11 taxes single-purpose vouchers at the issue, multi-purpose vouchers at the redemption.',
+    accounts: 'Account numbers',
+    accountsUse: 'R12 and the export of the general ledger write these numbers of your bookkeeping.',
+    every: 'Every product',
+    anyMerchant: 'Every merchant',
+    none: 'No rule yet.',
+  },
   ...reports,
   ...portal,
   product: 'Scrip',

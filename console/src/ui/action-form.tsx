@@ -109,7 +109,7 @@ export function ActionForm({ act, operation, close }: Props) {
     <Stack gap="md">
       <form ref={focusesFirst} onSubmit={submit}>
         <Stack gap="md">
-          <Text size="sm">{words.action(name).text || `${operation.summary}.`}</Text>
+          <Text size="sm">{words.action(name).text ?? `${operation.summary}.`}</Text>
           {effect && (
             <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}

@@ -109,7 +109,7 @@ export function useShown() {
     if (code && amount) return format.money(Number(amount), code);
     if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
       return value.map((each) => shown(name, each, currency)).join(', ');
-    return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
+    return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value), name);
   };
   return shown;
 }

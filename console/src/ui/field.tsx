@@ -33,7 +33,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
     error: problem && <FaultText of={problem} />,
     required: field.required && !field.nullable,
   };
-  const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each) }));
+  const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each, name) }));
   if (type === 'array' && options.length > 0)
     return (
       <Checkbox.Group

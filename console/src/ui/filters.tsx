@@ -85,7 +85,7 @@ function FilterInput({ name, options, value, apply }: InputProps) {
   const choices =
     name === 'merchantId' && merchants.length > 0
       ? merchants.map((each) => ({ value: each.id, label: each.name }))
-      : options?.map((option) => ({ value: option, label: word(option) }));
+      : options?.map((option) => ({ value: option, label: word(option, name) }));
   if (choices)
     return (
       <Select

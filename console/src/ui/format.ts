@@ -50,16 +50,6 @@ export function useFormat() {
   return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, percent, short, locale };
 }
 
-/** `blockedAt` → `Blocked at`: a field of the API that has no label in the catalogue. */
-export function labelOf(name: string): string {
-  const words = name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/[-_.]/g, ' ')
-    .toLowerCase();
-  const text = words.charAt(0).toUpperCase() + words.slice(1);
-  return text.replace(/\b(id|pin|url|api|csv|vat)\b/gi, (word) => word.toUpperCase());
-}
-
 /** Returns a time in a zone as `2026-01-31 23:59:59`, or in UTC if the browser does not know the zone. */
 function inZone(time: Date, zone: string): string {
   const style = { dateStyle: 'short', timeStyle: 'medium' } as const;

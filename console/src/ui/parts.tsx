@@ -136,7 +136,11 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   const title = (declined.codes as Readonly<Record<string, string>>)[problem?.code ?? ''] ?? texts.title;
   // An answer without a code does not come from the service.
   const isAway = problem?.status === 0 || problem?.code === 'no-answer';
-  const text = isAway ? texts.noAnswer : roles ? texts.forbidden(roles.map(word).join(', ')) : undefined;
+  const text = isAway
+    ? texts.noAnswer
+    : roles
+      ? texts.forbidden(roles.map((role) => word(role)).join(', '))
+      : undefined;
   const { message } = error as Error;
   const meaning = text ?? problems[problem?.code ?? ''];
   // Faults with facts say all that the message says.

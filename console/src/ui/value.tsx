@@ -56,10 +56,10 @@ const TONES: Readonly<Record<string, string>> = {
 
 /** Shows a state by its name and a color, never only by the color. */
 export function State({ name }: { name: string }) {
-  const { word } = useWords();
+  const { kind } = useWords();
   return (
     <span className="state" data-tone={TONES[name] ?? 'none'}>
-      {word(name)}
+      {kind(name, 'state')}
     </span>
   );
 }
@@ -154,7 +154,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   if (isNothing && /^(events|scopes)$/.test(name)) return all;
   if (isNothing || value === undefined || value === '') return <span className="quiet">–</span>;
   if (Array.isArray(value)) {
-    return value.map((each) => (WORDS.test(name) ? word(String(each)) : String(each))).join(', ');
+    return value.map((each) => (WORDS.test(name) ? word(String(each), name) : String(each))).join(', ');
   }
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
   if (/^(state|status)$/.test(name) && typeof value === 'string') return <State name={value} />;
@@ -184,7 +184,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
     );
   if (IDS.test(name))
     return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
-  if (WORDS.test(name)) return kind(text);
+  if (WORDS.test(name)) return kind(text, name);
   if (name === 'url') return <span className="mono long">{text}</span>;
   return MONO.test(name) ? <span className="mono">{text}</span> : <bdi className="long">{text}</bdi>;
 }

@@ -1,29 +1,36 @@
 import type { Field } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { labelOf } from './format.ts';
+import { labelOf } from '../i18n/label.ts';
 
 type Named = Readonly<Record<string, string>>;
 
-/** Kinds that are also the name of a state. */
-const KINDS: Named = { closing: 'closingBalance' };
+/** The verb of an operation, such as `suspend`, as the text of a button. */
+function verbOf(noun: string, verb: string): string {
+  if (verb === 'create') return `New ${noun.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`;
+  return verb === 'set' ? 'Edit' : labelOf(verb);
+}
 
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
-  const { fields, details, words, actions, hints, nouns, changes } = useTexts();
-  const noun = (name: string) => (nouns as Named)[name] ?? labelOf(name);
-  const known = actions as Readonly<Record<string, readonly string[]>>;
-  const verb = (name: string) => known[name]?.[0] ?? (changes as Named)[name];
+  const { fields, words, actions, hints, nouns } = useTexts();
+  const noun = (name: string) => nouns[name] ?? labelOf(name);
+  const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
+  const verb = (operation: string) => {
+    const [of = '', what = ''] = operation.split('.');
+    return actions[operation]?.[0] ?? verbOf(noun(of), what);
+  };
   return {
-    label: (name: string) => (fields as Named)[name] ?? (details as Named)[name] ?? labelOf(name),
-    word: (value: string) => (words as Named)[value] ?? value,
-    /** The name of a kind of booking, or of another word in capitals. */
-    kind: (value: string) => (words as Named)[KINDS[value] ?? value] ?? labelOf(value),
-    action: (name: string) => ({ label: verb(name) ?? labelOf(name), text: known[name]?.[1] ?? '' }),
+    label: (name: string) => fields[name] ?? labelOf(name),
+    /** A word of a closed list, or a text of a person, which stays as it is. */
+    word: (value: string, field = 'state') => known(value, field) ?? value,
+    /** A word of a closed list. */
+    kind: (value: string, field = 'kind') => known(value, field) ?? labelOf(value),
+    action: (name: string) => ({ label: verb(name), text: actions[name]?.[1] }),
     noun,
     /** `settlement.pay` → Settlement: Pay. */
     title: (operation: string) => {
       const [of = '', what = ''] = operation.split('.');
-      return what === '' ? noun(of) : `${noun(of)}: ${verb(operation) ?? labelOf(what)}`;
+      return what === '' ? noun(of) : `${noun(of)}: ${verb(operation)}`;
     },
     hint: (operation: string, { name }: Field) =>
       (hints as Named)[`${operation}.${name}`] ?? (hints as Named)[name],

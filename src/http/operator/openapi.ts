@@ -134,6 +134,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     tags: [nounOf(name)],
     summary,
     description: descriptionOf(operation),
+    ...(operation.title !== undefined && { 'x-title': operation.title }),
     'x-roles': operation.roles,
     ...(proposers.length > 0 && { 'x-proposers': proposers }),
     ...(operation.approval?.people === 2 && { 'x-approvers': approversOf(operation) }),

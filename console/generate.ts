@@ -1,0 +1,86 @@
+/**
+ * Writes what the console takes from the OpenAPI documents of the operator API and the portal into
+ * `console/generated/`: the types of the answers, and the English labels. `npm run generate -w
+ * @scrip/console` does so, also at the beginning of `npm run check` and of the build.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { describeApi } from '../src/http/operator/openapi.ts';
+import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
+import { labelOf } from './src/i18n/label.ts';
+
+const OUT = new URL('generated/', import.meta.url);
+
+type Schema = {
+  readonly title?: string;
+  readonly enum?: readonly unknown[];
+  readonly 'x-labels'?: Readonly<Record<string, string>>;
+  /** The names of signs in a command. */
+  readonly names?: Readonly<Record<string, string>>;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly operationId?: string;
+  readonly 'x-title'?: string;
+  /** Of a parameter, with its schema. */
+  readonly name?: string;
+  readonly schema?: Schema;
+};
+
+/** The labels of names: of fields and operations; of words also by field, as `state.PENDING`. */
+const fields = new Map<string, string>();
+const actions = new Map<string, string>();
+const wordsByField = new Map<string, string>();
+const words = new Set<string>();
+
+/** Adds a label. A name that has two of them is an error. */
+function add(labels: Map<string, string>, name: string | undefined, label: string | undefined): void {
+  if (name === undefined || label === undefined) return;
+  const known = labels.get(name) ?? label;
+  if (known !== label) throw new Error(`${name} is “${known}” and “${label}”`);
+  labels.set(name, label);
+}
+
+/** @param field the field that the schema describes */
+function collect(value: unknown, field?: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  const schema = value as Schema;
+  add(actions, schema.operationId, schema['x-title']);
+  if (field !== undefined && typeof schema.title === 'string') add(fields, field, schema.title);
+  for (const [word, label] of Object.entries(schema['x-labels'] ?? {}))
+    add(wordsByField, `${field}.${word}`, label);
+  for (const [name, word] of Object.entries(schema.names ?? {}))
+    add(wordsByField, `${field}.${word}`, labelOf(name));
+  for (const word of schema.enum ?? []) words.add(String(word));
+  for (const [name, each] of Object.entries(schema.properties ?? {})) collect(each, name);
+  if (schema.name && schema.schema) collect(schema.schema, schema.name);
+  for (const [key, each] of Object.entries(schema)) {
+    if (key === 'properties' || key === 'schema') continue;
+    collect(each, key === 'items' || key === 'anyOf' ? field : undefined);
+  }
+  if (schema.schema && !schema.name) collect(schema.schema);
+}
+
+/** Returns a label for each word of a closed list, by its field if the fields do not agree. */
+function labelsOfWords(): Map<string, string> {
+  const labels = new Map<string, string>();
+  for (const word of words) {
+    const own = [...wordsByField].filter(([name]) => name.slice(name.indexOf('.') + 1) === word);
+    const different = new Set(own.map(([, label]) => label));
+    if (different.size > 1) for (const [name, label] of own) labels.set(name, label);
+    else if (own[0]) labels.set(word, own[0][1]);
+    else if (/^([a-z]+(-[a-z]+)*|[A-Z]{3,}(_[A-Z]+)*)$/.test(word)) labels.set(word, labelOf(word));
+  }
+  return labels;
+}
+
+await mkdir(OUT, { recursive: true });
+for (const { name, api } of OPERATOR_APIS) {
+  const document = describeApi(api);
+  collect(document);
+  const types = await openapiTS(JSON.stringify(document), { immutable: true });
+  await writeFile(new URL(`${name}.d.ts`, OUT), astToString(types));
+}
+const texts = Object.entries({ fields, words: labelsOfWords(), actions }).map(
+  ([name, labels]) =>
+    `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(labels))};\n`,
+);
+await writeFile(new URL('en.ts', OUT), texts.join(''));
