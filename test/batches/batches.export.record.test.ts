@@ -12,7 +12,7 @@ const operator = Operator.ofTests();
 const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
 
 async function merchant(name: string): Promise<Context> {
-  return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));
+  return operator.enter(await operator.json`merchant create --name ${name} --float 10000`);
 }
 
 async function make(context: Context, reference: string, quantity: number, value: number | undefined = 25) {
@@ -23,21 +23,11 @@ async function make(context: Context, reference: string, quantity: number, value
 describe('the record of exports', () => {
   test('is returned with the batch', async () => {
     const { batch } = await make(await merchant('Told'), 'told', 3);
-    const shown = () => operator.json('batch', 'show', batch.transactionId);
+    const shown = () => operator.json`batch show ${batch.transactionId}`;
     assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [0, null]);
-    await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
-    await operator.run(
-      'batch',
-      'export',
-      batch.transactionId,
-      '--format',
-      'csv',
-      '--by',
-      'Ann',
-      '--reason',
-      'again',
-    );
-    const exports = await operator.json('batch', 'exports', batch.transactionId);
+    await operator.run`batch export ${batch.transactionId} --format csv`;
+    await operator.run`batch export ${batch.transactionId} --format csv --by Ann --reason again`;
+    const exports = await operator.json`batch exports ${batch.transactionId}`;
     const facts = exports.map(({ format, by, reason, vouchers, state }: Record<string, unknown>) => [
       format,
       by,
@@ -50,7 +40,7 @@ describe('the record of exports', () => {
       ['csv', userInfo().username, null, 3, 'complete'],
     ]);
     assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [2, exports[0].begunAt]);
-    assert.match((await operator.run('batch', 'exports', batch.transactionId)).out, /again/);
+    assert.match((await operator.run`batch exports ${batch.transactionId}`).out, /again/);
     const audited = await listAudit(operator.testService.service.db, `batch ${batch.transactionId}`, 10);
     assert.deepEqual(
       audited.map(({ action, actor, reason, after }) => [action, actor, reason, after]),

@@ -13,13 +13,14 @@ import { asOperator } from '../support/harness.ts';
 import { type Made, Operator, vouchersOf } from '../support/operator.ts';
 import { readSheet } from '../support/print.ts';
 import { ofFile } from '../support/scope.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 const folder = folderOf(ofFile());
 const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
 
 async function merchant(name: string): Promise<Context> {
-  return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));
+  return operator.enter(await operator.json`merchant create --name ${name} --float 10000`);
 }
 
 async function make(context: Context, reference: string, quantity: number, value: number | undefined = 25) {
@@ -42,13 +43,7 @@ describe('a batch as CSV', () => {
     const { batch, vouchers } = await make(context, reference, 10);
     const rest = `"'=HYPERLINK(""http://x"")","Voucher","'+1,2 ""spring"""`;
     const expected = [HEADER, ...vouchers.map((each) => line(each, '25.00', rest)), ''].join('\r\n');
-    const { status, out, err } = await operator.run(
-      'batch',
-      'export',
-      batch.transactionId,
-      '--format',
-      'csv',
-    );
+    const { status, out, err } = await operator.run`batch export ${batch.transactionId} --format csv`;
     assert.deepEqual([status, err], [0, '']);
     assert.equal(out, expected);
   });
@@ -61,15 +56,7 @@ describe('a batch as CSV', () => {
     await replaceVoucher(asOperator(operator.testService.service), lost.serialNumber);
     const fresh = (await vouchersOf(context, 'worth')).at(-1) as Made;
     const rest = '"Worth","Voucher","worth"';
-    const { out } = await operator.run(
-      'batch',
-      'export',
-      batch.transactionId,
-      '--format',
-      'csv',
-      '--out',
-      '-',
-    );
+    const { out } = await operator.run`batch export ${batch.transactionId} --format csv --out -`;
     assert.deepEqual(out.split('\r\n'), [
       HEADER,
       line(spent, '20.00', rest),
@@ -83,7 +70,7 @@ describe('a batch as CSV', () => {
     const context = await merchant('Open');
     const { batch } = await generate(context, { reference: 'open', quantity: 1, expiryDate: EXPIRY });
     const [voucher] = (await vouchersOf(context, 'open')) as [Made];
-    const { out } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    const { out } = await operator.run`batch export ${batch.transactionId} --format csv`;
     assert.equal(out, `${HEADER}\r\n${line(voucher, '', '"Open","Voucher","open"')}\r\n`);
   });
 });
@@ -91,16 +78,7 @@ describe('a batch as CSV', () => {
 describe('a batch as a sheet', () => {
   const pdf = async (transactionId: string, name: string, ...args: string[]) => {
     const file = join(folder, name);
-    const ran = await operator.run(
-      'batch',
-      'export',
-      transactionId,
-      '--format',
-      'pdf',
-      '--out',
-      file,
-      ...args,
-    );
+    const ran = await operator.run`batch export ${transactionId} --format pdf --out ${file} ${args}`;
     assert.equal(ran.status, 0, ran.err);
     return { pages: await readSheet(await readFile(file)), ...ran };
   };
@@ -108,15 +86,7 @@ describe('a batch as a sheet', () => {
   test('shows ten vouchers on a page, with barcodes that a scanner reads', async () => {
     const context = await merchant('Café Żółw Уют');
     const args = ['--merchant', String(context.merchant.id), '--quantity', '12', '--value', '25', '--wait'];
-    const batch = await operator.json(
-      'batch',
-      'generate',
-      ...args,
-      '--reference',
-      'sheet',
-      '--expiry',
-      '2099-12-31',
-    );
+    const batch = await operator.json`batch generate ${args} --reference sheet --expiry 2099-12-31`;
     const vouchers = await vouchersOf(context, 'sheet');
     const { pages, out, err } = await pdf(batch.transactionId, 'sheet.pdf');
     assert.match(out, /^12 vouchers written to .*sheet\.pdf; recorded as export \d+ by /);
@@ -177,9 +147,9 @@ describe('a batch as a sheet', () => {
       '--activation',
       'on-activation',
     ];
-    await operator.run('product', 'create', ...product);
+    await operator.run`product create ${product}`;
     const args = ['--merchant', String(context.merchant.id), '--quantity', '1', '--product', 'ACT', '--wait'];
-    const batch = await operator.json('batch', 'generate', ...args, '--reference', 'act');
+    const batch = await operator.json`batch generate ${args} --reference act`;
     const [german] = (await pdf(batch.transactionId, 'act-de.pdf', '--language', 'de')).pages;
     assert.match(german?.text ?? '', /WERT WIRD BEI AKTIVIERUNG FESTGELEGT/);
     assert.match(german?.text ?? '', /ERST NACH DER AKTIVIERUNG GÜLTIG/);
@@ -209,7 +179,7 @@ describe('the file of an export', () => {
     const own = await mkdtemp(join(folder, 'own-'));
     const file = join(own, 'print.csv');
     const args = ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', file];
-    const made = await operator.json(...args, '--by', 'Ann Smith', '--reason', 'first print');
+    const made = await operator.json`${args} --by ${'Ann Smith'} --reason ${'first print'}`;
     assert.deepEqual(
       { ...made, exportId: '0' },
       {
@@ -234,7 +204,7 @@ describe('the file of an export', () => {
     await operator.fails(/no ordinary file/, ...at(own), '--force');
     await operator.fails(/both need stdout/, ...at('-'), '--json');
     // A refused export released no codes, and is not recorded.
-    assert.equal((await operator.json('batch', 'show', batch.transactionId)).exports, 2);
+    assert.equal((await operator.json`batch show ${batch.transactionId}`).exports, 2);
   });
 
   test('is refused for a batch without vouchers to print', async () => {
@@ -248,12 +218,12 @@ describe('the file of an export', () => {
       [/is CANCELED: none of its vouchers can be used/, canceled.transactionId],
       [/there is no batch/, none],
     ] as const)
-      await operator.fails(expected, 'batch', 'export', id, '--format', 'csv');
-    await operator.fails(/--format takes csv or pdf/, 'batch', 'export', none, '--format', 'xlsx');
+      await operator.fails(expected, ...typed`batch export ${id} --format csv`);
+    await operator.fails(/--format takes csv or pdf/, ...typed`batch export ${none} --format xlsx`);
     const wanting = (format: string, language: string) =>
       ['batch', 'export', none, '--format', format, '--language', language] as const;
     await operator.fails(/--language needs --format pdf/, ...wanting('csv', 'de'));
     await operator.fails(/--language takes en or de/, ...wanting('pdf', 'fr'));
-    await operator.fails(/--by takes one line/, 'batch', 'export', none, '--format', 'csv', '--by', 'a\nb');
+    await operator.fails(/--by takes one line/, ...typed`batch export ${none} --format csv --by ${'a\nb'}`);
   });
 });

@@ -9,6 +9,7 @@ import { balance } from '../../src/vouchers/balance.ts';
 import { fileOf } from '../support/folder.ts';
 import { codesOf, csvOf } from '../support/imports.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 /** `scrip import vouchers`: vouchers of another system. */
 
@@ -17,24 +18,17 @@ let merchant: { id: string; keyId: string; secret: string };
 let context: Context;
 
 before(async () => {
-  merchant = await operator.json('merchant', 'create', '--name', 'Issuer', '--float', '1000');
+  merchant = await operator.json`merchant create --name Issuer --float 1000`;
   context = await operator.enter(merchant);
 });
 
 const imported = (file: string, ...more: string[]) =>
-  operator.json('import', 'vouchers', file, '--merchant', merchant.id, ...more);
+  operator.json`import vouchers ${file} --merchant ${merchant.id} ${more}`;
 
 /** Runs an import that is refused, and returns its report. */
 async function refused(file: string, ...more: string[]) {
-  const { status, out } = await operator.run(
-    'import',
-    'vouchers',
-    file,
-    '--merchant',
-    merchant.id,
-    '--json',
-    ...more,
-  );
+  const { status, out } =
+    await operator.run`import vouchers ${file} --merchant ${merchant.id} --json ${more}`;
   assert.equal(status, 1);
   return JSON.parse(out);
 }
@@ -96,13 +90,7 @@ test('importing a file again has no effect, and another file under its reference
   const other = await fileOf(t, 'other.csv', csvOf(codesOf(3)));
   await operator.fails(
     /reference was used/,
-    'import',
-    'vouchers',
-    other,
-    '--merchant',
-    merchant.id,
-    '--reference',
-    'takeover',
+    ...typed`import vouchers ${other} --merchant ${merchant.id} --reference takeover`,
   );
   assert.equal(await countVouchers(), before);
 });
@@ -181,7 +169,7 @@ test('a wrong encoding, a wrong header and invalid CSV are refused with their li
   ] as const;
   for (const [content, expected] of cases) {
     const file = await fileOf(t, 'bad.csv', content);
-    await operator.fails(expected, 'import', 'vouchers', file, '--merchant', merchant.id);
+    await operator.fails(expected, ...typed`import vouchers ${file} --merchant ${merchant.id}`);
   }
 });
 
@@ -241,16 +229,13 @@ test('an NDJSON row with a key twice, or with a number that would be rounded, is
 });
 
 test("--paid-from float charges the issuer's float, and imports nothing when it is too small", async (t) => {
-  const poor = await operator.json('merchant', 'create', '--name', 'Poor', '--float', '25');
+  const poor = await operator.json`merchant create --name Poor --float 25`;
   const few = await fileOf(t, 'few.csv', csvOf(codesOf(2)));
   const many = await fileOf(t, 'many.csv', csvOf(codesOf(3)));
   const args = ['--merchant', poor.id, '--paid-from', 'float'];
-  await operator.json('import', 'vouchers', few, ...args);
-  assert.deepEqual(
-    await operator.json('float', 'show', '--merchant', poor.id).then(([float]) => float.balance),
-    5,
-  );
-  const { status, out } = await operator.run('import', 'vouchers', many, ...args, '--json');
+  await operator.json`import vouchers ${few} ${args}`;
+  assert.deepEqual(await operator.json`float show --merchant ${poor.id}`.then(([float]) => float.balance), 5);
+  const { status, out } = await operator.run`import vouchers ${many} ${args} --json`;
   assert.equal(status, 1);
   assert.match(JSON.parse(out).errors[0].message, /float in USD/);
   await isProven();

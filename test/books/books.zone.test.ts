@@ -6,6 +6,7 @@ import { fileOf } from '../support/folder.ts';
 import { asOperator } from '../support/harness.ts';
 import { codesOf } from '../support/imports.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 /** Days that people name begin and end in the zone of the books, not in UTC. */
 
@@ -19,7 +20,7 @@ type Zone = keyof typeof ENDS;
 const ZONES = Object.keys(ENDS) as Zone[];
 
 before(async () => {
-  merchant = await operator.json('merchant', 'create', '--name', 'Issuer', '--float', '1000');
+  merchant = await operator.json`merchant create --name Issuer --float 1000`;
 });
 
 const setZone = (zone: string) => setBooks(asOperator(operator.testService.service), { zone });
@@ -29,33 +30,17 @@ for (const zone of ZONES) {
     await setZone(zone);
     const context = await operator.enter(merchant);
     const [voucher] = await makeVouchers(context, `extended ${zone}`, 1);
-    const extended = await operator.json('voucher', 'extend', String(voucher?.serialNumber), '--expiry', DAY);
+    const extended = await operator.json`voucher extend ${voucher?.serialNumber ?? 0n} --expiry ${DAY}`;
     assert.equal(extended.expiresAt, ENDS[zone]);
     const instant = '2031-09-01T12:00:00Z';
-    const later = await operator.json(
-      'voucher',
-      'extend',
-      String(voucher?.serialNumber),
-      '--expiry',
-      instant,
-    );
+    const later = await operator.json`voucher extend ${voucher?.serialNumber ?? 0n} --expiry ${instant}`;
     assert.equal(later.expiresAt, '2031-09-01T12:00:00.000Z');
   });
 
   test(`an order ends with a day in ${zone}, named or by the validity of the product`, async () => {
     await setZone(zone);
     const order = (...more: string[]) =>
-      operator.json(
-        'batch',
-        'generate',
-        '--merchant',
-        merchant.id,
-        '--quantity',
-        '1',
-        '--value',
-        '5',
-        ...more,
-      );
+      operator.json`batch generate --merchant ${merchant.id} --quantity 1 --value 5 ${more}`;
     assert.equal((await order('--expiry', DAY)).expiryDate, ENDS[zone]);
     const { expiryDate } = await order();
     const local = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'medium' });
@@ -67,14 +52,14 @@ for (const zone of ZONES) {
     const [first, second] = codesOf(2);
     const rows = `code,pin,balance,expiry\n${first},1111,10.00,${DAY}\n${second},2222,10.00,\n`;
     const file = await fileOf(t, 'cards.csv', rows);
-    await operator.json('import', 'vouchers', file, '--merchant', merchant.id, '--expiry', DAY);
-    const [found] = await operator.json('batch', 'list', '--merchant', merchant.id);
-    const vouchers = await operator.json('voucher', 'list', '--batch', found.transactionId);
+    await operator.json`import vouchers ${file} --merchant ${merchant.id} --expiry ${DAY}`;
+    const [found] = await operator.json`batch list --merchant ${merchant.id}`;
+    const vouchers = await operator.json`voucher list --batch ${found.transactionId}`;
     assert.deepEqual(
       vouchers.map((each: { expiresAt: string }) => each.expiresAt),
       [ENDS[zone], ENDS[zone]],
     );
-    const { out } = await operator.run('batch', 'export', found.transactionId, '--format', 'csv');
+    const { out } = await operator.run`batch export ${found.transactionId} --format csv`;
     const [header = '', ...lines] = out
       .trimEnd()
       .split('\r\n')
@@ -102,5 +87,5 @@ test('a day, and the day that it is now, are those of the zone of the books', as
 
 test('a day in the last year that would end after it is refused', async () => {
   await setZone('America/New_York');
-  await operator.fails(/must be a day/, 'audit', 'list', '--to', '9999-12-31');
+  await operator.fails(/must be a day/, ...typed`audit list --to 9999-12-31`);
 });

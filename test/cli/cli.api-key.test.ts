@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 
 test('scrip api-key creates, shows, limits and rotates restricted keys', async () => {
-  const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');
+  const { id } = await operator.json`merchant create --name Kiosk`;
   const terms = [
     '--scope',
     'balance',
@@ -16,17 +17,9 @@ test('scrip api-key creates, shows, limits and rotates restricted keys', async (
     '--network',
     '2001:db8::/32',
   ];
-  const made = await operator.json(
-    'api-key',
-    'create',
-    '--merchant',
-    id,
-    ...terms,
-    '--expires',
-    '2099-01-31',
-  );
+  const made = await operator.json`api-key create --merchant ${id} ${terms} --expires 2099-01-31`;
   assert.deepEqual(Object.keys(made), ['keyId', 'secret']);
-  const shown = await operator.json('api-key', 'show', made.keyId);
+  const shown = await operator.json`api-key show ${made.keyId}`;
   assert.deepEqual(
     [shown.scopes, shown.networks],
     [
@@ -40,57 +33,51 @@ test('scrip api-key creates, shows, limits and rotates restricted keys', async (
   );
 
   assert.match(
-    (await operator.run('api-key', 'limit', made.keyId, '--per-second', '5', '--burst', '20')).out,
+    (await operator.run`api-key limit ${made.keyId} --per-second 5 --burst 20`).out,
     /^limit +per second: 5, burst: 20$/m,
   );
-  const rotated = await operator.json('api-key', 'rotate', made.keyId, '--overlap', '30m');
+  const rotated = await operator.json`api-key rotate ${made.keyId} --overlap 30m`;
   assert.deepEqual(Object.keys(rotated), ['keyId', 'secret', 'replaces', 'until']);
-  const [, old, renewed] = await operator.json('api-key', 'list', '--merchant', id);
+  const [, old, renewed] = await operator.json`api-key list --merchant ${id}`;
   assert.deepEqual([old.keyId, old.rotatedTo, old.expiresAt], [made.keyId, rotated.keyId, rotated.until]);
   assert.deepEqual([renewed.scopes, renewed.limit], [['balance', 'redeem'], { perSecond: 5, burst: 20 }]);
-  const table = await operator.run('api-key', 'list', '--merchant', id);
+  const table = await operator.run`api-key list --merchant ${id}`;
   assert.match(table.out, new RegExp(rotated.keyId));
   assert.ok(!table.out.includes(rotated.secret));
-  assert.match(
-    (await operator.run('api-key', 'limit', rotated.keyId, '--per-second', 'none')).out,
-    /^limit +-$/m,
-  );
+  assert.match((await operator.run`api-key limit ${rotated.keyId} --per-second none`).out, /^limit +-$/m);
 });
 
 test('scrip api-key revoke finds the only key of a merchant, and requires the id of one of several', async () => {
-  const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Kiosk');
-  const second = await operator.json('api-key', 'create', '--merchant', id);
+  const { id, keyId } = await operator.json`merchant create --name Kiosk`;
+  const second = await operator.json`api-key create --merchant ${id}`;
   await operator.fails(
     new RegExp(`which key.*${keyId}, ${second.keyId}`),
-    'api-key',
-    'revoke',
-    '--merchant',
-    id,
+    ...typed`api-key revoke --merchant ${id}`,
   );
-  await operator.fails(/which key/, 'api-key', 'revoke');
-  assert.equal((await operator.run('api-key', 'revoke', '--merchant', id, keyId)).out, 'revoked\n');
-  assert.equal((await operator.run('api-key', 'revoke', '--merchant', id)).out, 'revoked\n');
-  const keys = await operator.json('api-key', 'list', '--merchant', id);
+  await operator.fails(/which key/, ...typed`api-key revoke`);
+  assert.equal((await operator.run`api-key revoke --merchant ${id} ${keyId}`).out, 'revoked\n');
+  assert.equal((await operator.run`api-key revoke --merchant ${id}`).out, 'revoked\n');
+  const keys = await operator.json`api-key list --merchant ${id}`;
   assert.ok(keys.every(({ revokedAt }: { revokedAt: string | null }) => revokedAt !== null));
-  await operator.fails(/no key to revoke/, 'api-key', 'revoke', '--merchant', id);
+  await operator.fails(/no key to revoke/, ...typed`api-key revoke --merchant ${id}`);
 });
 
 test('scrip api-key reports an error in one line', async () => {
-  const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Wrong');
+  const { id, keyId } = await operator.json`merchant create --name Wrong`;
   const create = ['api-key', 'create', '--merchant', id];
   await Promise.all([
-    operator.fails(/--scope must be one of/, ...create, '--scope', 'everything'),
-    operator.fails(/no permission update-redemption itself/, ...create, '--scope', 'update-redemption'),
-    operator.fails(/--network must be networks/, ...create, '--network', '10.0.0.0/40'),
-    operator.fails(/expired/, ...create, '--expires', '2020-01-01'),
-    operator.fails(/--overlap has the wrong form/, 'api-key', 'rotate', keyId, '--overlap', '1 day'),
+    operator.fails(/--scope must be one of/, ...typed`${create} --scope everything`),
+    operator.fails(/no permission update-redemption itself/, ...typed`${create} --scope update-redemption`),
+    operator.fails(/--network must be networks/, ...typed`${create} --network 10.0.0.0/40`),
+    operator.fails(/expired/, ...typed`${create} --expires 2020-01-01`),
+    operator.fails(/--overlap has the wrong form/, ...typed`api-key rotate ${keyId} --overlap ${'1 day'}`),
   ]);
   await Promise.all([
-    operator.fails(/the key has the wrong form/, 'api-key', 'rotate', 'key_unknown'),
-    operator.fails(/no key/, 'api-key', 'show', 'key_thatThereIsNo000'),
-    operator.fails(/the key has the wrong form/, 'api-key', 'limit', 'key_unknown', '--per-second', '1'),
-    operator.fails(/--per-second must be at least 1/, 'api-key', 'limit', keyId, '--per-second', '0'),
-    operator.fails(/--per-second/, 'api-key', 'limit', keyId, '--burst', '3'),
+    operator.fails(/the key has the wrong form/, ...typed`api-key rotate key_unknown`),
+    operator.fails(/no key/, ...typed`api-key show key_thatThereIsNo000`),
+    operator.fails(/the key has the wrong form/, ...typed`api-key limit key_unknown --per-second 1`),
+    operator.fails(/--per-second must be at least 1/, ...typed`api-key limit ${keyId} --per-second 0`),
+    operator.fails(/--per-second/, ...typed`api-key limit ${keyId} --burst 3`),
   ]);
-  assert.equal((await operator.json('api-key', 'list', '--merchant', id)).length, 1);
+  assert.equal((await operator.json`api-key list --merchant ${id}`).length, 1);
 });

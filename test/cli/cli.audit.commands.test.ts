@@ -176,7 +176,7 @@ async function changesOfWebhooks(id: string): Promise<void> {
 
 test('every command that changes the key ring is audited', async () => {
   const [old = ''] = operator.testService.keys.split(':');
-  const { key } = await operator.json('keyring', 'make');
+  const { key } = await operator.json`keyring make`;
   ring = Operator.at(operator.testService, { SCRIP_KEYS: `${key},${operator.testService.keys}` });
   by = ring;
   await changes('keyring.rotate keyring.retire', 'keyring', 'rotate', '--json');
@@ -218,5 +218,5 @@ test('no secret, code or PIN that a command printed or wrote is in the audit', a
   const codes = written.join('').match(/\b\d{12}\b/g) ?? [];
   assert.ok(secrets.length >= 5 && codes.length === 4);
   for (const secret of [...secrets, ...codes, printed.at(-1) as string]) assert.ok(!text.includes(secret));
-  assert.match((await ring.run('audit', 'verify')).out, /^intact: /);
+  assert.match((await ring.run`audit verify`).out, /^intact: /);
 });

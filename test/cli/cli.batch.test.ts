@@ -10,6 +10,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { asOperator } from '../support/harness.ts';
 import { makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 
@@ -41,11 +42,11 @@ select from pg_stat_activity where datname = current_database() and application_
 
 describe('scrip batch', () => {
   test('lists, shows and cancels batches', async () => {
-    const merchant = await operator.json('merchant', 'create', '--name', 'Batches', '--float', '1000');
+    const merchant = await operator.json`merchant create --name Batches --float 1000`;
     const context = await operator.enter(merchant);
     await makeVouchers(context, 'small', 2);
     const { batch } = await generate(context, { reference: 'large', quantity: 11, value: 10 });
-    const listed = await operator.json('batch', 'list', '--merchant', merchant.id);
+    const listed = await operator.json`batch list --merchant ${merchant.id}`;
     const { acceptedAt, ...row } = listed[0];
     assert.ok(Date.parse(acceptedAt) <= Date.now());
     assert.deepEqual(row, {
@@ -59,18 +60,18 @@ describe('scrip batch', () => {
       currency: 'USD',
     });
     assert.equal(listed.length, 2);
-    assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
-    assert.equal((await operator.json('batch', 'cancel', batch.transactionId)).status, 'CANCELED');
-    assert.equal((await operator.json('float', 'show', '--merchant', merchant.id))[0].balance, 940);
+    assert.equal((await operator.json`batch show ${batch.transactionId}`).value, 10);
+    assert.equal((await operator.json`batch cancel ${batch.transactionId}`).status, 'CANCELED');
+    assert.equal((await operator.json`float show --merchant ${merchant.id}`)[0].balance, 940);
     await Promise.all([
-      operator.fails(/COMPLETED/, 'batch', 'cancel', listed[1].transactionId),
-      operator.fails(/no batch/, 'batch', 'show', '00000000-0000-7000-8000-000000000000'),
-      operator.fails(/the transaction has the wrong form/, 'batch', 'show', 'large'),
+      operator.fails(/COMPLETED/, ...typed`batch cancel ${listed[1].transactionId}`),
+      operator.fails(/no batch/, ...typed`batch show 00000000-0000-7000-8000-000000000000`),
+      operator.fails(/the transaction has the wrong form/, ...typed`batch show large`),
     ]);
   });
 
   test('shows the percentage of a batch that is produced', async () => {
-    const merchant = await operator.json('merchant', 'create', '--name', 'Percent', '--float', '1000');
+    const merchant = await operator.json`merchant create --name Percent --float 1000`;
     const { batch } = await generate(await operator.enter(merchant), {
       reference: 'third',
       quantity: 30,
@@ -78,8 +79,8 @@ describe('scrip batch', () => {
     });
     const owner = await openOwner(operator.testService.url);
     await owner.query(sql`update scrip.batches set produced = 29 where id = ${batch.id}`);
-    assert.equal((await operator.json('batch', 'show', batch.transactionId)).percent, 96);
-    assert.match((await operator.run('batch', 'show', batch.transactionId)).out, /^percent +96$/m);
+    assert.equal((await operator.json`batch show ${batch.transactionId}`).percent, 96);
+    assert.match((await operator.run`batch show ${batch.transactionId}`).out, /^percent +96$/m);
     // Restored, since the books would differ.
     await owner.query(sql`update scrip.batches set produced = 0 where id = ${batch.id}`);
     await owner.close();
@@ -92,7 +93,7 @@ describe('scrip batch generate', () => {
   const order = (...args: string[]) => ['batch', 'generate', '--merchant', merchantId, ...args];
 
   before(async () => {
-    const merchant = await operator.json('merchant', 'create', '--name', 'Orders', '--float', '1000');
+    const merchant = await operator.json`merchant create --name Orders --float 1000`;
     merchantId = merchant.id;
     context = await operator.enter(merchant);
   });
@@ -124,7 +125,7 @@ describe('scrip batch generate', () => {
       replayed: false,
     });
     assert.deepEqual(await operator.json(...args), { ...made, replayed: true });
-    assert.equal((await operator.json('batch', 'show', transactionId)).balance, 7.5);
+    assert.equal((await operator.json`batch show ${transactionId}`).balance, 7.5);
     assert.equal((await vouchersOf(context, 'three')).length, 3);
     // The replay changed nothing, and has no entry in the audit.
     const audited = await listAudit(operator.testService.service.db, `batch ${transactionId}`, 10);
@@ -179,10 +180,10 @@ describe('scrip batch generate', () => {
   });
 
   test('is refused in one line for the same reasons as the merchant', async () => {
-    const other = await operator.json('merchant', 'create', '--name', 'Other');
-    await operator.run('merchant', 'forbid', other.id, 'generate');
-    const suspended = await operator.json('merchant', 'create', '--name', 'Suspended');
-    await operator.run('merchant', 'suspend', suspended.id);
+    const other = await operator.json`merchant create --name Other`;
+    await operator.run`merchant forbid ${other.id} generate`;
+    const suspended = await operator.json`merchant create --name Suspended`;
+    await operator.run`merchant suspend ${suspended.id}`;
     const one = ['--quantity', '1', '--value', '1'];
     await makeVouchers(context, 'taken', 1);
     const cases: [RegExp, string[]][] = [

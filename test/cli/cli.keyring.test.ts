@@ -11,7 +11,7 @@ import { folderOf } from '../support/folder.ts';
 import { asOperator, startTestService } from '../support/harness.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
 import { ofFile } from '../support/scope.ts';
-import { runScrip } from '../support/scrip.ts';
+import { runScrip, typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 const dataDir = folderOf(ofFile());
@@ -60,7 +60,7 @@ test('scrip keyring rotates the key file, shows the use of each key, and drops t
     ],
   );
   // A command without the new key is refused at its start, before any change.
-  await operator.fails(new RegExp(`its key "${keyId}" is missing`), 'audit', 'list');
+  await operator.fails(new RegExp(`its key "${keyId}" is missing`), ...typed`audit list`);
 
   assert.match((await runKeyring('drop', keyId)).err, /^scrip: .* is in use/);
   const dropped = await runKeyring('drop', old);
@@ -142,8 +142,8 @@ test('a key file that others can read is used, with a warning', async () => {
 test('scrip keyring rotate explains what to do if the key ring is a setting', async (t) => {
   const other = Operator.at(await startTestService(), {});
   t.after(other.testService.stop);
-  await other.fails(/put it in front in every process/, 'keyring', 'rotate');
-  const { key } = await other.json('keyring', 'make');
+  await other.fails(/put it in front in every process/, ...typed`keyring rotate`);
+  const { key } = await other.json`keyring make`;
   assert.match(key, /^[A-Za-z0-9]{1,16}:[A-Za-z0-9_-]{43}$/);
 });
 

@@ -1,46 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 
 describe('scrip merchant', () => {
   test('create makes a merchant that can call at once', async () => {
-    const made = await operator.json(
-      'merchant',
-      'create',
-      '--name',
-      'Kiosk',
-      '--permit',
-      'update-redemption',
-      '--float',
-      '99.95',
-    );
+    const made = await operator.json`merchant create --name Kiosk --permit update-redemption --float 99.95`;
     assert.deepEqual(Object.keys(made), ['id', 'name', 'keyId', 'secret']);
     const { merchant } = await operator.enter(made);
     assert.equal(merchant.id, Number(made.id));
     assert.ok(merchant.permissions.has('update-redemption'));
     const float = { merchantId: made.id, merchant: 'Kiosk', usePerDay: 0, daysLeft: null };
-    assert.deepEqual(await operator.json('float', 'show', '--merchant', made.id), [
+    assert.deepEqual(await operator.json`float show --merchant ${made.id}`, [
       { ...float, currency: 'USD', balance: 99.95, low: 9.99 },
     ]);
-    const listed = (await operator.json('merchant', 'list')).find(
-      ({ id }: { id: unknown }) => id === made.id,
-    );
+    const listed = (await operator.json`merchant list`).find(({ id }: { id: unknown }) => id === made.id);
     assert.equal(listed.name, 'Kiosk');
-    const shown = await operator.run('merchant', 'show', made.id);
+    const shown = await operator.run`merchant show ${made.id}`;
     assert.match(shown.out, /\n\nfloats:\n/, 'an empty line before the table');
   });
 
   test('create with a float of 0 leaves it empty', async () => {
     for (const amount of ['0', '0.00']) {
-      const { id } = await operator.json('merchant', 'create', '--name', 'Later', '--float', amount);
-      assert.deepEqual(await operator.json('float', 'show', '--merchant', id), []);
+      const { id } = await operator.json`merchant create --name Later --float ${amount}`;
+      assert.deepEqual(await operator.json`float show --merchant ${id}`, []);
     }
   });
 
   test('permit, forbid, suspend, resume and set change a merchant by its id', async () => {
-    const { id } = await operator.json('merchant', 'create', '--name', 'Changing');
+    const { id } = await operator.json`merchant create --name Changing`;
     for (const change of [
       ['permit', id, 'update-redemption'],
       ['forbid', id, 'generate'],
@@ -49,7 +39,7 @@ describe('scrip merchant', () => {
     ]) {
       assert.equal((await operator.run('merchant', ...change)).status, 0);
     }
-    const changed = await operator.json('merchant', 'show', id);
+    const changed = await operator.json`merchant show ${id}`;
     assert.deepEqual([...changed.permissions].sort(), [
       'activate',
       'balance',
@@ -59,54 +49,36 @@ describe('scrip merchant', () => {
     ]);
     assert.ok(changed.suspendedAt);
     assert.equal(changed.opaque, true);
-    assert.equal((await operator.run('merchant', 'resume', id)).status, 0);
-    assert.equal((await operator.json('merchant', 'show', id)).suspendedAt, null);
+    assert.equal((await operator.run`merchant resume ${id}`).status, 0);
+    assert.equal((await operator.json`merchant show ${id}`).suspendedAt, null);
   });
 
   test('reports an error in one line, and creates nothing', async () => {
-    const before = await operator.json('merchant', 'list');
+    const before = await operator.json`merchant list`;
     await Promise.all([
-      operator.fails(/decimals/, 'merchant', 'create', '--name', 'Wrong', '--float', '1.005'),
-      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', '-1'),
-      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', ''),
-      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
-      operator.fails(
-        /--permit must be one of/,
-        'merchant',
-        'create',
-        '--name',
-        'Wrong',
-        '--permit',
-        'everything',
-      ),
-      operator.fails(
-        /ISO 4217/,
-        'merchant',
-        'create',
-        '--name',
-        'Wrong',
-        '--float',
-        '1',
-        '--currency',
-        'ZZZ',
-      ),
-      operator.fails(/no merchant 999999/, 'merchant', 'suspend', '999999'),
-      operator.fails(/the id has the wrong form/, 'merchant', 'show', 'kiosk'),
-      operator.fails(/required option '--name/, 'merchant', 'create'),
+      operator.fails(/decimals/, ...typed`merchant create --name Wrong --float 1.005`),
+      operator.fails(/plain digits/, ...typed`merchant create --name Wrong --float -1`),
+      operator.fails(/plain digits/, ...typed`merchant create --name Wrong --float ${''}`),
+      operator.fails(/plain digits/, ...typed`merchant create --name Wrong --float much`),
+      operator.fails(/--permit must be one of/, ...typed`merchant create --name Wrong --permit everything`),
+      operator.fails(/ISO 4217/, ...typed`merchant create --name Wrong --float 1 --currency ZZZ`),
+      operator.fails(/no merchant 999999/, ...typed`merchant suspend 999999`),
+      operator.fails(/the id has the wrong form/, ...typed`merchant show kiosk`),
+      operator.fails(/required option '--name/, ...typed`merchant create`),
     ]);
-    assert.deepEqual(await operator.json('merchant', 'list'), before);
+    assert.deepEqual(await operator.json`merchant list`, before);
   });
 });
 
 describe('scrip api-key', () => {
   test('create and revoke rotate a key with overlap', async () => {
-    const { id, keyId, secret } = await operator.json('merchant', 'create', '--name', 'Rotating');
-    const second = await operator.json('api-key', 'create', '--merchant', id);
+    const { id, keyId, secret } = await operator.json`merchant create --name Rotating`;
+    const second = await operator.json`api-key create --merchant ${id}`;
     assert.deepEqual(Object.keys(second), ['keyId', 'secret']);
     await operator.enter(second);
     await operator.enter({ keyId, secret });
-    assert.equal((await operator.run('api-key', 'revoke', '--merchant', id, '--key', keyId)).status, 0);
-    const keys = await operator.json('api-key', 'list', '--merchant', id);
+    assert.equal((await operator.run`api-key revoke --merchant ${id} --key ${keyId}`).status, 0);
+    const keys = await operator.json`api-key list --merchant ${id}`;
     assert.deepEqual(
       keys.map((key: { keyId: string; revokedAt: string | null }) => [key.keyId, key.revokedAt !== null]),
       [
@@ -114,38 +86,31 @@ describe('scrip api-key', () => {
         [second.keyId, false],
       ],
     );
-    assert.equal((await operator.run('api-key', 'revoke', second.keyId)).status, 0);
+    assert.equal((await operator.run`api-key revoke ${second.keyId}`).status, 0);
     await Promise.all([
-      operator.fails(/no key key_thatThereIsNo000/, 'api-key', 'revoke', 'key_thatThereIsNo000'),
-      operator.fails(/no key/, 'api-key', 'revoke', '--merchant', String(Number(id) + 1), '--key', keyId),
+      operator.fails(/no key key_thatThereIsNo000/, ...typed`api-key revoke key_thatThereIsNo000`),
+      operator.fails(/no key/, ...typed`api-key revoke --merchant ${Number(id) + 1} --key ${keyId}`),
     ]);
   });
 });
 
 describe('scrip float and product', () => {
   test('top up a float exactly, in each currency', async () => {
-    const { id } = await operator.json('merchant', 'create', '--name', 'Prepaid');
-    await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.10');
-    await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.20');
-    await operator.json('float', 'top-up', '--merchant', id, '--amount', '1.005', '--currency', 'KWD');
+    const { id } = await operator.json`merchant create --name Prepaid`;
+    await operator.json`float top-up --merchant ${id} --amount 0.10`;
+    await operator.json`float top-up --merchant ${id} --amount 0.20`;
+    await operator.json`float top-up --merchant ${id} --amount 1.005 --currency KWD`;
     const float = { merchantId: id, merchant: 'Prepaid', usePerDay: 0, daysLeft: null };
-    assert.deepEqual(await operator.json('float', 'show', '--merchant', id), [
+    assert.deepEqual(await operator.json`float show --merchant ${id}`, [
       { ...float, currency: 'KWD', balance: 1.005, low: 0.1 },
       { ...float, currency: 'USD', balance: 0.3, low: 0.03 },
     ]);
     await Promise.all([
       operator.fails(
         /JPY has 0 decimals/,
-        'float',
-        'top-up',
-        '--merchant',
-        id,
-        '--amount',
-        '0.5',
-        '--currency',
-        'JPY',
+        ...typed`float top-up --merchant ${id} --amount 0.5 --currency JPY`,
       ),
-      operator.fails(/no merchant 999999/, 'float', 'top-up', '--merchant', '999999', '--amount', '1'),
+      operator.fails(/no merchant 999999/, ...typed`float top-up --merchant 999999 --amount 1`),
     ]);
   });
 
@@ -161,16 +126,7 @@ describe('scrip float and product', () => {
       '30',
     ];
     const terms = ['--activation', 'on-activation', '--scope', 'issuer', '--currency', 'EUR'];
-    const made = await operator.json(
-      'product',
-      'create',
-      '--code',
-      'GIFT',
-      '--name',
-      'Gift card',
-      ...terms,
-      ...bounds,
-    );
+    const made = await operator.json`product create --code GIFT --name ${'Gift card'} ${terms} ${bounds}`;
     assert.equal(made.code, 'GIFT');
     assert.deepEqual(
       [made.minValue, made.maxValue, made.maxQuantity, made.validityDays],
@@ -181,22 +137,12 @@ describe('scrip float and product', () => {
       ['on-activation', 'issuer', 'EUR', true],
     );
     await Promise.all([
-      operator.fails(/GIFT/, 'product', 'create', '--code', 'GIFT', '--name', 'Again'),
-      operator.fails(
-        /5000000/,
-        'product',
-        'create',
-        '--code',
-        'MORE',
-        '--name',
-        'More',
-        '--max-quantity',
-        '5000001',
-      ),
+      operator.fails(/GIFT/, ...typed`product create --code GIFT --name Again`),
+      operator.fails(/5000000/, ...typed`product create --code MORE --name More --max-quantity 5000001`),
     ]);
-    assert.equal((await operator.run('product', 'off-sale', 'GIFT')).status, 0);
-    assert.equal((await operator.json('product', 'show', 'GIFT')).onSale, false);
-    const codes = (await operator.json('product', 'list')).map(
+    assert.equal((await operator.run`product off-sale GIFT`).status, 0);
+    assert.equal((await operator.json`product show GIFT`).onSale, false);
+    const codes = (await operator.json`product list`).map(
       ({ code, onSale }: { code: string; onSale: boolean }) => [code, onSale],
     );
     assert.deepEqual(codes, [

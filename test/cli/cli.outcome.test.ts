@@ -32,7 +32,7 @@ for each row when (new.kind = 'TOP_UP') execute function scrip.wait()`,
 });
 
 beforeEach(async () => {
-  merchantId = (await operator.json('merchant', 'create', '--name', 'Kiosk')).id;
+  merchantId = (await operator.json`merchant create --name Kiosk`).id;
   await owner.query(sql`select pg_advisory_lock(42)`);
 });
 
@@ -45,7 +45,7 @@ const release = () => owner.query(sql`select pg_advisory_unlock(42)`);
 
 /** Starts a top-up, and returns when its commit waits. */
 async function startTopUp(...args: string[]) {
-  const running = operator.start('float', 'top-up', '--merchant', merchantId, '--amount', '5', ...args);
+  const running = operator.start`float top-up --merchant ${merchantId} --amount 5 ${args}`;
   const waits = sql`select from pg_locks where locktype = 'advisory' and objid = 42 and not granted`;
   await until('the commit waits', async () => (await owner.query(waits)).length > 0);
   return running;
@@ -95,7 +95,7 @@ describe('a change that is being committed', () => {
     const { error } = JSON.parse(err);
     assert.equal(error.code, 'unknown');
     assert.match(error.message, /the connection to the database was lost: `scrip audit list` shows/);
-    assert.equal((await operator.json('float', 'show', '--merchant', merchantId))[0].balance, 5);
+    assert.equal((await operator.json`float show --merchant ${merchantId}`)[0].balance, 5);
   });
 });
 

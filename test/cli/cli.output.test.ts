@@ -20,7 +20,7 @@ const REFERENCE = `sale-${'x'.repeat(90)}\u202e`;
 before(async () => {
   const name = `Kiosk ${'at the corner '.repeat(12)}`;
   const permit = ['--permit', 'update-redemption'];
-  const made = await operator.json('merchant', 'create', '--name', name, '--float', '1000', ...permit);
+  const made = await operator.json`merchant create --name ${name} --float 1000 ${permit}`;
   merchantId = made.id;
   context = await operator.enter(made);
 });
@@ -52,22 +52,14 @@ describe('the output', () => {
 describe('a table', () => {
   test('is at most 120 columns wide, whatever is in it', async () => {
     const url = `http://127.0.0.1:9/${'long/'.repeat(40)}`;
-    const { id } = await operator.json('webhook', 'add', '--merchant', merchantId, '--url', url);
-    await operator.run('webhook', 'test', id);
+    const { id } = await operator.json`webhook add --merchant ${merchantId} --url ${url}`;
+    await operator.run`webhook test ${id}`;
     const why = ['--reason', 'a reason that is explained at length '.repeat(12), '--by', 'Ann '.repeat(20)];
-    await operator.run(
-      'product',
-      'create',
-      '--code',
-      'P'.repeat(50),
-      '--name',
-      'Product '.repeat(20),
-      ...why,
-    );
+    await operator.run`product create --code ${'P'.repeat(50)} --name ${'Product '.repeat(20)} ${why}`;
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, REFERENCE, 1)) as [Made];
     await redeem(context, { code, pin, amount: 1, reference: REFERENCE });
-    const [batch] = await operator.json('batch', 'list');
-    await operator.run('batch', 'export', batch.transactionId, '--format', 'csv', ...why);
+    const [batch] = await operator.json`batch list`;
+    await operator.run`batch export ${batch.transactionId} --format csv ${why}`;
     const commands = [
       ['merchant', 'list'],
       ['product', 'list'],
@@ -94,10 +86,10 @@ describe('a table', () => {
   });
 
   test('shows the invisible characters of references as escapes, and so does JSON', async () => {
-    const [{ transactionId }] = await operator.json('batch', 'list');
-    const shown = await operator.run('batch', 'show', transactionId);
+    const [{ transactionId }] = await operator.json`batch list`;
+    const shown = await operator.run`batch show ${transactionId}`;
     assert.match(shown.out, /^reference +sale-x+\\u\{202e\}$/m);
-    const { out } = await operator.run('batch', 'show', transactionId, '--json');
+    const { out } = await operator.run`batch show ${transactionId} --json`;
     assert.ok(!out.includes('\u202e'));
     assert.equal(JSON.parse(out).reference, REFERENCE);
   });
@@ -108,8 +100,8 @@ describe('JSON', () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'json', 1)) as [Made];
     await redeem(context, { code, pin, amount: 10, reference: 'sale' });
     await updateRedemption(context, { reference: 'sale', amountUsed: 4 });
-    const replacement = await operator.json('voucher', 'replace', String(serialNumber));
-    const old = await operator.json('voucher', 'show', String(serialNumber));
+    const replacement = await operator.json`voucher replace ${serialNumber}`;
+    const old = await operator.json`voucher show ${serialNumber}`;
     assert.deepEqual([old.serialNumber, old.replacedBy], [String(serialNumber), replacement.serialNumber]);
     assert.deepEqual([old.merchantId, old.pinLocked, old.pinLockedUntil], [merchantId, false, null]);
     const moved = old.timeline.filter(({ kind }: { kind: string }) => kind === 'money');
@@ -132,7 +124,7 @@ describe('JSON', () => {
       if (typeof value !== 'object' || value === null) return;
       for (const [key, each] of Object.entries(value)) check(each, Array.isArray(value) ? name : key);
     };
-    const [batch] = await operator.json('batch', 'list');
+    const [batch] = await operator.json`batch list`;
     const commands = [
       ['merchant', 'list'],
       ['merchant', 'show', merchantId],
@@ -149,21 +141,12 @@ describe('JSON', () => {
 });
 
 test('an inactive voucher shows the value that is reserved for it', async () => {
-  await operator.run(
-    'product',
-    'create',
-    '--code',
-    'STOCK',
-    '--name',
-    'Stock',
-    '--activation',
-    'on-activation',
-  );
+  await operator.run`product create --code STOCK --name Stock --activation on-activation`;
   await generate(context, { reference: 'stock', quantity: 1, value: 20, productCode: 'STOCK' });
   const [{ serialNumber }] = (await vouchersOf(context, 'stock')) as [Made];
-  const { balance, value, reserved, state } = await operator.json('voucher', 'show', String(serialNumber));
+  const { balance, value, reserved, state } = await operator.json`voucher show ${serialNumber}`;
   assert.deepEqual([balance, value, reserved, state], [0, null, 20, 'INACTIVE']);
-  const { out } = await operator.run('voucher', 'show', String(serialNumber));
+  const { out } = await operator.run`voucher show ${serialNumber}`;
   assert.match(out, /^reserved +20\.00 USD$/m);
 });
 

@@ -7,12 +7,13 @@ import { INVISIBLE } from '../../src/cli/output.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { Operator } from '../support/operator.ts';
 import { readCommands } from '../support/program.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 let merchantId: string;
 
 before(async () => {
-  merchantId = (await operator.json('merchant', 'create', '--name', 'Kiosk', '--float', '100')).id;
+  merchantId = (await operator.json`merchant create --name Kiosk --float 100`).id;
 });
 
 const USAGE = 2;
@@ -66,7 +67,7 @@ describe('the command line', () => {
     for (const [expected, args] of cases)
       assert.equal((await operator.fails(expected, ...args)).status, USAGE);
     const scopes = ['--scope', 'balance', '--scope', 'redeem'];
-    await operator.json('api-key', 'create', '--merchant', merchantId, ...scopes);
+    await operator.json`api-key create --merchant ${merchantId} ${scopes}`;
   });
 
   test('refuses an option without effect', async () => {
@@ -88,18 +89,8 @@ describe('the command line', () => {
       const { status } = await operator.fails(/plain digits/, ...create('--float', amount));
       assert.equal(status, USAGE, amount);
     }
-    await operator.fails(
-      /plain digits/,
-      'batch',
-      'generate',
-      '--merchant',
-      '1',
-      '--quantity',
-      '1',
-      '--value',
-      '1e1',
-    );
-    assert.equal((await operator.json('float', 'show', '--merchant', merchantId))[0].balance, 100);
+    await operator.fails(/plain digits/, ...typed`batch generate --merchant 1 --quantity 1 --value 1e1`);
+    assert.equal((await operator.json`float show --merchant ${merchantId}`)[0].balance, 100);
   });
 
   test('refuses text with invisible characters', async () => {
@@ -147,7 +138,7 @@ describe('the command line', () => {
     ];
     for (const [expected, args, code] of cases)
       assert.equal((await operator.fails(expected, ...args, '--json')).code, code);
-    const codes = (await operator.json('product', 'list')).map((each: { code: string }) => each.code);
+    const codes = (await operator.json`product list`).map((each: { code: string }) => each.code);
     assert.deepEqual(codes, ['DEFAULT']);
   });
 });
@@ -161,20 +152,20 @@ describe('the completion', () => {
   };
 
   test('for bash completes commands and options', async () => {
-    const { out } = await operator.run('completion', 'bash');
+    const { out } = await operator.run`completion bash`;
     assert.deepEqual(await completed(out, 'scrip', 'merch'), ['merchant']);
     assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['list', 'set']);
     assert.deepEqual(await completed(out, 'scrip', 'voucher', 'block', '1', '--j'), ['--json']);
-    const { out: zsh } = await operator.run('completion', 'zsh');
+    const { out: zsh } = await operator.run`completion zsh`;
     assert.ok(zsh.endsWith(out));
   });
 
   test('for fish lists commands and options with their descriptions', async () => {
-    const { out } = await operator.run('completion', 'fish');
+    const { out } = await operator.run`completion fish`;
     const lines = out.split('\n');
     const at = (path: string) => `-n 'test "$(__scrip_path)" = "${path}"'`;
     assert.ok(lines.some((line) => line.includes(`${at('merchant')} -a list -d `)));
     assert.ok(lines.some((line) => line.includes(`${at('float top-up')} -l amount -r -d `)));
-    await operator.fails(/completion takes bash or zsh or fish/, 'completion', 'tcsh');
+    await operator.fails(/completion takes bash or zsh or fish/, ...typed`completion tcsh`);
   });
 });

@@ -11,6 +11,7 @@ import { redeem } from '../../src/redemptions/redeem.ts';
 import { balance } from '../../src/vouchers/balance.ts';
 import { folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 
@@ -18,7 +19,7 @@ describe('scrip voucher', () => {
   let context: Context;
   let merchantId: string;
   before(async () => {
-    const merchant = await operator.json('merchant', 'create', '--name', 'Vouchers', '--float', '10000');
+    const merchant = await operator.json`merchant create --name Vouchers --float 10000`;
     merchantId = merchant.id;
     context = await operator.enter(merchant);
   });
@@ -26,10 +27,10 @@ describe('scrip voucher', () => {
   test('show masks the code and shows no PIN', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'shown', 1)) as [Made];
     await redeem(context, { code, pin, amount: 12, reference: 'shown-sale' });
-    const { status, out } = await operator.run('voucher', 'show', String(serialNumber));
+    const { status, out } = await operator.run`voucher show ${serialNumber}`;
     assert.equal(status, 0);
     assert.ok(!out.includes(code) && !new RegExp(`\\b${pin}\\b`).test(out));
-    const shown = await operator.json('voucher', 'show', String(serialNumber));
+    const shown = await operator.json`voucher show ${serialNumber}`;
     assert.equal(shown.voucherCode, `${code.slice(0, 4)}****${code.slice(8)}`);
     assert.deepEqual(
       [shown.serialNumber, shown.state, shown.balance, shown.value, shown.merchantId, shown.batchReference],
@@ -48,9 +49,9 @@ describe('scrip voucher', () => {
   test('block refuses redemptions until unblock', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'blocked', 1)) as [Made];
     const serial = String(serialNumber);
-    assert.equal((await operator.json('voucher', 'block', serial)).state, 'BLOCKED');
+    assert.equal((await operator.json`voucher block ${serial}`).state, 'BLOCKED');
     await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '43' });
-    assert.equal((await operator.json('voucher', 'unblock', serial)).state, 'ACTIVE');
+    assert.equal((await operator.json`voucher unblock ${serial}`).state, 'ACTIVE');
     await redeem(context, { code, pin, amount: 1 });
   });
 
@@ -62,9 +63,9 @@ describe('scrip voucher', () => {
     );
     await owner.close();
     await assert.rejects(balance(context, { code, pin }), { code: '75' });
-    const locked = await operator.json('voucher', 'show', String(serialNumber));
+    const locked = await operator.json`voucher show ${serialNumber}`;
     assert.deepEqual([locked.pinLocked, locked.pinLockedUntil], [true, null]);
-    const { wrongPins, pinLocked } = await operator.json('voucher', 'unlock-pin', String(serialNumber));
+    const { wrongPins, pinLocked } = await operator.json`voucher unlock-pin ${serialNumber}`;
     assert.deepEqual([wrongPins, pinLocked], [0, false]);
     await balance(context, { code, pin });
   });
@@ -78,20 +79,20 @@ describe('scrip voucher', () => {
     await owner.close();
     await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '54' });
     const serial = String(serialNumber);
-    const extended = await operator.json('voucher', 'extend', serial, '--expiry', '2099-02-28');
+    const extended = await operator.json`voucher extend ${serial} --expiry 2099-02-28`;
     assert.deepEqual([extended.state, extended.expiresAt], ['ACTIVE', '2099-02-28T23:59:59.999Z']);
     await redeem(context, { code, pin, amount: 1 });
     await Promise.all([
-      operator.fails(/name a later date/, 'voucher', 'extend', serial, '--expiry', '2098-01-01'),
-      operator.fails(/--expiry must be a day/, 'voucher', 'extend', serial, '--expiry', '2099-02-30'),
-      operator.fails(/--expiry has the wrong form/, 'voucher', 'extend', serial, '--expiry', 'tomorrow'),
+      operator.fails(/name a later date/, ...typed`voucher extend ${serial} --expiry 2098-01-01`),
+      operator.fails(/--expiry must be a day/, ...typed`voucher extend ${serial} --expiry 2099-02-30`),
+      operator.fails(/--expiry has the wrong form/, ...typed`voucher extend ${serial} --expiry tomorrow`),
     ]);
   });
 
   test('replace moves the balance to a new code, which takes the place of the old one in the batch', async () => {
     const [first, second] = (await makeVouchers(context, 'lost', 2)) as [Made, Made];
     await redeem(context, { code: first.code, pin: first.pin, amount: 5 });
-    const { out, err } = await operator.run('voucher', 'replace', String(first.serialNumber), '--json');
+    const { out, err } = await operator.run`voucher replace ${first.serialNumber} --json`;
     const replacement = JSON.parse(out);
     assert.deepEqual([replacement.state, replacement.balance, replacement.value], ['ACTIVE', 25, 25]);
     const vouchers = await vouchersOf(context, 'lost');
@@ -103,10 +104,10 @@ describe('scrip voucher', () => {
     assert.ok(!`${out}${err}`.includes(fresh.code));
     await redeem(context, { code: fresh.code, pin: fresh.pin, amount: 25 });
     await assert.rejects(redeem(context, { code: first.code, pin: first.pin, amount: 1 }), { code: '44' });
-    assert.equal((await operator.json('voucher', 'show', String(first.serialNumber))).state, 'REPLACED');
+    assert.equal((await operator.json`voucher show ${first.serialNumber}`).state, 'REPLACED');
     await Promise.all([
-      operator.fails(/final/, 'voucher', 'replace', String(first.serialNumber)),
-      operator.fails(/final/, 'voucher', 'block', String(first.serialNumber)),
+      operator.fails(/final/, ...typed`voucher replace ${first.serialNumber}`),
+      operator.fails(/final/, ...typed`voucher block ${first.serialNumber}`),
     ]);
   });
 
@@ -118,13 +119,13 @@ describe('scrip voucher', () => {
       sql`select max(serial_number)::text as serial from scrip.vouchers where batch_id = ${batch.id}`,
     );
     await owner.close();
-    const { status, produced } = await operator.json('batch', 'show', batch.transactionId);
+    const { status, produced } = await operator.json`batch show ${batch.transactionId}`;
     assert.equal(status, 'PROCESSING');
     assert.ok(produced > 0);
     await Promise.all([
-      operator.fails(/Invalid voucher/, 'voucher', 'show', made?.serial ?? ''),
-      operator.fails(/Invalid voucher/, 'voucher', 'block', made?.serial ?? ''),
-      operator.fails(/the serial has the wrong form/, 'voucher', 'show', 'x1'),
+      operator.fails(/Invalid voucher/, ...typed`voucher show ${made?.serial ?? ''}`),
+      operator.fails(/Invalid voucher/, ...typed`voucher block ${made?.serial ?? ''}`),
+      operator.fails(/the serial has the wrong form/, ...typed`voucher show x1`),
     ]);
   });
 
@@ -149,7 +150,7 @@ describe('scrip reconcile', () => {
     const owner = await openOwner(operator.testService.url);
     try {
       await owner.query(sql`update scrip.floats set balance_minor = balance_minor + 1`);
-      const { status, out, err } = await operator.run('reconcile', '--json');
+      const { status, out, err } = await operator.run`reconcile --json`;
       assert.equal(status, 1);
       assert.equal(err, '');
       const bad = JSON.parse(out);

@@ -3,6 +3,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { startTestService } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
 import { Receiver, verify } from '../support/receiver.ts';
+import { typed } from '../support/scrip.ts';
 
 describe('the webhook commands', () => {
   const operator = Operator.ofTests({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
@@ -10,7 +11,7 @@ describe('the webhook commands', () => {
   let receiver: Receiver;
 
   before(async () => {
-    merchant = (await operator.json('merchant', 'create', '--name', 'Hooked', '--float', '1000')).id;
+    merchant = (await operator.json`merchant create --name Hooked --float 1000`).id;
     receiver = await Receiver.start();
   });
   after(() => receiver.stop());
@@ -19,124 +20,81 @@ describe('the webhook commands', () => {
     const add = (...args: string[]) => ['webhook', 'add', '--merchant', merchant, '--url', ...args];
     await operator.fails(/user name or password/, ...add('https://a:b@example.com/'));
     await operator.fails(/--event must be one of/, ...add('https://example.com/', '--event', 'voucher.sold'));
-    await operator.fails(
-      /no merchant 99/,
-      'webhook',
-      'add',
-      '--merchant',
-      '99',
-      '--url',
-      'https://example.com/',
-    );
-    await operator.fails(/no endpoint 12345/, 'webhook', 'show', '12345');
-    await operator.fails(/the id has the wrong form/, 'webhook', 'remove', 'one');
+    await operator.fails(/no merchant 99/, ...typed`webhook add --merchant 99 --url https://example.com/`);
+    await operator.fails(/no endpoint 12345/, ...typed`webhook show 12345`);
+    await operator.fails(/the id has the wrong form/, ...typed`webhook remove one`);
     await operator.fails(/--full/, ...add('http://127.0.0.1:1/', '--full'));
-    assert.deepEqual(await operator.json('webhook', 'list'), []);
+    assert.deepEqual(await operator.json`webhook list`, []);
   });
 
   it('add, show, test, rotate and remove an endpoint, and list and resend its deliveries', async () => {
     const { url } = receiver;
     const events = ['--event', 'voucher.redeemed', '--event', 'float.low', '--event', 'float.low'];
-    const { id, secret } = await operator.json(
-      'webhook',
-      'add',
-      '--merchant',
-      merchant,
-      '--url',
-      url,
-      ...events,
-    );
+    const { id, secret } = await operator.json`webhook add --merchant ${merchant} --url ${url} ${events}`;
     assert.match(secret, /^whsec_/);
-    const shown = await operator.json('webhook', 'show', id);
+    const shown = await operator.json`webhook show ${id}`;
     assert.deepEqual(
       [shown.id, shown.merchantId, shown.url, shown.events, shown.full, shown.enabled],
       [id, merchant, url, ['voucher.redeemed', 'float.low'], false, true],
     );
     assert.equal(
-      JSON.stringify(await operator.json('webhook', 'list', '--merchant', merchant)).includes(secret),
+      JSON.stringify(await operator.json`webhook list --merchant ${merchant}`).includes(secret),
       false,
     );
 
-    const tested = await operator.json('webhook', 'test', id);
+    const tested = await operator.json`webhook test ${id}`;
     assert.deepEqual([tested.delivered, tested.status, tested.error], [true, 200, null]);
     const [sent] = receiver.received;
     assert.ok(sent && verify(sent, secret));
     assert.equal(sent.body.type, 'webhook.test');
 
-    const [delivery] = await operator.json('webhook', 'deliveries', id);
+    const [delivery] = await operator.json`webhook deliveries ${id}`;
     assert.deepEqual([delivery.type, delivery.state, delivery.attempts], ['webhook.test', 'DELIVERED', 1]);
-    const attempts = await operator.json(
-      'webhook',
-      'deliveries',
-      id,
-      '--event',
-      String(sent.headers['webhook-id']),
-    );
+    const attempts = await operator.json`webhook deliveries ${id} --event ${sent.headers['webhook-id']}`;
     assert.deepEqual([attempts.length, attempts[0].number, attempts[0].status], [1, 1, 200]);
-    assert.deepEqual(await operator.json('webhook', 'deliveries', id, '--state', 'failed'), []);
-    assert.deepEqual(await operator.json('webhook', 'resend', id, '--event', delivery.eventId), {
+    assert.deepEqual(await operator.json`webhook deliveries ${id} --state failed`, []);
+    assert.deepEqual(await operator.json`webhook resend ${id} --event ${delivery.eventId}`, {
       resent: 1,
     });
-    assert.deepEqual(await operator.json('webhook', 'resend', id, '--failed-since', '2020-01-01'), {
+    assert.deepEqual(await operator.json`webhook resend ${id} --failed-since 2020-01-01`, {
       resent: 0,
     });
-    await operator.fails(/--event or --failed-since is required/, 'webhook', 'resend', id);
+    await operator.fails(/--event or --failed-since is required/, ...typed`webhook resend ${id}`);
 
-    const rotated = await operator.json('webhook', 'rotate', id);
+    const rotated = await operator.json`webhook rotate ${id}`;
     assert.notEqual(rotated.secret, secret);
-    await operator.json('webhook', 'test', id);
+    await operator.json`webhook test ${id}`;
     const again = receiver.received.at(-1);
     assert.ok(again && verify(again, secret) && verify(again, rotated.secret));
 
-    assert.equal((await operator.run('webhook', 'enable', id)).status, 0);
-    assert.equal((await operator.run('webhook', 'remove', id)).status, 0);
-    await operator.fails(/no endpoint/, 'webhook', 'show', id);
+    assert.equal((await operator.run`webhook enable ${id}`).status, 0);
+    assert.equal((await operator.run`webhook remove ${id}`).status, 0);
+    await operator.fails(/no endpoint/, ...typed`webhook show ${id}`);
   });
 
   it('end with status 1 if a test delivery fails', async () => {
     receiver.answer(500);
-    const { id } = await operator.json('webhook', 'add', '--merchant', merchant, '--url', receiver.url);
-    const { status, out } = await operator.run('webhook', 'test', id, '--json');
+    const { id } = await operator.json`webhook add --merchant ${merchant} --url ${receiver.url}`;
+    const { status, out } = await operator.run`webhook test ${id} --json`;
     assert.equal(status, 1);
     assert.equal(JSON.parse(out).delivered, false);
   });
 
   it('set the threshold below which a float is low', async () => {
-    assert.equal(
-      (await operator.json('float', 'warn', '--merchant', merchant, '--below', '250.5')).below,
-      250.5,
-    );
-    assert.equal(
-      (await operator.json('float', 'warn', '--merchant', merchant, '--below', 'none')).below,
-      null,
-    );
+    assert.equal((await operator.json`float warn --merchant ${merchant} --below 250.5`).below, 250.5);
+    assert.equal((await operator.json`float warn --merchant ${merchant} --below none`).below, null);
     await operator.fails(
       /no float in EUR/,
-      'float',
-      'warn',
-      '--merchant',
-      merchant,
-      '--below',
-      '1',
-      '--currency',
-      'EUR',
+      ...typed`float warn --merchant ${merchant} --below 1 --currency EUR`,
     );
-    await operator.fails(
-      /--below takes an amount/,
-      'float',
-      'warn',
-      '--merchant',
-      merchant,
-      '--below',
-      'low',
-    );
+    await operator.fails(/--below takes an amount/, ...typed`float warn --merchant ${merchant} --below low`);
   });
 });
 
 test('an endpoint needs a public https address unless SCRIP_WEBHOOK_ALLOW_PRIVATE is set', async (t) => {
   const operator = Operator.at(await startTestService(), {});
   t.after(operator.testService.stop);
-  const { id } = await operator.json('merchant', 'create', '--name', 'Shop');
+  const { id } = await operator.json`merchant create --name Shop`;
   const add = (url: string) => ['webhook', 'add', '--merchant', id, '--url', url];
   await operator.fails(/https addresses only/, ...add('http://example.com/'));
   await operator.fails(/127\.0\.0\.1 is not a public address/, ...add('https://127.1:8443/'));

@@ -8,6 +8,7 @@ import { examine, type Finding } from '../../src/monitor/doctor.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
 import { startTestService } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { typed } from '../support/scrip.ts';
 
 const stateOf = (findings: readonly Finding[], check: string) =>
   findings.find((each) => each.check === check)?.state;
@@ -19,7 +20,7 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   const before = await installation.json('doctor');
   assert.equal(before.ok, true);
   assert.equal(stateOf(before.findings, 'backup'), 'warning');
-  await installation.json('backup', 'create', installation.at('backups'));
+  await installation.json`backup create ${installation.at('backups')}`;
   const { ok, findings } = await installation.json('doctor');
   assert.equal(ok, true);
   for (const check of [
@@ -40,7 +41,7 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   // A copy that archives to the same place.
   const history = `00000002.history.key.${'A'.repeat(43)}`;
   await writeFile(installation.at('archive', history), '1\t0/3000000\tno recovery target specified\n');
-  const beside = await installation.run(['doctor', '--json']);
+  const beside = await installation.run(typed`doctor --json`);
   assert.equal(beside.status, 1);
   const archive = JSON.parse(beside.out).findings.find(({ check }: Finding) => check === 'archive');
   assert.match(archive.found, /^a restored copy of this database archives to the same place \(timeline 2\)/);
@@ -108,7 +109,7 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
 test('the doctor checks what needs no database while the database is away', async (t) => {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_DATABASE_URL'] = 'postgres://scrip@127.0.0.1:1/scrip';
-  const { status, out } = await installation.run(['doctor', '--json']);
+  const { status, out } = await installation.run(typed`doctor --json`);
   assert.equal(status, 1);
   const { ok, findings } = JSON.parse(out);
   assert.equal(ok, false);

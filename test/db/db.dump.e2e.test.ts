@@ -5,6 +5,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { basic, testDatabase } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { ofFile } from '../support/scope.ts';
+import { typed } from '../support/scrip.ts';
 
 /** `scrip db dump` and `scrip db load`, which move a database to another place or version of PostgreSQL. */
 
@@ -26,14 +27,14 @@ async function call(path: string, body: object) {
 before(async () => {
   installation = await Installation.make(t);
   baseUrl = await installation.serve();
-  const merchant = await installation.json('merchant', 'create', '--name', 'Kiosk \\N Aé', '--float', '1000');
+  const merchant = await installation.json`merchant create --name ${'Kiosk \\N Aé'} --float 1000`;
   authorization = basic(merchant.keyId, merchant.secret);
   const { data } = await call('/api/v2/vouchers', { quantity: 3, value: 50, reference: 'order' });
   voucher = data.vouchers[0] ?? assert.fail();
   await call('/merchant-client/v2/redeem', { ...voucher, amount: 12.5, reference: 'sale' });
-  await installation.fails(/stop `scrip serve` and `scrip work`/, ['db', 'dump', installation.at('early')]);
+  await installation.fails(/stop `scrip serve` and `scrip work`/, typed`db dump ${installation.at('early')}`);
   await installation.stop();
-  await installation.json('db', 'dump', installation.at('dump'));
+  await installation.json`db dump ${installation.at('dump')}`;
 });
 
 async function rowsOf(dump: string): Promise<Map<string, string[]>> {
@@ -47,17 +48,17 @@ describe('a dump', () => {
     const moved = { SCRIP_DATA_DIR: installation.at('moved') };
     await installation.fails(
       /there is no key ring to prove that this is unchanged/,
-      ['db', 'load', installation.at('dump')],
+      typed`db load ${installation.at('dump')}`,
       moved,
     );
     await mkdir(moved.SCRIP_DATA_DIR, { mode: 0o700 });
     await cp(installation.at('data', 'keys'), installation.at('moved', 'keys'));
-    const loaded = await installation.run(['db', 'load', installation.at('dump')], moved);
+    const loaded = await installation.run(typed`db load ${installation.at('dump')}`, moved);
     assert.equal(loaded.status, 0, loaded.err);
     assert.match(loaded.out, /The books agree/);
-    await installation.run(['db', 'dump', installation.at('again')], moved);
+    await installation.run(typed`db dump ${installation.at('again')}`, moved);
     assert.deepEqual(await rowsOf(installation.at('again')), await rowsOf(installation.at('dump')));
-    await installation.fails(/holds data already/, ['db', 'load', installation.at('dump')], moved);
+    await installation.fails(/holds data already/, typed`db load ${installation.at('dump')}`, moved);
 
     installation.settings['SCRIP_DATA_DIR'] = moved.SCRIP_DATA_DIR;
     baseUrl = await installation.serve();
@@ -80,7 +81,7 @@ describe('a dump', () => {
     const settings = { SCRIP_DATABASE_URL: url };
     const broken = installation.at('broken');
     const load = (expected: RegExp, ...options: string[]) =>
-      installation.fails(expected, ['db', 'load', broken, ...options], settings);
+      installation.fails(expected, typed`db load ${broken} ${options}`, settings);
     await load(/is not a dump/);
     await cp(installation.at('dump'), broken, { recursive: true });
     await appendFile(`${broken}/scrip.journal.copy`, 'x\n');
@@ -102,19 +103,18 @@ describe('a dump', () => {
     });
     assert.equal(left?.there, false);
     // The same dump is also loaded into a server that Scrip does not run.
-    const moved = await installation.run(['db', 'load', installation.at('dump')], settings);
+    const moved = await installation.run(typed`db load ${installation.at('dump')}`, settings);
     assert.equal(moved.status, 0, moved.err);
     await owner.close();
   });
 
   it('is written to a new folder only', async () => {
-    await installation.fails(/is not empty/, ['db', 'dump', installation.at('dump')]);
-    await installation.fails(/cannot be used \(ENOTDIR\)/, [
-      'db',
-      'dump',
-      installation.at('data', 'keys', 'x'),
-    ]);
-    await installation.fails(/there is no Scrip database/, ['db', 'dump', installation.at('x')], {
+    await installation.fails(/is not empty/, typed`db dump ${installation.at('dump')}`);
+    await installation.fails(
+      /cannot be used \(ENOTDIR\)/,
+      typed`db dump ${installation.at('data', 'keys', 'x')}`,
+    );
+    await installation.fails(/there is no Scrip database/, typed`db dump ${installation.at('x')}`, {
       SCRIP_DATA_DIR: installation.at('nothing'),
     });
   });

@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
 import { archived } from '../support/log.ts';
+import { typed } from '../support/scrip.ts';
 
 /** Restores from the archived log after the machine is lost. */
 
@@ -10,19 +11,9 @@ test('a lost machine is restored to its last second, or to a given time', async 
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
-  const { id } = await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json(
-    'batch',
-    'generate',
-    '--merchant',
-    id,
-    '--quantity',
-    '5',
-    '--value',
-    '10',
-    '--wait',
-  );
-  await installation.json('backup', 'create', installation.at('backups'));
+  const { id } = await installation.json`merchant create --name Kiosk --float 100`;
+  await installation.json`batch generate --merchant ${id} --quantity 5 --value 10 --wait`;
+  await installation.json`backup create ${installation.at('backups')}`;
   await installation.topUp('after-1');
   const between = new Date();
   await installation.topUp('after-2');
@@ -48,7 +39,7 @@ test('a lost machine is restored to its last second, or to a given time', async 
 
   // To a time: later commits are left out, and the replaced database is kept.
   const to = between.toISOString();
-  const earlier = await installation.json('restore', installation.at('backups'), '--to', to, '--replace');
+  const earlier = await installation.json`restore ${installation.at('backups')} --to ${to} --replace`;
   assert.ok(new Date(earlier.lastTransactionAt) <= between);
   assert.equal(await installation.balance(), 51);
   assert.ok((await readdir(earlier.replaced)).includes('PG_VERSION'));
@@ -59,8 +50,8 @@ async function backedUp(t: TestContext): Promise<Installation> {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
-  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  await installation.json`merchant create --name Kiosk --float 100`;
+  await installation.json`backup create ${installation.at('backups')} --with-keys`;
   return installation;
 }
 
@@ -72,7 +63,7 @@ test('a restore says which earlier restore it follows, and can go back to what t
   await archived(installation);
   await installation.stop();
   const restore = (...options: string[]) =>
-    installation.json('restore', installation.at('backups'), '--replace', ...options);
+    installation.json`restore ${installation.at('backups')} --replace ${options}`;
   assert.deepEqual((await restore('--to', between)).forks, []);
 
   // From here on the archive holds another timeline, which later restores follow.
@@ -92,15 +83,12 @@ test('a restore says which earlier restore it follows, and can go back to what t
   assert.equal(await installation.balance(), 101);
   assert.deepEqual((await restore('--timeline', '1')).forks, []);
   assert.equal(await installation.balance(), 102);
-  const { out } = await installation.run(['restore', installation.at('backups'), '--replace']);
+  const { out } = await installation.run(typed`restore ${installation.at('backups')} --replace`);
   assert.match(out, /An earlier restore is followed: .*\(from 20.*\) is left out\..*--timeline 1/);
-  await installation.fails(/there is no timeline 9 in .*, which holds 1, 2: /, [
-    'restore',
-    installation.at('backups'),
-    '--replace',
-    '--timeline',
-    '9',
-  ]);
+  await installation.fails(
+    /there is no timeline 9 in .*, which holds 1, 2: /,
+    typed`restore ${installation.at('backups')} --replace --timeline 9`,
+  );
 });
 
 test('a restored copy that is tried out changes nothing in the archive', async (t) => {
@@ -113,7 +101,7 @@ test('a restored copy that is tried out changes nothing in the archive', async (
   const { status, err } = await installation.run(['restore', installation.at('backups')], copy);
   assert.equal(status, 0, err);
   assert.equal((await installation.run(['reconcile'], copy)).status, 0);
-  assert.equal((await installation.run(['books', 'close'], copy)).status, 0);
+  assert.equal((await installation.run(typed`books close`, copy)).status, 0);
   const ofCopy = (await readdir(installation.at('archive'))).filter((name) => name.startsWith('00000002'));
   assert.deepEqual(ofCopy, []);
   // What happens after that is not lost with the machine.
@@ -128,9 +116,9 @@ test('a restore fails if a segment of the log is missing, and names the segment'
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
-  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json('backup', 'create', installation.at('first'), '--with-keys');
-  await installation.json('backup', 'create', installation.at('second'), '--with-keys');
+  await installation.json`merchant create --name Kiosk --float 100`;
+  await installation.json`backup create ${installation.at('first')} --with-keys`;
+  await installation.json`backup create ${installation.at('second')} --with-keys`;
   await archived(installation);
   await installation.lose();
   const segments = (await readdir(installation.at('archive')))
@@ -141,12 +129,10 @@ test('a restore fails if a segment of the log is missing, and names the segment'
     'restore',
     installation.at('first'),
   ]);
-  await installation.fails(/lacks segment \d+, before 2099/, [
-    'restore',
-    installation.at('first'),
-    '--to',
-    '2099-01-01T00:00:00Z',
-  ]);
-  await installation.json('restore', installation.at('first'), '--no-archive');
+  await installation.fails(
+    /lacks segment \d+, before 2099/,
+    typed`restore ${installation.at('first')} --to 2099-01-01T00:00:00Z`,
+  );
+  await installation.json`restore ${installation.at('first')} --no-archive`;
   assert.equal(await installation.balance(), 100);
 });

@@ -18,6 +18,7 @@ import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
 import { archived } from '../support/log.ts';
 import { ofFile } from '../support/scope.ts';
+import { typed } from '../support/scrip.ts';
 
 /**
  * Somebody can write to the backups and to the archived log, but has no key of the key ring. Files are
@@ -32,8 +33,8 @@ before(async () => {
   installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
-  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json('backup', 'create', installation.at('backups'));
+  await installation.json`merchant create --name Kiosk --float 100`;
+  await installation.json`backup create ${installation.at('backups')}`;
   const [name = ''] = await readdir(installation.at('backups'));
   original = installation.at('backups', name);
 });
@@ -78,7 +79,7 @@ test('a backup that was changed together with its checksums is refused, and star
     ),
   );
   const refused = /the backup .*forged was changed after it was written: use another backup/;
-  await installation.fails(refused, ['backup', 'verify', backup]);
+  await installation.fails(refused, typed`backup verify ${backup}`);
   await installation.fails(refused, ['restore', backup], elsewhere());
   await rm(join(backup, 'SHA256SUMS.hmac'));
   await installation.fails(/nothing proves who wrote the backup .*forged: use another backup/, [
@@ -86,15 +87,14 @@ test('a backup that was changed together with its checksums is refused, and star
     backup,
   ]);
   await writeFile(join(backup, 'SHA256SUMS.hmac'), `other.${'A'.repeat(43)}\n`);
-  await installation.fails(/was written under the key other, which the key ring lacks/, [
-    'backup',
-    'verify',
-    backup,
-  ]);
+  await installation.fails(
+    /was written under the key other, which the key ring lacks/,
+    typed`backup verify ${backup}`,
+  );
 
   // Also if it is trusted, its settings are not obeyed. What an operator had added is kept for reading.
-  assert.equal((await installation.json('backup', 'verify', backup, '--trust')).ok, true);
-  const { status, out, err } = await installation.run(['restore', backup, '--trust', '--json'], elsewhere());
+  assert.equal((await installation.json`backup verify ${backup} --trust`).ok, true);
+  const { status, out, err } = await installation.run(typed`restore ${backup} --trust --json`, elsewhere());
   assert.equal(status, 0, err);
   const { ownSettings } = JSON.parse(out);
   assert.match(await readFile(ownSettings, 'utf8'), /^recovery_end_command = /m);
@@ -106,7 +106,7 @@ test('a backup that was changed together with its checksums is refused, and star
 test('files, folders and links that no backup contains are refused', async () => {
   const refuses = async (expected: RegExp, change: (cluster: string, backup: string) => Promise<unknown>) => {
     const backup = await forged(async (at) => void (await change(join(at, 'cluster'), at)));
-    await installation.fails(expected, ['backup', 'verify', backup, '--trust']);
+    await installation.fails(expected, typed`backup verify ${backup} --trust`);
   };
   const strange = (name: string) => new RegExp(`is damaged: ${name} does not belong into it`);
   for (const file of ['standby.signal', 'tablespace_map', 'scrip.conf', 'pg_hba.conf', 'base/1/canary.so'])
@@ -130,7 +130,7 @@ test('files, folders and links that no backup contains are refused', async () =>
 test('an archived log that was changed, or comes from elsewhere, is refused', async () => {
   await installation.topUp('archived');
   // The end of a backup completes a segment.
-  await installation.json('backup', 'create', installation.at('later'));
+  await installation.json`backup create ${installation.at('later')}`;
   await archived(installation);
   const archive = installation.at('archive');
   const copy = { ...elsewhere(), SCRIP_ARCHIVE_DIR: installation.at('copied-archive') };

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { basic } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
 /** A machine is lost under load, and the restore reports exactly what it lacks. */
@@ -47,7 +48,7 @@ test('a machine lost under load is restored without a gap up to the reported tim
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   const url = await installation.serve();
-  const merchant = await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '1000');
+  const merchant = await installation.json`merchant create --name Kiosk --float 1000`;
   const authorization = basic(merchant.keyId, merchant.secret);
   const ordered = await fetch(`${url}/api/v2/vouchers`, {
     method: 'POST',
@@ -61,7 +62,7 @@ test('a machine lost under load is restored without a gap up to the reported tim
   await seller.until(20);
   // Sales go on while the command ends: only those before it must be in the backup.
   const inBackup = seller.sold.length;
-  await installation.json('backup', 'create', installation.at('backups'));
+  await installation.json`backup create ${installation.at('backups')}`;
   await seller.until(seller.sold.length + 50);
   await installation.lose();
   await seller.stop();
@@ -69,7 +70,7 @@ test('a machine lost under load is restored without a gap up to the reported tim
   const { lastTransactionAt } = await installation.json('restore', installation.at('backups'));
   assert.equal((await installation.json('reconcile')).ok, true);
   await installation.serve();
-  const { out } = await installation.run(['db', 'url']);
+  const { out } = await installation.run(typed`db url`);
   const owner = await openOwner(out.trim());
   const rows = await owner
     .query<{ reference: string; at: Date }>({

@@ -6,6 +6,7 @@ import { before, test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
 import { ofFile } from '../support/scope.ts';
+import { typed } from '../support/scrip.ts';
 
 /**
  * Backups of the embedded database, made, verified and restored by the commands, one after the other on one
@@ -20,7 +21,7 @@ before(async () => {
 });
 
 test('backup verify starts a copy of the backup, and reconciles its books', async () => {
-  const checked = await installation.json('backup', 'verify', installation.at('backups'));
+  const checked = await installation.json`backup verify ${installation.at('backups')}`;
   assert.equal(checked.ok, true);
   assert.ok(checked.checks.length > 5);
   const [name, ...others] = await readdir(installation.at('backups'));
@@ -51,7 +52,7 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
     { SCRIP_DATA_DIR: installation.at('elsewhere') },
   );
   await assert.rejects(readdir(installation.at('elsewhere')));
-  const [other] = JSON.parse((await installation.run(['keyring', 'make', '--json'])).out).key.split('\n');
+  const [other] = JSON.parse((await installation.run(typed`keyring make --json`)).out).key.split('\n');
   const wrong = {
     SCRIP_DATA_DIR: installation.at('elsewhere'),
     SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
@@ -60,7 +61,7 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
   await installation.fails(/was written under the key \w+, which the key ring lacks/, restore, wrong);
   await installation.fails(/the key ring does not fit this database/, [...restore, '--trust'], wrong);
 
-  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  await installation.json`backup create ${installation.at('backups')} --with-keys`;
   const { SCRIP_DATA_DIR: served = '' } = installation.settings;
   installation.settings['SCRIP_DATA_DIR'] = installation.at('elsewhere');
   // A key ring that comes with the backup does not prove who made it.
@@ -68,7 +69,7 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
     'restore',
     installation.at('backups'),
   ]);
-  await installation.json('restore', installation.at('backups'), '--trust');
+  await installation.json`restore ${installation.at('backups')} --trust`;
   assert.equal(await readFile(installation.at('elsewhere', 'keys'), 'utf8'), keys);
   assert.equal(await installation.balance(), 100);
   installation.settings['SCRIP_DATA_DIR'] = served;
@@ -77,9 +78,9 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
 test('with --keep older backups are removed once a new one is complete', async () => {
   const folder = installation.at('backups');
   await mkdir(join(folder, 'killed.partial'));
-  const second = await installation.json('backup', 'create', folder, '--keep', '2');
-  const third = await installation.json('backup', 'create', folder, '--keep', '2');
-  const listed = await installation.json('backup', 'list', folder);
+  const second = await installation.json`backup create ${folder} --keep 2`;
+  const third = await installation.json`backup create ${folder} --keep 2`;
+  const listed = await installation.json`backup list ${folder}`;
   assert.deepEqual(
     listed.map(({ path }: { path: string }) => path),
     [second.path, third.path],
@@ -101,17 +102,14 @@ test('a backup names a folder that is too full, and leaves nothing in it', async
 });
 
 test('backup verify fails if the books of the backup differ', async () => {
-  const { out } = await installation.run(['db', 'url']);
+  const { out } = await installation.run(typed`db url`);
   const client = await openOwner(out.trim());
   await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
   await client.close();
-  await installation.json('backup', 'create', installation.at('differing'));
-  const { status, out: text } = await installation.run([
-    'backup',
-    'verify',
-    installation.at('differing'),
-    '--json',
-  ]);
+  await installation.json`backup create ${installation.at('differing')}`;
+  const { status, out: text } = await installation.run(
+    typed`backup verify ${installation.at('differing')} --json`,
+  );
   assert.equal(status, 1);
   assert.equal(JSON.parse(text).ok, false);
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
 import { ofFile } from '../support/scope.ts';
+import { typed } from '../support/scrip.ts';
 
 /** Backups and restores that are refused. */
 
@@ -48,7 +49,7 @@ test('folders of another installation are refused for backups, the archive and a
 test('a restore that cannot succeed is refused in one line, and changes nothing', async () => {
   const backups = installation.at('backups');
   const there = elsewhere(installation);
-  await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);
+  await installation.fails(/is in use: stop every process/, typed`restore ${backups} --replace`);
   await installation.stop();
   await installation.fails(/contains a database, which may be newer than the backup of .*--replace/, [
     'restore',
@@ -60,12 +61,12 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
   ]);
   await installation.fails(
     /2020-01-01T00:00:00.000Z is before the backup in .*which ended at 20/,
-    ['restore', backups, '--to', '2020-01-01'],
+    typed`restore ${backups} --to 2020-01-01`,
     there,
   );
   await installation.fails(
     /a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR/,
-    ['restore', backups, '--to', '2099-01-01'],
+    typed`restore ${backups} --to 2099-01-01`,
     there,
   );
   await installation.fails(/for the embedded database only.*docs\/how-to\/back-up.md/, ['backup', backups], {
@@ -77,7 +78,7 @@ test('a restore that cannot succeed is refused in one line, and changes nothing'
     const copy = installation.at('damaged');
     await cp(join(backups, name), copy, { recursive: true });
     await change(copy);
-    await installation.fails(expected, ['restore', copy, '--trust'], there);
+    await installation.fails(expected, typed`restore ${copy} --trust`, there);
     await rm(copy, { recursive: true });
   };
   await damage(/is damaged: cluster\/PG_VERSION differs from its checksum; use another backup/, (backup) =>

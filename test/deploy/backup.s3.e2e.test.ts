@@ -6,6 +6,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
 import { isArchived } from '../support/log.ts';
 import { BUCKET, type S3, startRealS3, startStandInS3 } from '../support/s3.ts';
+import { typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
 /** Backups and the archived log in S3-compatible storage. */
@@ -21,7 +22,7 @@ async function installationAt(t: TestContext, { env }: S3): Promise<Installation
 
 /** Waits until all that was written to the log up to now is in the bucket. */
 async function archived(installation: Installation, s3: S3): Promise<void> {
-  const { out } = await installation.run(['db', 'url']);
+  const { out } = await installation.run(typed`db url`);
   const owner = await openOwner(out.trim());
   const [row] = await owner
     .query<{ name: string; end: number }>({
@@ -40,16 +41,16 @@ async function archived(installation: Installation, s3: S3): Promise<void> {
 async function loseAndRestore(t: TestContext, s3: S3): Promise<void> {
   const installation = await installationAt(t, s3);
   await installation.serve();
-  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  const made = await installation.json('backup', 'create', PLACE, '--with-keys');
+  await installation.json`merchant create --name Kiosk --float 100`;
+  const made = await installation.json`backup create ${PLACE} --with-keys`;
   assert.ok(made.path.startsWith(`${PLACE}/`));
-  assert.equal((await installation.json('backup', 'verify', PLACE)).ok, true);
+  assert.equal((await installation.json`backup verify ${PLACE}`).ok, true);
   await installation.topUp('after');
   await archived(installation, s3);
   await installation.lose();
   await installation.json('restore', PLACE);
   assert.equal(await installation.balance(), 101);
-  const second = await installation.json('backup', 'create', PLACE, '--keep', '1');
+  const second = await installation.json`backup create ${PLACE} --keep 1`;
   assert.deepEqual(
     (await listBackups(PLACE)).map(({ path }) => path),
     [second.path],

@@ -17,7 +17,7 @@ test('the metrics of a service add up its processes, and need a free port', asyn
   installation.settings['SCRIP_METRICS_PORT'] = String(port);
   const url = await installation.serve('--processes', '2');
   for (let call = 0; call < 4; call++) await fetch(`${url}/api/v2/transactions`);
-  await installation.json('backup', 'create', installation.at('backups'));
+  await installation.json`backup create ${installation.at('backups')}`;
   const text = await scrape(`http://127.0.0.1:${port}/metrics`);
   assert.equal(sampleOf(text, 'scrip_calls_total{variant="b",operation="listTransactions",status="01"}'), 4);
   assert.equal(sampleOf(text, 'scrip_database_up'), 1);

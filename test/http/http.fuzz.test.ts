@@ -32,9 +32,7 @@ function validator(schema: object) {
 
 async function readDocument(service: ListeningService, { name }: Dialect): Promise<Document> {
   return dereferenced(await (await fetch(`${service.baseUrl}/docs/${name}/openapi.json`)).json());
-}
-
-/** Checks that the document of the endpoint describes an answer. Returns the status code. */
+} /** Checks that the document of the endpoint describes an answer. Returns the status code. */
 async function judge(dialect: Dialect, { responses }: Operation, response: Response): Promise<string> {
   const text = await response.text();
   const body = JSON.parse(text) as { statusCode: string; message: string; data: unknown };

@@ -96,7 +96,6 @@ async function read(name: string): Promise<Document> {
   assert.equal(response.statusCode, 200);
   return dereferenced(response.json());
 }
-
 function* examplesOf(content: Content) {
   for (const [type, { schema, examples = {} }] of Object.entries(content)) {
     const validator = Schema.Compile(schema);
@@ -126,7 +125,6 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       assert.deepEqual(errors ?? [], []);
       assert.equal(valid, true);
     });
-
     test('describes every endpoint once, under a unique operationId', async () => {
       const { paths } = await read(dialect.name);
       const operations = Object.values(paths).flatMap((path) => Object.values(path));

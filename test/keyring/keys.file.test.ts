@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { folderOf } from '../support/folder.ts';
 import { startTestService } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', async (t) => {
   const started = await startTestService();
@@ -15,19 +16,18 @@ test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', as
   const operator = Operator.at(started, settings);
   await operator.fails(
     /the key ring is missing: there is no file .*scrip_keys, which SCRIP_KEYS_FILE names/,
-    'merchant',
-    'list',
+    ...typed`merchant list`,
   );
   assert.deepEqual(await readdir(folder), []);
   // Docker mounts a folder where the file to mount is missing.
   await mkdir(secret);
-  await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, 'merchant', 'list');
+  await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, ...typed`merchant list`);
   await rmdir(secret);
 
   // Docker mounts a secret readable for all accounts, and writable for none.
   await writeFile(secret, `${started.keys}\n`);
   await chmod(secret, 0o444);
-  await operator.json('merchant', 'create', '--name', 'Kiosk');
+  await operator.json`merchant create --name Kiosk`;
   const { findings } = await operator.json('doctor');
   const ring = findings.find(({ check }: { check: string }) => check === 'key ring');
   assert.deepEqual([ring.state, ring.found], ['ok', `the file ${secret}`]);

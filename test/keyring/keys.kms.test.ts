@@ -11,7 +11,7 @@ import { folderOf } from '../support/folder.ts';
 import { startTestService, testDatabase } from '../support/harness.ts';
 import { AWS_ENV, type StandIn, startAws, startMoto, startVault, VAULT_TOKEN } from '../support/kms.ts';
 import { Operator } from '../support/operator.ts';
-import { startScrip } from '../support/scrip.ts';
+import { startScrip, typed } from '../support/scrip.ts';
 
 /** A key ring that is sealed by a key management service (KMS). */
 
@@ -43,15 +43,14 @@ test('a key file is sealed, used and rotated, and the KMS is needed only at a st
   await writeFile(path, `${started.keys}\n`, { mode: 0o600 });
   await operator.fails(
     /keys is not sealed, and SCRIP_KMS is set: run `scrip keyring seal` first/,
-    'keyring',
-    'show',
+    ...typed`keyring show`,
   );
-  assert.deepEqual(await operator.json('keyring', 'seal'), { file: path, kms: kms.kms });
+  assert.deepEqual(await operator.json`keyring seal`, { file: path, kms: kms.kms });
   const text = await readFile(path, 'utf8');
   for (const secret of started.keys.split(/[:,\n]/).filter((each) => each.length > 40))
     assert.ok(!text.includes(secret));
   assert.equal((await stat(path)).mode & 0o777, 0o600);
-  await operator.json('keyring', 'show');
+  await operator.json`keyring show`;
 
   // The KMS goes away: a running process goes on, also through a rotation, and a start fails with the reason.
   const { db } = started.service;
@@ -59,8 +58,7 @@ test('a key file is sealed, used and rotated, and the KMS is needed only at a st
   await vault.close();
   await operator.fails(
     /the KMS vault:http:\/\/127.* cannot be reached \(ECONNREFUSED\), and the key ring stays sealed: start again when it is back/,
-    'keyring',
-    'show',
+    ...typed`keyring show`,
   );
   const file = keyFile({ dataDir, ...kms });
   const keyId = await addToKeyFile(file);
@@ -89,20 +87,18 @@ test('a sealed key ring is opened only with the KMS and its token', async (t) =>
   await writeFile(join(dataDir, 'keys'), await sealRing(started.keys, findKms(kms) as never), {
     mode: 0o600,
   });
-  await operator.json('merchant', 'list');
+  await operator.json`merchant list`;
   const plain = Operator.at(started, { SCRIP_KEYS: '', SCRIP_KEYS_FILE: join(dataDir, 'keys') }, true);
-  await plain.fails(/is sealed by the KMS vault:http.*: set SCRIP_KMS to it/, 'merchant', 'list');
+  await plain.fails(/is sealed by the KMS vault:http.*: set SCRIP_KMS to it/, ...typed`merchant list`);
   await writeFile(kms.vaultTokenFile, 'another');
   await operator.fails(
     /refuses the key ring \(403: permission denied\): check SCRIP_KMS/,
-    'merchant',
-    'list',
+    ...typed`merchant list`,
   );
   await rm(kms.vaultTokenFile);
   await operator.fails(
     /the token in .*token \(SCRIP_VAULT_TOKEN_FILE\) cannot be read \(ENOENT\)/,
-    'merchant',
-    'list',
+    ...typed`merchant list`,
   );
 });
 

@@ -10,8 +10,7 @@ test('the command line requires --break-glass with a reason once two people can 
   const listening = await testService(t);
   const { id } = await listening.createMerchant();
   const operator = Operator.at(listening, {});
-  const run = (...args: string[]) =>
-    operator.run('float', 'top-up', '--merchant', String(id), '--amount', '20000', ...args);
+  const run = (...args: string[]) => operator.run`float top-up --merchant ${id} --amount 20000 ${args}`;
   assert.equal((await run()).status, 0);
   const ada = await enrolled(listening);
   assert.equal((await run()).status, 0);
@@ -25,13 +24,12 @@ test('the command line requires --break-glass with a reason once two people can 
   const refund = ['float', 'refund', '--merchant', String(id), '--amount', '5', '--reference', 'back-1'];
   assert.match((await operator.run(...refund, '--reason', 'as agreed')).err, /--break-glass and --reason/);
   const { approval } = (await ada.browser.post('/floats/top-up', topUp(String(id)))).body;
-  assert.match((await operator.run('approval', 'approve', approval.id)).err, /--break-glass and --reason/);
+  assert.match((await operator.run`approval approve ${approval.id}`).err, /--break-glass and --reason/);
   assert.equal(
-    (await operator.run('approval', 'approve', approval.id, '--break-glass', '--reason', 'Bob is ill'))
-      .status,
+    (await operator.run`approval approve ${approval.id} --break-glass --reason ${'Bob is ill'}`).status,
     0,
   );
-  assert.equal((await operator.json('approval', 'show', approval.id)).breakGlass, true);
+  assert.equal((await operator.json`approval show ${approval.id}`).breakGlass, true);
   const kinds = await listening.service.db.query<{ action: string }>(
     sql`
       select action from audit where actor_kind = 'break-glass' and reason = 'Bob is ill' order by sequence`,
@@ -40,7 +38,7 @@ test('the command line requires --break-glass with a reason once two people can 
     kinds.map(({ action }) => action),
     ['float.top-up', 'approval.approve'],
   );
-  const shown = await operator.json('audit', 'break-glass');
+  const shown = await operator.json`audit break-glass`;
   assert.deepEqual(
     shown.map((each: { action: string; reason: string }) => [each.action, each.reason]),
     [

@@ -154,17 +154,7 @@ test('every movement by hand asks for a second factor, but a proposal does not',
 test('the command line counts as one, once two people could approve', async () => {
   const operator = Operator.at(listening, {});
   const put = (amount: string, ...more: string[]) =>
-    operator.run(
-      'float',
-      'top-up',
-      '--merchant',
-      String(kiosk.id),
-      '--currency',
-      'HUF',
-      '--amount',
-      amount,
-      ...more,
-    );
+    operator.run`float top-up --merchant ${kiosk.id} --currency HUF --amount ${amount} ${more}`;
   assert.equal((await put('10000')).status, 0);
   assert.match((await put('1')).err, /--break-glass and --reason/);
   assert.equal((await put('1', '--break-glass', '--reason', 'nobody is there')).status, 0);

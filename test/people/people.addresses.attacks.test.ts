@@ -7,6 +7,7 @@ import { resetUser } from '../../src/people/invite.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD, type Person, signIn } from '../support/browser.ts';
 import { asOperator, type ListeningService, startListening } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
+import { typed } from '../support/scrip.ts';
 
 /** Attacks by a merchant's owner with an address that belongs to somebody else. */
 
@@ -71,17 +72,15 @@ test('an invitation tells nothing of other users with the address, and blocks no
   // The operator invites its own CFO, and the address is that account on the command line.
   const cfo = await invited(service, { email: 'cfo@example.com', roles: ['finance'] });
   const operator = Operator.at(listening, {});
-  const disabled = await operator.json('user', 'disable', 'CFO@example.com');
+  const disabled = await operator.json`user disable CFO@example.com`;
   assert.deepEqual([disabled.id, disabled.merchantId], [String(cfo.userId), null]);
   await invited(service, { email: 'two@example.com', roles: ['viewer'], merchantId: one });
-  const only = await operator.json('user', 'disable', 'two@example.com');
+  const only = await operator.json`user disable two@example.com`;
   assert.equal(only.merchantId, String(one));
   await invited(service, { email: 'two@example.com', roles: ['viewer'], merchantId: other });
   await operator.fails(
     /several merchants .* one by its id: \d+ \(merchant/,
-    'user',
-    'enable',
-    'two@example.com',
+    ...typed`user enable two@example.com`,
   );
 });
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { STATUS } from '../../src/cli/output.ts';
 import type { Scope } from './scope.ts';
-import { ENVIRONMENT, MAIN, type Ran, runScrip, startScrip } from './scrip.ts';
+import { type CommandLine, ENVIRONMENT, MAIN, type Ran, runScrip, startScrip, wordsOf } from './scrip.ts';
 import { until } from './until.ts';
 
 /** An installation with an embedded database, operated by the program alone. */
@@ -38,17 +38,17 @@ export class Installation {
   static async backedUp(t: Scope, ...options: string[]): Promise<Installation> {
     const installation = await Installation.make(t);
     await installation.serve();
-    await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+    await installation.json`merchant create --name Kiosk --float 100`;
     await installation.json('backup', 'create', installation.at('backups'), ...options);
     return installation;
   }
 
   async topUp(reference: string): Promise<void> {
-    await this.json('float', 'top-up', '--merchant', '1', '--amount', '1', '--reference', reference);
+    await this.json`float top-up --merchant 1 --amount 1 --reference ${reference}`;
   }
 
   async balance(): Promise<number> {
-    const [float] = await this.json('float', 'show', '--merchant', '1');
+    const [float] = await this.json`float show --merchant 1`;
     return float.balance;
   }
 
@@ -66,8 +66,8 @@ export class Installation {
     return by.length > 0 ? startScrip(all, args, by).ended : runScrip(all, ...args);
   }
 
-  async json(...args: string[]) {
-    const { status, out, err } = await this.run([...args, '--json']);
+  async json(...line: CommandLine) {
+    const { status, out, err } = await this.run([...wordsOf(line), '--json']);
     assert.equal(status, 0, err);
     return JSON.parse(out);
   }

@@ -6,7 +6,7 @@ import { findBatch, readVouchers } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';
-import { type Ran, runScrip, startScrip } from './scrip.ts';
+import { type CommandLine, type Ran, runScrip, startScrip, wordsOf } from './scrip.ts';
 
 /** Runs commands of an operator beside a service on the same database. */
 export class Operator {
@@ -54,13 +54,13 @@ export class Operator {
   }
 
   /** Runs `scrip` to its end. */
-  run(...args: string[]): Promise<Ran> {
-    return this.#isFresh ? this.start(...args).ended : runScrip(this.#environment(), ...args);
+  run(...line: CommandLine): Promise<Ran> {
+    return this.#isFresh ? this.start(...line).ended : runScrip(this.#environment(), ...wordsOf(line));
   }
 
   /** Starts `scrip` in a new process, for example to send it signals. */
-  start(...args: string[]) {
-    return startScrip(this.#environment(), args);
+  start(...line: CommandLine) {
+    return startScrip(this.#environment(), wordsOf(line));
   }
 
   #environment(): Record<string, string> {
@@ -73,8 +73,8 @@ export class Operator {
   }
 
   /** Runs a command that must succeed, and parses the JSON document that it prints. */
-  async json(...args: string[]) {
-    const { status, out, err } = await this.run(...args, '--json');
+  async json(...line: CommandLine) {
+    const { status, out, err } = await this.run(...wordsOf(line), '--json');
     assert.equal(err, '');
     assert.equal(status, 0);
     return JSON.parse(out);

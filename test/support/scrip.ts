@@ -18,6 +18,28 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
 /** Enough for a batch of thousands, printed as JSON. */
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 
+/** A part of a word, or a list of words. */
+type Value = string | number | bigint | readonly string[];
+/** A command line: its words, or as it is typed. */
+export type CommandLine = readonly string[] | [TemplateStringsArray, ...Value[]];
+
+/** The words of a command line as it is typed. A value stays whole, whatever it holds. */
+export function typed(text: TemplateStringsArray, ...values: Value[]): string[] {
+  const line = text.reduce((all, part, at) => `${all}\0${at - 1}\0${part}`);
+  return line.split(/\s+/).flatMap((word): string | readonly string[] => {
+    const [, whole] = /^\0(\d+)\0$/.exec(word) ?? [];
+    const value = values[Number(whole)];
+    if (typeof value === 'object') return value;
+    return word === '' ? [] : word.replaceAll(/\0(\d+)\0/g, (_, at) => String(values[Number(at)]));
+  });
+}
+
+/** The words of a command line, however it is given. */
+export function wordsOf(line: CommandLine): readonly string[] {
+  const [first, ...rest] = line;
+  return typeof first === 'object' ? typed(first, ...rest) : (line as readonly string[]);
+}
+
 export type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
 /**

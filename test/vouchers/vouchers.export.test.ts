@@ -17,9 +17,7 @@ const folder = folderOf(ofFile());
 let context: Context;
 
 before(async () => {
-  context = await operator.enter(
-    await operator.json('merchant', 'create', '--name', 'Kiosk', '--float', '10000'),
-  );
+  context = await operator.enter(await operator.json`merchant create --name Kiosk --float 10000`);
 });
 
 const person = () => ({
@@ -44,7 +42,7 @@ describe('the export of one replacement', () => {
     const [lost, other] = await makeVouchers(context, 'lost', 2);
     assert.ok(lost && other);
     await operator.fails(/was not replaced: name the one/, ...exporting(lost.serialNumber, 'a.csv'));
-    const replaced = await operator.run('voucher', 'replace', String(lost.serialNumber));
+    const replaced = await operator.run`voucher replace ${lost.serialNumber}`;
     const made = (await vouchersOf(context, 'lost')).find(
       ({ serialNumber }) => serialNumber > other.serialNumber,
     );
@@ -64,7 +62,7 @@ describe('the export of one replacement', () => {
     await operator.fails(/was not replaced/, ...exporting(other.serialNumber, 'b.csv'));
     await operator.fails(/--out needs a file/, ...again.slice(0, -1), '-');
     await assert.rejects(stat(join(folder, 'b.csv')), { code: 'ENOENT' });
-    const second = await operator.run(...again, '--again', '--reason', 'printer jammed', '--by', 'Bob');
+    const second = await operator.run`${again} --again --reason ${'printer jammed'} --by Bob`;
     assert.equal(second.status, 0, second.err);
     assert.equal(await readFile(join(folder, 'b.csv'), 'utf8'), text);
 
@@ -82,7 +80,7 @@ describe('the export of one replacement', () => {
       ],
     );
     const { transactionId: batch } = await findBatch(context, 'lost');
-    const listed = await operator.run('batch', 'exports', batch, '--json');
+    const listed = await operator.run`batch exports ${batch} --json`;
     const records = JSON.parse(listed.out) as Record<string, unknown>[];
     assert.deepEqual(
       records.map(({ by, reason, serialNumber, vouchers, state }) => [
@@ -97,7 +95,7 @@ describe('the export of one replacement', () => {
         ['Ann', null, String(made.serialNumber), 1, 'complete'],
       ],
     );
-    assert.equal((await operator.json('batch', 'show', batch)).exports, 0);
+    assert.equal((await operator.json`batch show ${batch}`).exports, 0);
     const line = (name: string) => `voucher ${made.serialNumber} written to ${join(folder, name)}; recorded`;
     assert.deepEqual(
       [first, second].map(({ out, err }) => [out, err]),
@@ -142,7 +140,7 @@ describe('the export of one replacement', () => {
     const results = await both.settled;
     assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     assert.equal(written, 1);
-    const [record] = await operator.json('batch', 'exports', batch.transactionId);
+    const [record] = await operator.json`batch exports ${batch.transactionId}`;
     assert.deepEqual([record.state, record.vouchers], ['aborted', 1]);
     await operator.fails(/was exported before/, ...exporting(lost.serialNumber, 'race.csv'));
 
