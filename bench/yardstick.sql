@@ -34,10 +34,10 @@ begin
   where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = v.currency;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   values (new_id, v.serial_number, of_merchant, 'redeem', of_reference, (amount * 100)::text);
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, key_id,
     serial_number, reference, occurred_at)
-  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant, v.serial_number,
-    of_reference, now());
+  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant,
+    'key_bDxTqHDikohFuaAj', v.serial_number, of_reference, now());
   update vouchers set balance_minor = balance_minor - amount where serial_number = v.serial_number;
   return '00';
 end $$;

@@ -165,6 +165,7 @@ create table batches (
   transaction_id uuid not null constraint batches_transaction_id_unique unique,
   merchant_id integer not null constraint batches_merchant references merchants (id),
   reference text collate "C" not null,
+  key_id text, -- the API key that ordered it; null: the operator, or a person of the merchant
   product_id integer not null constraint batches_product references products (id),
   quantity integer not null constraint batches_quantity_positive check (quantity > 0),
   produced integer not null default 0,
@@ -297,6 +298,7 @@ create table journal (
   bucket integer not null default 0,
   kind entry_kind not null,
   currency text not null,
+  key_id text, -- the API key that asked for it; null: the operator, a person of the merchant, or the service
   reference text collate "C",
   constraint journal_pkey primary key (id),
   constraint journal_accounts_differ check (debit_account <> credit_account),

@@ -1,9 +1,9 @@
 -- 006: redemptions, the heart of the program. One call decides and books a list of them, in one transaction.
 --
 -- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
--- merchant, the key of the code, the key of the PIN, the amount in ten-thousandths of a major unit, the
--- reference or null, the id of the new transaction. p_claimed: the ids were claimed before the call (on
--- several shards: 008-claims.sql).
+-- merchant, its API key or null, the key of the code, the key of the PIN, the amount in ten-thousandths of a
+-- major unit, the reference or null, the id of the new transaction. p_claimed: the ids were claimed before
+-- the call (on several shards: 008-claims.sql).
 -- Out: a row for each request: its position, the outcome, and, for `ok` and `replay`, the transaction. The
 -- outcome is `ok`, `replay`, a status code, or one of two that the service resolves before it asks again:
 -- `account` (there is no settlement account yet) and `void` (another request has taken the claim over).
@@ -13,8 +13,8 @@
 -- order of their serial numbers. The service ensures that a voucher or a reference appears only once in a
 -- call. After each write, `expect_rows` checks the number of rows.
 create function redeem(
-  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[],
-  p_references text[], p_ids uuid[], p_claimed boolean, p_now timestamptz
+  p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
+  p_amounts bigint[], p_references text[], p_ids uuid[], p_claimed boolean, p_now timestamptz
 ) returns table (
   ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
   decimals smallint, currency text
@@ -138,12 +138,13 @@ begin
       perform expect_rows('claims', written, references_used);
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-      serial_number, reference, occurred_at)
+      key_id, serial_number, reference, occurred_at)
     select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency,
-      u.merchant_id, u.serial_number, u.reference, p_now
+      u.merchant_id, u.key_id, u.serial_number, u.reference, p_now
     from buckets k
-    cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_references)
-      as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, reference)
+    cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_key_ids,
+      p_references)
+      as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, key_id, reference)
     where k.bucket = p_bucket and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('journal', written, bookings);

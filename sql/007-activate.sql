@@ -37,9 +37,9 @@ end $$;
 -- On several shards (p_claimed), the float's share is in the transit account before the call. p_unfunded: the
 -- float did not cover it.
 create function activate(
-  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_serials bigint[],
-  p_values bigint[], p_references text[], p_ids uuid[], p_low_ids uuid[], p_unfunded boolean[],
-  p_claimed boolean, p_now timestamptz
+  p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
+  p_serials bigint[], p_values bigint[], p_references text[], p_ids uuid[], p_low_ids uuid[],
+  p_unfunded boolean[], p_claimed boolean, p_now timestamptz
 ) returns table (
   ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
   decimals smallint, currency text, sealed bytea
@@ -239,12 +239,13 @@ begin
       perform expect_rows('claims', written, references_used);
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-      serial_number, reference, occurred_at)
+      key_id, serial_number, reference, occurred_at)
     select k.bucket, u.id, 'ACTIVATION', u.debit, u.serial_number, u.amount_minor, u.currency, u.merchant_id,
-      u.serial_number, u.reference, p_now
+      u.key_id, u.serial_number, u.reference, p_now
     from buckets k
-    cross join unnest(outcomes, p_ids, debits, serials, amounts, currencies, p_merchants, p_references)
-      as u (outcome, id, debit, serial_number, amount_minor, currency, merchant_id, reference)
+    cross join unnest(outcomes, p_ids, debits, serials, amounts, currencies, p_merchants, p_key_ids,
+      p_references)
+      as u (outcome, id, debit, serial_number, amount_minor, currency, merchant_id, key_id, reference)
     where k.bucket = p_bucket and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('journal', written, bookings);

@@ -45,13 +45,13 @@ begin
     ) j on true;
 end $$;
 
--- In: parallel arrays: the merchant; the original redemption; the new amount in ten-thousandths; the ids of
--- the reversal, the new redemption, and the movement to a voucher that replaced this one. p_originals: null
--- on one server, where p_references are looked up here. Out: a row for each request with the outcome and, for
--- `ok` and `58`, the update.
+-- In: parallel arrays: the merchant; its API key or null; the original redemption; the new amount in
+-- ten-thousandths; the ids of the reversal, the new redemption, and the movement to a voucher that replaced
+-- this one. p_originals: null on one server, where p_references are looked up here. Out: a row for each
+-- request with the outcome and, for `ok` and `58`, the update.
 create function update_redemptions(
-  p_bucket integer, p_merchants integer[], p_references text[], p_originals uuid[], p_amounts bigint[],
-  p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_now timestamptz
+  p_bucket integer, p_merchants integer[], p_key_ids text[], p_references text[], p_originals uuid[],
+  p_amounts bigint[], p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_now timestamptz
 ) returns table (
   ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
   serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
@@ -192,16 +192,16 @@ begin
     get diagnostics written = row_count;
     perform expect_rows('redemption_updates', written, updates);
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-      serial_number, reference, original_id, occurred_at)
+      key_id, serial_number, reference, original_id, occurred_at)
     select k.bucket, m.id, m.kind, m.debit, m.credit, m.amount_minor, u.currency,
-      case when m.kind <> 'REPLACEMENT' then u.merchant_id end,
+      case when m.kind <> 'REPLACEMENT' then u.merchant_id end, u.key_id,
       case when m.kind = 'REPLACEMENT' then u.successor else u.serial_number end, m.reference,
       u.original_id, p_now
     from buckets k
     cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, p_replacement_ids, minors, new_minors,
-      settlements, currencies, p_merchants, serials, successors, refs)
+      settlements, currencies, p_merchants, p_key_ids, serials, successors, refs)
       as u (outcome, original_id, reversal_id, new_id, replacement_id, original_minor, new_minor, settlement,
-        currency, merchant_id, serial_number, successor, reference)
+        currency, merchant_id, key_id, serial_number, successor, reference)
     cross join lateral (values
       (u.reversal_id, 'REDEMPTION_REVERSAL'::entry_kind, u.settlement, u.serial_number, u.original_minor,
         'CANCEL-' || u.reference),

@@ -163,9 +163,9 @@ begin
   perform expect_rows('vouchers', made, cardinality(p_code_keys) - cardinality(taken));
   if is_active then
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-      serial_number, batch_id, occurred_at)
+      key_id, serial_number, batch_id, occurred_at)
     select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency,
-      b.merchant_id, u.serial_number, p_batch, p_now
+      b.merchant_id, b.key_id, u.serial_number, p_batch, p_now
     from unnest(p_buckets, p_serials, p_code_keys, p_entry_ids) as u (bucket, serial_number, code_key, id)
     where u.code_key <> all (taken);
     get diagnostics written = row_count;

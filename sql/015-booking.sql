@@ -196,10 +196,10 @@ $$;
 
 -- Takes the price of vouchers that are not active from the float of the merchant that generates them:
 -- RESERVATION, into the reserve of their batch. Returns false if the float does not cover it. p_serial: the
--- only voucher; null: p_amount is that of several. The caller has locked what it is about. This function and
--- the next are only for functions of this file.
+-- only voucher; null: p_amount is that of several. p_key: the API key that asked for it, or null. The caller
+-- has locked what it is about. This function and the next are only for functions of this file.
 create function take_price(
-  p_batch integer, p_amount bigint, p_id uuid, p_bucket integer, p_serial bigint, p_event uuid,
+  p_batch integer, p_amount bigint, p_key text, p_id uuid, p_bucket integer, p_serial bigint, p_event uuid,
   p_now timestamptz
 ) returns boolean
 language plpgsql set search_path = scrip, pg_temp as $$
@@ -213,9 +213,9 @@ begin
   where f.merchant_id = b.merchant_id and f.currency = b.currency;
   if not found or not debit_float(float_account, p_amount, p_event, p_now) then return false; end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, batch_id, occurred_at)
+    key_id, serial_number, batch_id, occurred_at)
   values (p_bucket, p_id, 'RESERVATION', float_account, reserve_of(p_batch), p_amount, b.currency,
-    b.merchant_id, p_serial, p_batch, p_now);
+    b.merchant_id, p_key, p_serial, p_batch, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
   return true;
 end $$;
@@ -251,7 +251,7 @@ declare
 begin
   select * into strict b from batches where id = p_batch and status = 'PROCESSING';
   return take_price(
-    p_batch, b.quantity * b.value_minor, p_id, bucket_of(b.merchant_id), null, p_event, p_now);
+    p_batch, b.quantity * b.value_minor, b.key_id, p_id, bucket_of(b.merchant_id), null, p_event, p_now);
 end $$;
 
 -- Returns the whole price of a batch that is being canceled. The caller has locked the batch.
@@ -331,7 +331,7 @@ begin
   select * into strict b from batches where id = v.batch_id;
   if b.value_minor is null or v.activated_at is not null or v.payer_id is not null or v.closed is not null
   then return query select 'ok', 0::bigint; return; end if;
-  if not take_price(b.id, b.value_minor, p_id, p_bucket, p_serial, p_event, p_now) then
+  if not take_price(b.id, b.value_minor, null, p_id, p_bucket, p_serial, p_event, p_now) then
     return query select '50', 0::bigint; return;
   end if;
   update vouchers set payer_id = b.merchant_id where bucket = p_bucket and serial_number = p_serial;

@@ -123,7 +123,8 @@ end $$;
 -- one that gets the money, which may be a later one of several. `change_minor` is the change of the voucher's
 -- balance; null: the row moves the price of a voucher that is not active.
 create function list_voucher_entries(p_bucket integer, p_serial bigint, p_most integer) returns table (
-  id uuid, kind entry_kind, change_minor bigint, occurred_at timestamptz, merchant_id integer, reference text
+  id uuid, kind entry_kind, change_minor bigint, occurred_at timestamptz, merchant_id integer, key_id text,
+  reference text
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
 declare
@@ -139,7 +140,7 @@ begin
   return query
     select j.id, j.kind,
       case p_serial when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor end,
-      j.occurred_at, j.merchant_id, j.reference
+      j.occurred_at, j.merchant_id, j.key_id, j.reference
     from journal j
     where j.bucket = p_bucket and j.serial_number = any (serials)
       and p_serial in (j.serial_number, j.debit_account)
@@ -148,12 +149,12 @@ end $$;
 
 create function show_transaction(p_id uuid) returns table (
   id uuid, kind entry_kind, amount_minor bigint, currency text, occurred_at timestamptz, merchant_id integer,
-  reference text, serial_number bigint, sealed bytea, original_id uuid, canceled boolean
+  key_id text, reference text, serial_number bigint, sealed bytea, original_id uuid, canceled boolean
 )
 language plpgsql stable security definer set search_path = scrip, pg_temp as $$
 begin
   return query
-    select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference,
+    select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.key_id, j.reference,
       j.serial_number, v.sealed, j.original_id, u.original_id is not null
     from journal j
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number

@@ -12,7 +12,7 @@ from (
   select p.*,
     concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|', p.amount_minor, '|',
       p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|', p.serial_number, '|',
-      p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference) as line
+      p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.key_id, '|', p.reference) as line
   from (
     select j.id as place, j.occurred_at as booked_at,
       date_bin('15 minutes', j.occurred_at, 'epoch') as slice_at, j.*

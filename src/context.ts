@@ -98,6 +98,7 @@ export type Merchant = {
 export type Context = {
   readonly service: Service;
   readonly merchant: Merchant;
+  /** The API key, or a name for the callers without one: `operator`, `portal-5`. */
   readonly keyId: string;
   readonly now: Date;
 };

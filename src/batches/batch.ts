@@ -104,6 +104,9 @@ export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): P
 /** What only the operator sees of a batch. */
 export const BatchWithVouchers = Type.Object({
   ...BatchProgress.properties,
+  keyId: Nullable(Text, {
+    description: 'The API key that ordered it; null: the operator, or a person of the merchant.',
+  }),
   product: Text,
   expiryDate: Titled('Expires', Time),
   endedAt: NullableTime,
@@ -126,7 +129,7 @@ export async function requireBatch(db: Database, transactionId: string): Promise
     await tx.query(sql`set local statement_timeout = '2min'`);
     // The details of a batch for the operator. It reads all its vouchers.
     return tx.query<BatchWithVouchers>(sql`
-select ${PROGRESS}, p.code as product, ${EXPIRY}, ended_at as "endedAt", failure,
+select ${PROGRESS}, key_id as "keyId", p.code as product, ${EXPIRY}, ended_at as "endedAt", failure,
   v.open, v.activated, v.balance
 from batches
 join products p on p.id = product_id

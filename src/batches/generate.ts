@@ -5,6 +5,7 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { insertInto, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
+import { askedBy } from '../ledger/booking.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { checkStamp } from '../ledger/functions.ts';
 import { newId } from '../ledger/id.ts';
@@ -177,11 +178,12 @@ function ordered({ transactionId, merchantId, reference, quantity, value, curren
  * Writes, in one transaction, the batch, the float's debit, and the vouchers or the job that creates them.
  */
 async function accept(
-  { service, merchant, now }: Context,
+  context: Context,
   tx: Queries,
   { id, reference, quantity, valueUnits, expiryDate }: Order,
   product: Offer,
 ): Promise<Batch> {
+  const { service, merchant, now } = context;
   // The close of a day freezes the terms of the batches that were accepted on it.
   await tx.query(checkStamp(now));
   const { currency, decimals, activation, scope } = product;
@@ -190,6 +192,7 @@ ${insertInto('batches', {
   transaction_id: id,
   merchant_id: merchant.id,
   reference,
+  key_id: askedBy(context),
   product_id: product.id,
   quantity,
   value_minor: valueIn(product, valueUnits),

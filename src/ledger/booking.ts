@@ -1,4 +1,5 @@
 import type { Context, Service } from '../context.ts';
+import { isKeyId } from '../credentials.ts';
 import type { Operation } from '../db/operation.ts';
 import { plainArray, sql } from '../db/sql.ts';
 import type { RefusalCode } from '../refusal.ts';
@@ -53,6 +54,11 @@ export type Booked = {
   readonly decimals: number;
   readonly currency: string;
 };
+
+/** Returns the API key that the books name for a request; null if it is not from a key. */
+export function askedBy({ keyId }: Context): string | null {
+  return isKeyId(keyId) ? keyId : null;
+}
 
 /** What a request means for a voucher. */
 type Terms = {

@@ -97,8 +97,8 @@ async function update(
 ): Promise<Row> {
   const now = service.clock();
   const [row] = await tx.query<Row>(sql`
-select * from update_redemptions(${bucket}, array[${merchantId}::int], null, array[${id}::uuid],
-  array[${amountUnits}::bigint], array[${newId(now)}::uuid], array[${newId(now)}::uuid],
+select * from update_redemptions(${bucket}, array[${merchantId}::int], array[null::text], null,
+  array[${id}::uuid], array[${amountUnits}::bigint], array[${newId(now)}::uuid], array[${newId(now)}::uuid],
   array[${newId(now)}::uuid], ${now})`);
   if (!row) throw new Error('a correction has no outcome');
   return row;

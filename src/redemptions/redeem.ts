@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
+import { askedBy, type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
@@ -12,7 +12,7 @@ import { lookUp } from '../vouchers/look-up.ts';
 /** Decides and books a list of redemptions: sql/006-redeem.sql, the heart of the program. */
 export const REDEEM: HotStatement = {
   name: 'redeem',
-  text: 'select * from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  text: 'select * from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
 };
 
 export type Redeem = {
@@ -38,6 +38,7 @@ const redemptions = booking<Request, Booked>({
     REDEEM,
     (requests) => [
       plainArray(requests.map((request) => request.context.merchant.id)),
+      plainArray(requests.map((request) => askedBy(request.context))),
       plainArray(requests.map(({ codeKey }) => codeKey)),
       plainArray(requests.map(({ pinKey }) => pinKey)),
       plainArray(requests.map(({ amountUnits }) => amountUnits)),

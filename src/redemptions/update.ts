@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { type Located, locate, locatedIds } from '../ledger/booking.ts';
+import { askedBy, type Located, locate, locatedIds } from '../ledger/booking.ts';
 import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
@@ -12,7 +12,7 @@ import { Refusal, type RefusalCode } from '../refusal.ts';
 /** The functions of sql/009-update-redemption.sql. */
 export const UPDATE_REDEMPTIONS: HotStatement = {
   name: 'update-redemptions',
-  text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
 };
 
 export const FIND_UPDATES: HotStatement = {
@@ -42,6 +42,7 @@ const book = calling<Request, Row>(
   UPDATE_REDEMPTIONS,
   (requests) => [
     plainArray(requests.map(({ context }) => context.merchant.id)),
+    plainArray(requests.map(({ context }) => askedBy(context))),
     textArray(requests.map(({ reference }) => reference)),
     locatedIds(requests),
     plainArray(requests.map(({ amountUnits }) => amountUnits)),

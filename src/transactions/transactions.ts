@@ -36,6 +36,10 @@ export const TransactionSchema = Type.Object({
   currency: Text,
   timestamp: Titled('Time', Time),
   merchantId: Nullable(MerchantId),
+  keyId: Nullable(Text, {
+    description:
+      'The API key that asked for it; null: the operator, a person of the merchant, or Scrip itself.',
+  }),
   reference: NullableText,
   serialNumber: Nullable(SerialNumber),
   voucherCode: Nullable(Text, { title: 'Code', description: 'The code, masked.' }),
@@ -53,7 +57,7 @@ type Row = Omit<Transaction, 'voucherCode'> & { readonly voucherCode: Buffer | n
 const columnsOf = (sealed: Sql, isCanceled: Sql) => sql`
 r.id as "transactionId", r.kind,
 case r.kind when 'REDEMPTION_REVERSAL' then -r.amount_minor else r.amount_minor end as amount, r.currency,
-r.occurred_at as timestamp, r.merchant_id::text as "merchantId", r.reference,
+r.occurred_at as timestamp, r.merchant_id::text as "merchantId", r.key_id as "keyId", r.reference,
 r.serial_number::text as "serialNumber", ${sealed} as "voucherCode",
 r.original_id as "originalTransactionId",
 case when ${isCanceled} then 'CANCELLED' when r.original_id is not null and r.kind = 'REDEMPTION' then 'NEW'

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
+import { askedBy, type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
@@ -28,7 +28,7 @@ const DEFAULT_VALUE = 5_000n;
 /** Decides and books a list of activations: sql/007-activate.sql. */
 export const ACTIVATE: HotStatement = {
   name: 'activate',
-  text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+  text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
 };
 
 type Request = BookingRequest & { readonly pinKey: string | null; readonly valueUnits: bigint | null };
@@ -45,6 +45,7 @@ const activations = booking<Request, Row>({
       const now = context.service.clock();
       return [
         plainArray(requests.map((request) => request.context.merchant.id)),
+        plainArray(requests.map((request) => askedBy(request.context))),
         plainArray(requests.map(({ codeKey }) => codeKey)),
         plainArray(requests.map(({ pinKey }) => pinKey)),
         plainArray(requests.map(({ serialNumber }) => serialNumber)),

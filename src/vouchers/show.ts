@@ -51,6 +51,7 @@ const TimelineEntry = Type.Object({
     description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
   }),
   merchantId: Nullable(MerchantId),
+  keyId: Nullable(Type.String(), { description: 'The API key of a movement or a decline.' }),
   actor: Nullable(Type.String(), { description: 'The operator of a change, or of a movement.' }),
   approvedBy: Nullable(Type.String(), { description: 'Who approved what the operator proposed.' }),
   reason: NullableText,
@@ -131,13 +132,17 @@ export async function showWhole({ service }: Caller, serialNumber: bigint): Prom
 
 type Timeline = Voucher['timeline'];
 type Event = Timeline[number];
-type Movement = Pick<Event, 'at' | 'kind' | 'what' | 'amount' | 'merchantId' | 'reference' | 'transactionId'>;
+type Movement = Pick<
+  Event,
+  'at' | 'kind' | 'what' | 'amount' | 'merchantId' | 'keyId' | 'reference' | 'transactionId'
+>;
 
 const TIMELINE_MAX = 100;
 const EMPTY = {
   amount: null,
   code: null,
   merchantId: null,
+  keyId: null,
   actor: null,
   approvedBy: null,
   reason: null,
@@ -149,7 +154,7 @@ const EMPTY = {
 export function movementsOf({ db, buckets }: Service, serialNumber: bigint): Promise<Movement[]> {
   return db.query<Movement>(sql`
 select occurred_at as at, 'money' as kind, kind as what, change_minor as amount, merchant_id::text as "merchantId",
-  nullif(reference, '') as reference, id as "transactionId"
+  key_id as "keyId", nullif(reference, '') as reference, id as "transactionId"
 from list_voucher_entries(${buckets.ofSerial(serialNumber)}, ${serialNumber}, ${TIMELINE_MAX})`);
 }
 
@@ -188,7 +193,7 @@ async function timelineOf(service: Service, serialNumber: bigint): Promise<Timel
         ...peopleOf(each),
       })),
     ...escheats.map((each) => ({ ...EMPTY, ...each })),
-    ...declines.map(({ at, operation, code, amount, merchantId, reference }) => ({
+    ...declines.map(({ at, operation, code, amount, merchantId, keyId, reference }) => ({
       ...EMPTY,
       at,
       kind: 'decline' as const,
@@ -196,6 +201,7 @@ async function timelineOf(service: Service, serialNumber: bigint): Promise<Timel
       code,
       amount,
       merchantId,
+      keyId,
       reference,
     })),
   ];

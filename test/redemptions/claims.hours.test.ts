@@ -164,6 +164,7 @@ test('a request that was delayed for hours is not booked under the id that it cl
       [
         bucket,
         plainArray([shop.merchant.id]),
+        plainArray([shop.keyId]),
         plainArray([keys?.codeKey ?? '']),
         plainArray([keys?.pinKey ?? '']),
         plainArray([100_000]),

@@ -125,8 +125,8 @@ describe('a reference', () => {
     assert.ok(card && next);
     const id = bench.id();
     const first = `
-      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
-      '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
+      select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
+      '{10000}', '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
     const copy = () => rowsOf([{ by: one, card, amount: 10_000, reference: 'copied' }]);
     const [copied] = await bench.during([first], copy);
     assert.deepEqual([copied?.outcome, copied?.id], ['replay', id]);
@@ -137,8 +137,8 @@ describe('a reference', () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const first = `
-      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
-      '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
+      select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
+      '{10000}', '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
     const late = () =>
       outcomeOf(one, next, 10_000, 'contended').catch((error: unknown) => {
         assert.ok(isRetryable(error), String(error));

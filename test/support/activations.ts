@@ -44,6 +44,7 @@ export function activations() {
     const rows = await bench.hot<Row>(ACTIVATE, [
       BUCKET,
       plainArray(wanted.map(({ by }) => by.merchant.id)),
+      plainArray(wanted.map(({ by }) => by.keyId)),
       plainArray(wanted.map(({ card }) => card?.codeKey ?? null)),
       plainArray(wanted.map(({ card }) => card?.pinKey ?? null)),
       plainArray(wanted.map(({ serial }) => serial ?? null)),

@@ -39,6 +39,7 @@ export function redemptions() {
     const rows = await bench.hot<Row>(REDEEM, [
       BUCKET,
       plainArray(requests.map(({ by }) => by.merchant.id)),
+      plainArray(requests.map(({ by }) => by.keyId)),
       plainArray(requests.map(({ card }) => card.codeKey)),
       plainArray(requests.map(({ card }) => card.pinKey)),
       plainArray(requests.map(({ amount }) => amount)),

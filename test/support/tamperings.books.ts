@@ -14,6 +14,11 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     { verify: ['altered 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
   ],
   [
+    'a redemption that names another API key',
+    "update journal set key_id = 'key_bDxTqHDikohFuaAj' where reference = 'bar 1'",
+    { verify: ['altered 06'] },
+  ],
+  [
     'a missing redemption',
     "delete from journal where reference = 'bar 1'",
     { verify: ['removed 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },

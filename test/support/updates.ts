@@ -54,6 +54,7 @@ export function updates() {
     const rows = await bench.hot<Row>(UPDATE_REDEMPTIONS, [
       BUCKET,
       plainArray(wanted.map(({ by }) => by.merchant.id)),
+      plainArray(wanted.map(({ by }) => by.keyId)),
       textArray(wanted.map(({ reference }) => reference)),
       wanted[0]?.original ? plainArray(wanted.map(({ original }) => original ?? null)) : null,
       plainArray(wanted.map(({ amount }) => amount)),

@@ -66,7 +66,7 @@ export function Screen() {
           <Fields
             of={thing}
             show={['timestamp', ...(door === 'operator' ? ['merchantId'] : [])]}
-            also={['reference', 'serialNumber', 'voucherCode', 'amount']}
+            also={['reference', 'keyId', 'serialNumber', 'voucherCode', 'amount']}
           />
           <Group className="links">
             {serial !== null && door === 'operator' && (

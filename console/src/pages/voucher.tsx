@@ -150,6 +150,7 @@ function Note({ entry }: { entry: Entry }) {
           <Value name="merchantId" value={entry.merchantId} />
         </>
       )}
+      {entry.keyId && ` · ${entry.keyId}`}
       {entry.actor && ` · ${entry.actor}`}
       {entry.approvedBy && ` · ${label('approvedBy')} ${entry.approvedBy}`}
       {entry.reference && (
