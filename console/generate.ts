@@ -11,6 +11,8 @@ import { labelOf } from './src/i18n/label.ts';
 
 const OUT = new URL('generated/', import.meta.url);
 
+type About = { readonly name: string; readonly title: string; readonly use: string };
+
 type Schema = {
   readonly title?: string;
   readonly enum?: readonly unknown[];
@@ -20,6 +22,9 @@ type Schema = {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly operationId?: string;
   readonly 'x-title'?: string;
+  readonly 'x-reports'?: readonly About[];
+  /** The titles of the columns of reports. */
+  readonly 'x-titles'?: Readonly<Record<string, string>>;
   /** Of a parameter, with its schema. */
   readonly name?: string;
   readonly schema?: Schema;
@@ -30,6 +35,7 @@ const fields = new Map<string, string>();
 const actions = new Map<string, string>();
 const wordsByField = new Map<string, string>();
 const words = new Set<string>();
+const reports = new Map<string, About>();
 
 /** Adds a label. A name that has two of them is an error. */
 function add(labels: Map<string, string>, name: string | undefined, label: string | undefined): void {
@@ -49,11 +55,13 @@ function collect(value: unknown, field?: string): void {
     add(wordsByField, `${field}.${word}`, label);
   for (const [name, word] of Object.entries(schema.names ?? {}))
     add(wordsByField, `${field}.${word}`, labelOf(name));
+  for (const [name, label] of Object.entries(schema['x-titles'] ?? {})) add(fields, name, label);
+  for (const about of schema['x-reports'] ?? []) reports.set(about.name, about);
   for (const word of schema.enum ?? []) words.add(String(word));
   for (const [name, each] of Object.entries(schema.properties ?? {})) collect(each, name);
   if (schema.name && schema.schema) collect(schema.schema, schema.name);
   for (const [key, each] of Object.entries(schema)) {
-    if (key === 'properties' || key === 'schema') continue;
+    if (key === 'properties' || key === 'schema' || key === 'x-reports') continue;
     collect(each, key === 'items' || key === 'anyOf' ? field : undefined);
   }
   if (schema.schema && !schema.name) collect(schema.schema);
@@ -83,4 +91,18 @@ const texts = Object.entries({ fields, words: labelsOfWords(), actions }).map(
   ([name, labels]) =>
     `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(labels))};\n`,
 );
+const told = [...reports.values()].map(({ name, title, use }) => [name, { title, use }]);
+texts.push(`export const reports = ${JSON.stringify(Object.fromEntries(told))};\n`);
 await writeFile(new URL('en.ts', OUT), texts.join(''));
+const abouts = [...reports.values()].map(({ title: _title, use: _use, ...about }) => about);
+const type = `readonly {
+  readonly number: string;
+  readonly name: keyof typeof texts;
+  readonly ofMerchant: string | null;
+  readonly breakdowns: readonly string[];
+  readonly columns: Readonly<Record<string, string>>;
+}[]`;
+await writeFile(
+  new URL('reports.ts', OUT),
+  `import type { reports as texts } from './en.ts';\nexport const reports: ${type} = ${JSON.stringify(abouts)};\n`,
+);

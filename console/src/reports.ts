@@ -1,22 +1,6 @@
 import type { Listed } from './answers.ts';
 import { get, type Page, type Query } from './api.ts';
 
-/** The reports of the books, in their order. */
-export const REPORTS = [
-  { number: 'R1', name: 'trial-balance', breakdown: 'merchant' },
-  { number: 'R2', name: 'liability' },
-  { number: 'R3', name: 'outstanding' },
-  { number: 'R4', name: 'aging', breakdown: 'product' },
-  { number: 'R5', name: 'breakage' },
-  { number: 'R6', name: 'float-statement' },
-  { number: 'R7', name: 'settlement-statement' },
-  { number: 'R9', name: 'issuer-acceptor' },
-  { number: 'R10', name: 'dormancy' },
-  { number: 'R11', name: 'vat' },
-  { number: 'R12', name: 'general-ledger' },
-  { number: 'R13', name: 'bank' },
-] as const;
-
 export type Cell = string | number | null | { readonly amount: string };
 export type Table = {
   readonly section?: string;

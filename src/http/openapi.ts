@@ -26,6 +26,8 @@ function refer(value: unknown, components: Components, repeated: ReadonlySet<str
   if (Array.isArray(value)) return value.map((each) => refer(each, components, repeated));
   if (value === null || typeof value !== 'object') return value;
   const entries = Object.entries(value).map(([key, each]) => {
+    // An extension is no schema, whatever its fields are called.
+    if (key.startsWith('x-')) return [key, each] as const;
     const inner =
       key === 'examples' && !Array.isArray(each) ? examplesOf(each as Json, components, repeated) : each;
     return [key, refer(inner, components, repeated)] as const;

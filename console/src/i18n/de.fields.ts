@@ -86,6 +86,7 @@ export const fields: Catalogue['fields'] = {
   eventId: 'Ereignis',
   events: 'Ereignisse',
   expected: 'Erwartet',
+  expiredOn: 'Verfallen am',
   expired: 'Verfallen',
   expires: 'Läuft ab',
   expiresAt: 'Läuft ab',

@@ -2,7 +2,7 @@ import * as declared from '../../generated/en.ts';
 
 /**
  * The English labels. Most are declared with the operations, their fields and their words (src/), or derived
- * from a name (label.ts). Here are those of names that no schema has: in reports, in the audit, in pages.
+ * from a name (label.ts). Here are those of names that no schema has: in the audit, in pages.
  */
 
 type Labels = Readonly<Record<string, string>>;
@@ -10,26 +10,13 @@ type Labels = Readonly<Record<string, string>>;
 /** The names of fields in columns, in details, and as labels of inputs. */
 export const fields: Labels = {
   ...declared.fields,
-  acceptor: 'Accepted by',
   address: 'Network address',
   agent: 'Browser',
   effect: 'Change',
-  escheated: 'Paid to a state',
   factor: 'Second factor',
-  inInterval: 'In the interval',
-  isExceeded: 'More redeemed than expected',
-  issuedOn: 'Issued on',
-  issueMonth: 'Issued in',
-  lastUsedOn: 'Last used on',
-  minusFunding: 'Money held',
   multi: 'Multi-purpose',
-  owed: 'Owed to others',
-  policy: 'Expired value goes to',
   single: 'Single-purpose',
-  toBook: 'Still to book',
-  voucherNumber: 'Voucher no.',
   declines: 'Declined',
-  earlierReversed: 'Of earlier days reversed',
   asked: 'Asked to stop',
   count: 'Number',
   digest: 'Hash of the file',

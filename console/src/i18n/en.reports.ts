@@ -1,31 +1,8 @@
+import { reports as declared } from '../../generated/en.ts';
+
 /** The reports of the books and who needs them; the reasons for which a request is declined. */
 export const reports = {
-  reports: {
-    'trial-balance': {
-      title: 'Trial balance',
-      use: 'For the accountant: what moved on each kind of account, and that it adds up.',
-    },
-    liability: { title: 'Voucher liability', use: 'For the balance sheet: what vouchers are worth.' },
-    outstanding: { title: 'Outstanding by day', use: 'For treasury: what must be covered, day by day.' },
-    aging: { title: 'Aging', use: 'For planning: when value expires, and how long it has been idle.' },
-    breakage: { title: 'Breakage', use: 'For revenue: what expired, and what is likely to.' },
-    'float-statement': { title: 'Float statement', use: 'For a merchant: every movement of its float.' },
-    'settlement-statement': {
-      title: 'Settlement statement',
-      use: 'For a merchant: what it is paid, and why.',
-    },
-    'issuer-acceptor': {
-      title: 'Issuers and acceptors',
-      use: 'For the network: who redeemed the vouchers of whom.',
-    },
-    dormancy: { title: 'Dormancy', use: 'For compliance: vouchers that become unclaimed property.' },
-    vat: { title: 'VAT', use: 'For the tax adviser: single- and multi-purpose vouchers.' },
-    'general-ledger': {
-      title: 'General ledger',
-      use: 'For the accounting system: entries with account numbers.',
-    },
-    bank: { title: 'Bank', use: 'For finance: the bank account against the books.' },
-  },
+  reports: declared,
   books: {
     title: 'Books',
     days: 'Days',

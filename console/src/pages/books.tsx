@@ -2,9 +2,10 @@ import { Alert, Anchor, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
+import { reports } from '../../generated/reports.ts';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { REPORTS, readDays } from '../reports.ts';
+import { readDays } from '../reports.ts';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -96,7 +97,7 @@ function Reports() {
   return (
     <Panel>
       <ul className="plain-list">
-        {REPORTS.map(({ name, number }) => (
+        {reports.map(({ name, number }) => (
           <li key={name}>
             <Anchor component={Link} to={`/books/reports/${name}`} fw={500}>
               {texts.reports[name].title}

@@ -2,9 +2,10 @@ import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/c
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import { reports } from '../../generated/reports.ts';
 import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Cell, dayAfter, REPORTS, type Report, readDays, readReport, type Table } from '../reports.ts';
+import { type Cell, dayAfter, type Report, readDays, readReport, type Table } from '../reports.ts';
 import { saveCsv } from '../ui/csv.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
@@ -13,18 +14,17 @@ import { Same } from '../ui/same.tsx';
 import { Copyable, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-/** Reports of one merchant. */
-const OF_MERCHANT = ['float-statement', 'settlement-statement'];
+type Formats = Readonly<Record<string, string>>;
 
 export function Screen() {
   const texts = useTexts();
   const { report = '' } = useParams({ strict: false }) as { report?: string };
   const search = useSearch({ strict: false }) as Filters;
   const days = useQuery({ queryKey: ['days'], queryFn: readDays });
-  const isOfMerchant = OF_MERCHANT.includes(report);
+  const about = reports.find(({ name, number }) => name === report || number === report);
+  const isOfMerchant = Boolean(about?.ofMerchant);
   const chosen = chosenOf(search, days.data ?? []);
-  const about = REPORTS.find(({ name, number }) => name === report || number === report);
-  const breakdown = about && 'breakdown' in about ? about.breakdown : undefined;
+  const breakdown = about?.breakdowns[0];
   const query = {
     ...chosen,
     merchantId: isOfMerchant ? chosen.merchantId : undefined,
@@ -55,7 +55,7 @@ export function Screen() {
         {unnumbered && <Unnumbered accounts={unnumbered} />}
         {error && !unnumbered && <Problem error={error} />}
         {isFetching && !data && <Busy />}
-        {data && !error && <Tables of={data} />}
+        {data && !error && <Tables of={data} formats={about?.columns ?? {}} />}
       </Stack>
     </>
   );
@@ -162,7 +162,8 @@ function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
   );
 }
 
-function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
+function Tables({ of, formats }: { of: Report; formats: Formats }) {
+  const { tables, state, zone, closingHash } = of;
   const texts = useTexts();
   const { word } = useWords();
   const shown = tables.filter(({ rows }) => rows.length > 0);
@@ -181,7 +182,7 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
           <Empty text={texts.books.noRows} />
         </Panel>
       )}
-      {shown.some((table) => columnsOf(table).length < namedOf(table).length) && (
+      {shown.some((table) => columnsOf(table, formats).length < namedOf(table, formats).length) && (
         <Text size="sm" className="quiet">
           {texts.books.leftOut}
         </Text>
@@ -194,13 +195,13 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
             .join(' · ')}
         >
           <Rows
-            items={itemsOf(table)}
-            columns={columnsOf(table)}
+            items={itemsOf(table, formats)}
+            columns={columnsOf(table, formats)}
             cell={(name, item) => {
               const text = item[name];
               if (typeof text !== 'string') return undefined;
               if (name === 'days') return text.replace('-', '–');
-              return WORDS.test(name) || text === 'total' || text === 'later' ? word(text) : undefined;
+              return isWord(formats[name]) || text === 'total' || text === 'later' ? word(text) : undefined;
             }}
           />
         </Panel>
@@ -209,20 +210,20 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
   );
 }
 
-const WORDS = /^(account|scope|basis|item|isExceeded|note|treatment)$/;
-const COUNTS =
-  /^(vouchers|rows|number|monthsSince|redemptions|reversals|earlierReversals|(share|redeemed|rate)Percent)$/;
+const isWord = (format: string | undefined) => format === 'word' || format === 'scope';
+const isNumber = (format: string | undefined) => /^(count|number|percent)$/.test(format ?? '');
 const COLUMNS_MAX = 9;
 
 const isZero = (cell: Cell | undefined) =>
   cell === null || cell === '' || Number(typeof cell === 'object' ? cell.amount : cell) === 0;
 
-const namedOf = ({ columns }: Pick<Table, 'columns'>) =>
-  columns.filter((name) => !/^(issuerId|acceptorId|merchantId)$/.test(name));
+/** An id is left out: the next column names what it is of. */
+const namedOf = ({ columns }: Pick<Table, 'columns'>, formats: Formats) =>
+  columns.filter((name) => formats[name] !== 'id');
 
 /** A wide table leaves out columns without movements, and a name that is the same in each row. */
-function columnsOf({ columns, rows }: Table): string[] {
-  const named = namedOf({ columns });
+function columnsOf({ columns, rows }: Table, formats: Formats): string[] {
+  const named = namedOf({ columns }, formats);
   if (named.length <= COLUMNS_MAX) return named;
   return named.filter((name) => {
     const cells = rows.map((row) => row[name]);
@@ -232,11 +233,11 @@ function columnsOf({ columns, rows }: Table): string[] {
 }
 
 /** Each row gets its own key, since the rows of a report have none. Counts line up like amounts. */
-const itemsOf = (table: Table): Item[] =>
+const itemsOf = (table: Table, formats: Formats): Item[] =>
   table.rows.map((row, index) => ({
     ...Object.fromEntries(
       Object.entries(row).map(([name, cell]) =>
-        COUNTS.test(name) && typeof cell === 'string' && cell !== ''
+        isNumber(formats[name]) && typeof cell === 'string' && cell !== ''
           ? [name, { amount: cell }]
           : [name, cell],
       ),

@@ -69,7 +69,10 @@ export const trialBalance: Declaration = {
 const byDay: Definition = {
   columns: {
     day: text(sql`day`),
-    vouchers: text(sql`case when bool_or(is_open) then '' else coalesce(min(vouchers), 0)::text end`),
+    vouchers: {
+      ...text(sql`case when bool_or(is_open) then '' else coalesce(min(vouchers), 0)::text end`),
+      format: 'count',
+    },
     outstanding: money(held('VOUCHER')),
     reserves: money(held('RESERVE', 'TRANSIT')),
     floats: money(held('FLOAT')),

@@ -175,7 +175,9 @@ const described = REPORTS.map(({ report, name, title, use, ofMerchant = null, ta
   breakdowns: Object.keys(breakdowns),
   columns: Object.assign({}, ...[...tables, ...Object.values(breakdowns).flat()].map(formatsOf)),
 }));
-const columnNames = [...new Set(described.flatMap(({ columns }) => Object.keys(columns)))].sort();
+const columnNames = described.flatMap(({ columns }) =>
+  Object.keys(columns).filter((name) => columns[name] !== 'id'),
+);
 
 export const report = reading({
   name: 'books.report',
@@ -189,7 +191,7 @@ export const report = reading({
     type: 'object',
     required: ['report', 'name', 'tables', 'state'],
     'x-reports': described,
-    'x-titles': Object.fromEntries(columnNames.map((name) => [name, titleOf(name)])),
+    'x-titles': Object.fromEntries([...new Set(columnNames)].sort().map((name) => [name, titleOf(name)])),
   }),
   isHeavy: true,
   roles: SEE,
