@@ -128,8 +128,8 @@ const FUNDING = sql`array(select f.id from accounts f where f.merchant_id = 0 an
 /**
  * Selects the movements on the funding accounts that should appear on the operator's bank statement. Cash
  * that a merchant paid out is left out, since it does not move these accounts. An import books one movement
- * for each voucher, which are one amount at the bank. With Citus, the journal is on the shards and most other
- * tables are on the coordinator, so it is read first and by itself.
+ * for each voucher, which are one amount at the bank. On several shards, the journal is not where most other
+ * tables are, so it is read first and by itself.
  * @param condition selects rows `j`, of the journal or of imports
  * @param countMax only the newest of them
  */

@@ -34,8 +34,8 @@ where not exists (select from book_closings c where c.day = d.day) order by d.da
 }
 
 /**
- * Returns whether a voucher that expired before a time has not been swept. (Citus takes no subquery without a
- * column.)
+ * Returns whether a voucher that expired before a time has not been swept. (On several shards, a subquery
+ * must have a column.)
  */
 export function findUnswept(before: Date): Sql {
   return sql`

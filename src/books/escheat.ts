@@ -199,7 +199,7 @@ async function lockUnclaimed(
 
 /**
  * Finds the vouchers to lock, in a transaction of its own: their amounts are read again under the locks. On
- * several shards, Citus does not let the service's role read where the booking has written as the owner.
+ * several shards, the service's role cannot read where the booking has written as the owner.
  */
 async function findUnclaimed(db: Database, currency: string, expiredBefore: Date | null): Promise<bigint[]> {
   const wanted = { currency, expiredBefore, at: null, zone: 'UTC', countMax: VOUCHERS_MAX + 1 };

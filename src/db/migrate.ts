@@ -137,23 +137,23 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
     // On a Citus coordinator the schema stays local until `--distribute`. After that every migration reaches
     // the workers, one statement at a time, since Citus forwards each statement as it was sent. Other servers
     // ignore this setting.
-    const isSharded = await isDistributed(owner);
+    const distributed = await isDistributed(owner);
     await owner.query(
       raw(
-        isSharded
+        distributed
           ? `set local citus.multi_shard_modify_mode = 'sequential'`
           : 'set local citus.enable_ddl_propagation = off',
       ),
     );
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest, worksFrom } of todo) {
-      for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
+      for (const statement of distributed ? splitStatements(text) : [text]) await owner.query(raw(statement));
       await owner.query(
         sql`insert into scrip.migrations (version, name, digest, works_from)
           values (${version}, ${name}, ${digest}, ${worksFrom})`,
       );
     }
-    if (isSharded && todo.length > 0) await adaptFunctions(owner);
+    if (distributed && todo.length > 0) await adaptFunctions(owner);
     await owner.query(raw(`grant select on scrip.migrations to ${SERVICE_ROLE}`));
     await owner.query(raw('commit'));
     return todo.map((migration) => migration.name);

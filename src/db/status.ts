@@ -4,13 +4,10 @@ import { isDistributed } from './distribute.ts';
 import { StartError } from './errors.ts';
 import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
+import { listPlaces, type Place } from './workers.ts';
 
 /** A bucket of a distributed database. Its shards of all tables are on one worker, and move together. */
-type BucketStatus = {
-  readonly bucket: number;
-  /** The shard of the table `buckets`, as `citus_move_shard_placement` expects it. */
-  readonly shardId: bigint;
-  readonly worker: string;
+type BucketStatus = Pick<Place, 'bucket' | 'shardId' | 'worker'> & {
   /** Null if the workers cannot be asked. */
   readonly bytes: bigint | null;
 };
@@ -28,7 +25,6 @@ export type DatabaseStatus = {
 };
 
 type ServerRow = { version: string; citus: string | null; schema: string; bytes: bigint };
-type BucketRow = { bucket: number; shard_id: bigint; worker: string };
 
 /** Reads the kind, the versions and the sizes of the database. */
 export async function readStatus(db: Queries): Promise<DatabaseStatus> {
@@ -41,14 +37,9 @@ select current_setting('server_version') as version, (select extversion from pg_
   const { version: serverVersion, citus: citusVersion, schema, bytes } = server;
   const common = { serverVersion, citusVersion, schema, bytes };
   if (!(await isDistributed(db))) return { kind: 'postgresql', ...common, buckets: [] };
-  const rows = await db.query<BucketRow>(sql`
-select b.bucket, p.shardid as shard_id, n.nodename || ':' || n.nodeport as worker
-from bucket_positions b
-join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)
-join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
-order by worker, b.bucket`);
+  const places = await listPlaces(db);
   const sizes = await readSizes(db);
-  const buckets = rows.map(({ bucket, shard_id: shardId, worker }) => {
+  const buckets = places.map(({ bucket, shardId, worker }) => {
     return { bucket, shardId, worker, bytes: sizes?.get(shardId) ?? null };
   });
   return { kind: 'citus', ...common, buckets };

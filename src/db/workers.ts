@@ -1,8 +1,8 @@
 import { isDistributed } from './distribute.ts';
 import { isUnavailable } from './errors.ts';
 import { hostAddresses } from './health.ts';
-import { type Database, openDatabase } from './pool.ts';
-import { type Sql, sql } from './sql.ts';
+import { type Database, openDatabase, type Queries } from './pool.ts';
+import { sql } from './sql.ts';
 
 /**
  * The workers of a Citus cluster. Calls of the hot path go directly to the worker of their bucket, through a
@@ -16,22 +16,28 @@ import { type Sql, sql } from './sql.ts';
 /** The longest time for which the list of places is valid. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
 
-type Place = {
+/** The shard of a bucket, and the worker that has it. */
+export type Place = {
   readonly bucket: number;
+  /** The shard of the table `buckets`, as `citus_move_shard_placement` expects it. */
+  readonly shardId: bigint;
+  /** The host and port. */
+  readonly worker: string;
   readonly host: string;
   readonly port: number;
   /** The id of the placement. It changes with each move. */
   readonly placement: bigint;
 };
 
-/** Lists the worker of each bucket. */
-function listPlaces(): Sql {
-  return sql`
-select b.bucket, n.nodename as host, n.nodeport as port, p.placementid as placement
+/** Lists the buckets by their workers. */
+export function listPlaces(db: Queries): Promise<Place[]> {
+  return db.query<Place>(sql`
+select b.bucket, p.shardid as "shardId", n.nodename || ':' || n.nodeport as worker, n.nodename as host,
+  n.nodeport as port, p.placementid as placement
 from bucket_positions b
 join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)
 join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
-order by b.bucket`;
+order by worker, b.bucket`);
 }
 
 /** A bucket moved while it was read. A repeated read is complete (`retrying`). */
@@ -101,7 +107,7 @@ class Workers {
   }
 
   async placements(): Promise<string> {
-    const places = await this.#coordinator.query<Place>(listPlaces());
+    const places = await listPlaces(this.#coordinator);
     return places.map(({ placement }) => placement).join();
   }
 
@@ -113,7 +119,7 @@ class Workers {
   async refresh(): Promise<void> {
     this.#reading = true;
     try {
-      const places = await this.#coordinator.query<Place>(listPlaces());
+      const places = await listPlaces(this.#coordinator);
       this.#byBucket = new Map(places.map((place) => [place.bucket, this.#at(place)]));
     } finally {
       this.#readAt = performance.now();
@@ -121,8 +127,7 @@ class Workers {
     }
   }
 
-  #at({ host, port }: Place): Database {
-    const key = `${host}:${port}`;
+  #at({ worker: key, host, port }: Place): Database {
     let worker = this.#open.get(key);
     if (!worker) {
       const address = new URL(hostAddresses(this.#coordinator.url)[0] as string);

@@ -2,14 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { calling, type Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, textArray } from '../db/sql.ts';
+import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
-import { CLAIM, claimOne, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from './functions.ts';
 
 /**
- * Claims references on several shards (sql/008-claims.sql, docs/how-to/citus.md). On one server, the
- * functions that book a request also make its claim, and this file is not used.
+ * Claims references on several shards (sql/008-claims.sql). On one server, the functions that book a request
+ * also make its claim.
  */
+
+export const FIND_VOUCHERS: HotStatement = {
+  name: 'find-vouchers',
+  text: 'select * from find_vouchers($1, $2, $3)',
+};
+
+export const CLAIM: HotStatement = { name: 'claim', text: 'select * from claim($1, $2, $3, $4, $5, $6, $7)' };
+
+export const VOID_TRANSACTION: HotStatement = {
+  name: 'void-transaction',
+  text: 'select void_transaction($1, $2, $3) as done',
+};
+
+export const REASSIGN_CLAIM: HotStatement = {
+  name: 'reassign-claim',
+  text: 'select reassign_claim($1, $2, $3, $4, $5, $6, $7, $8) as done',
+};
 
 /** A voucher as it was found before a claim. */
 export type FoundVoucher = {
@@ -127,7 +143,7 @@ export async function claimReference(
     if (isSame && !voided.has(claim.id)) return claim.id;
     if (!voided.has(claim.id)) {
       await letBook(voided.size);
-      if (!(await voidTransaction(service, claim))) return 'used';
+      if (!(await voidTransaction(service, claim.id, claim.serial_number as bigint))) return 'used';
     }
     voided.add(claim.id);
     if (serialNumber === null) return undefined;
@@ -178,19 +194,21 @@ export async function claimIn(
 ): Promise<Claim> {
   const { merchantId, operation, reference, id, fingerprint } = request;
   const bucket = buckets.ofReference(merchantId, operation, reference);
-  const [claim] = await tx.query<Claim>(
-    claimOne({ bucket, merchantId, operation, reference, id, fingerprint }),
-  );
+  const [claim] = await tx.query<Claim>(sql`
+select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int], array[${reference}::text],
+  array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`);
   if (!claim) throw new Error('a reference was claimed, and no claim stands');
   return claim;
 }
 
-async function voidTransaction(
+/** Ensures that a transaction is never booked. Returns false if it was booked already. */
+export async function voidTransaction(
   { db, buckets }: Service,
-  { id, serial_number: serial }: Claim,
+  id: string,
+  serialNumber: bigint,
 ): Promise<boolean> {
-  const bucket = buckets.ofSerial(serial as bigint);
-  const [row] = await db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serial, id], bucket);
+  const bucket = buckets.ofSerial(serialNumber);
+  const [row] = await db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serialNumber, id], bucket);
   return row?.done ?? false;
 }
 

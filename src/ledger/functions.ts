@@ -1,4 +1,4 @@
-import { type HotStatement, plainArray, type Sql, sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 
 /** The calls of the functions of sql/ that several parts share. Only these functions move money. */
 
@@ -57,52 +57,3 @@ export function findEscheated(expiryIds: readonly string[]): Sql {
 select expiry_id, escheat_id from escheated_expiries
 where expiry_id = any (${plainArray(expiryIds)}::uuid[])`;
 }
-
-export const FIND_VOUCHERS: HotStatement = {
-  name: 'find-vouchers',
-  text: 'select * from find_vouchers($1, $2, $3)',
-};
-
-export const CLAIM: HotStatement = { name: 'claim', text: 'select * from claim($1, $2, $3, $4, $5, $6, $7)' };
-
-export const VOID_TRANSACTION: HotStatement = {
-  name: 'void-transaction',
-  text: 'select void_transaction($1, $2, $3) as done',
-};
-
-export const REASSIGN_CLAIM: HotStatement = {
-  name: 'reassign-claim',
-  text: 'select reassign_claim($1, $2, $3, $4, $5, $6, $7, $8) as done',
-};
-
-export function claimOne(claim: {
-  readonly bucket: number;
-  readonly merchantId: number;
-  readonly operation: string;
-  readonly reference: string;
-  readonly id: string;
-  readonly fingerprint: string;
-}): Sql {
-  const { bucket, merchantId, operation, reference, id, fingerprint } = claim;
-  return sql`
-select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int], array[${reference}::text],
-  array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`;
-}
-
-/**
- * They lock a float while a worker commits, which all activations of a merchant wait for. Their connections
- * are separate, so that nothing else waits with them.
- */
-export const HOLD_FLOATS: HotStatement = {
-  name: 'hold-floats',
-  text: 'select * from hold_floats($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-  isSlow: true,
-};
-
-export const END_HOLDS: HotStatement = { name: 'end-holds', text: 'select end_holds($1, $2)', isSlow: true };
-
-export const RELEASE_HOLDS: HotStatement = {
-  name: 'release-holds',
-  text: 'select release_holds($1, $2, $3)',
-  isSlow: true,
-};

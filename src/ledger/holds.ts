@@ -1,7 +1,7 @@
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
-import { plainArray, sql, textArray } from '../db/sql.ts';
-import { END_HOLDS, HOLD_FLOATS, RELEASE_HOLDS, VOID_TRANSACTION } from './functions.ts';
+import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
+import { voidTransaction } from './claims.ts';
 import { newId } from './id.ts';
 import { ensureAccounts } from './journal.ts';
 
@@ -13,6 +13,24 @@ import { ensureAccounts } from './journal.ts';
  *
  * Holds are batched by the bucket of the merchant, which has their rows of the journal (sql/008-claims.sql).
  */
+
+/**
+ * They lock a float while a worker commits, which all activations of a merchant wait for. Their connections
+ * are separate, so that nothing else waits with them.
+ */
+const HOLD_FLOATS: HotStatement = {
+  name: 'hold-floats',
+  text: 'select * from hold_floats($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  isSlow: true,
+};
+
+const END_HOLDS: HotStatement = { name: 'end-holds', text: 'select end_holds($1, $2)', isSlow: true };
+
+const RELEASE_HOLDS: HotStatement = {
+  name: 'release-holds',
+  text: 'select release_holds($1, $2, $3)',
+  isSlow: true,
+};
 
 type Hold = {
   /** The id of the activation. */
@@ -100,15 +118,10 @@ export function endHold({ batcher, buckets, clock }: Service, id: string): Promi
  */
 export async function releaseHold(
   service: Service,
-  hold: Pick<Hold, 'id' | 'merchantId' | 'bucket' | 'serialNumber'>,
+  { id, merchantId, serialNumber }: Pick<Hold, 'id' | 'merchantId' | 'serialNumber'>,
 ): Promise<void> {
-  const { id, merchantId, bucket, serialNumber } = hold;
-  const [voided] = await service.db.hot<{ done: boolean }>(
-    VOID_TRANSACTION,
-    [bucket, serialNumber, id],
-    bucket,
-  );
-  await (voided?.done ? releaseVoided(service, merchantId, id) : endHold(service, id));
+  const isVoided = await voidTransaction(service, id, serialNumber);
+  await (isVoided ? releaseVoided(service, merchantId, id) : endHold(service, id));
 }
 
 /** Releases a hold whose id was voided, if there is one. */
@@ -124,7 +137,7 @@ export function releaseVoided(
 const OLD_MS = 300_000;
 const PAGE = 100;
 
-type OldHold = { id: string; merchant_id: number; bucket: number; serial_number: bigint };
+type OldHold = Pick<Hold, 'id' | 'merchantId' | 'serialNumber'>;
 
 /**
  * Resolves holds that crashes have left. A hold whose bucket is down waits, but does not delay later ones.
@@ -133,10 +146,10 @@ export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);
   const rows = await db.query<OldHold>(sql`
-select id, merchant_id, bucket, serial_number from float_holds
+select id, merchant_id as "merchantId", serial_number as "serialNumber" from float_holds
 where ended_at is null and held_at < ${before} order by held_at limit ${PAGE}`);
-  for (const { id, merchant_id: merchantId, bucket, serial_number: serialNumber } of rows)
-    await releaseHold(service, { id, merchantId, bucket, serialNumber }).catch((error: Error) =>
-      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be resolved'),
+  for (const hold of rows)
+    await releaseHold(service, hold).catch((error: Error) =>
+      log.warn({ part: 'holds', id: hold.id, error: error.message }, 'a hold cannot be resolved'),
     );
 }

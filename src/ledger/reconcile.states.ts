@@ -18,7 +18,7 @@ export const SET: Checks = {
   // vouchers that an operator changed.
   'set-by-operators': () => ({
     text: `
--- Materialized: beside shards, Citus reads only some columns of tables of the coordinator into a whole row.
+-- Materialized: beside shards, a whole row of a table of the coordinator has only some of its columns.
 with known as materialized (${LAST_STATES.text}), found as materialized (${ALL_STATES.text})
 select (select count(*) from known) as checked, json_agg(d) as differing from (
   select subject

@@ -62,10 +62,8 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   if (request.reference !== undefined) checkReference(request.reference);
   const amountUnits = toPositiveUnits(request.amount);
   await permitAmount(context, 'redeem', amountUnits);
-  const { service, now } = context;
   const { code, reference } = request;
-  const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
-  const wanted = { context, bucket, serialNumber: null, id: newId(now), amountUnits, reference };
+  const wanted = { context, serialNumber: null, id: newId(context.now), amountUnits, reference };
   return lookUp(context, request, (keys) => book(redemptions, { ...wanted, ...keys }, () => code), {
     operation: 'redeem',
     amountUnits,

@@ -98,11 +98,10 @@ export async function activate(context: Context, { voucher, value, reference }: 
     recordDecline(context, asked, outcome, { serialNumber });
     throw new Refusal(outcome);
   }
-  const bucket = service.buckets.ofSlot(service.keys.slotOf(voucher.code));
   return lookUp(
     context,
     voucher,
-    (keys) => book(activations, { ...request, ...keys, bucket, serialNumber: null }, () => voucher.code),
+    (keys) => book(activations, { ...request, ...keys, serialNumber: null }, () => voucher.code),
     asked,
   );
 }

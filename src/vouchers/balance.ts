@@ -132,19 +132,18 @@ function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: strin
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
   permit(context, 'balance');
   const { service } = context;
-  const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
   const asked = { operation: 'balance', amountUnits: null, reference: null } as const;
   return lookUp(
     context,
     { code, pin },
     async (keys) => {
       for (;;) {
-        const row = await service.batcher.add(balances, bucket, { context, ...keys });
+        const row = await service.batcher.add(balances, keys.bucket, { context, ...keys });
         if (typeof row === 'string') return row;
         if ((row.history ?? []).length < HISTORY_ROWS) return toBalance(row);
         // Only the database knows which entries of a longer history are in force.
         const [long] = await service.db.query<Omit<BalanceRow, 'ord'>>(sql`
-select * from read_long_balance(${bucket}, ${context.merchant.id}, ${keys.codeKey}, ${keys.pinKey},
+select * from read_long_balance(${keys.bucket}, ${context.merchant.id}, ${keys.codeKey}, ${keys.pinKey},
   ${HISTORY_MAX}, ${context.now})`);
         // Otherwise another process has counted a wrong PIN in between, and the PIN is checked again.
         if (long) return toBalance(long);

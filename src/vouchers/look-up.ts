@@ -7,6 +7,9 @@ import { REFRESH_KEY_RING } from '../keyring/store.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { type Asked, recordDecline } from './declines.ts';
 
+/** A look-up, and the bucket of the voucher. */
+type LookUpIn = LookUp & { readonly bucket: number };
+
 /**
  * Finds a voucher by its code.
  *
@@ -18,7 +21,7 @@ import { type Asked, recordDecline } from './declines.ts';
 export async function lookUp<Answer extends object>(
   context: Context,
   voucher: CodeAndPin,
-  ask: (lookUp: LookUp) => Promise<Answer | RefusalCode>,
+  ask: (lookUp: LookUpIn) => Promise<Answer | RefusalCode>,
   asked?: Asked,
 ): Promise<Answer> {
   const { service, merchant, keyId } = context;
@@ -71,16 +74,17 @@ const isGuess = (answer: unknown, isOpaque: boolean): boolean =>
 async function find<Answer extends object>(
   { service, merchant }: Context,
   voucher: CodeAndPin,
-  ask: (lookUp: LookUp) => Promise<Answer | RefusalCode>,
+  ask: (lookUp: LookUpIn) => Promise<Answer | RefusalCode>,
 ): Promise<Answer | RefusalCode> {
-  const { batcher, keys } = service;
+  const { batcher, keys, buckets } = service;
+  const bucket = buckets.ofSlot(keys.slotOf(voucher.code));
   const isMet = (answer: Answer | RefusalCode) => merchant.opaque && (answer === '55' || answer === '75');
   for (;;) {
     const { inUse } = keys;
     let answer: Answer | RefusalCode = '14';
     for (const each of keys.lookUps(voucher)) {
-      if (isMet(answer)) await ask(nobody());
-      else answer = await ask(each);
+      if (isMet(answer)) await ask({ ...nobody(), bucket });
+      else answer = await ask({ ...each, bucket });
       if (answer !== '14' && answer !== '94' && !isMet(answer)) return answer;
     }
     await batcher.add(REFRESH_KEY_RING, 0, keys);

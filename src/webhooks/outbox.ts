@@ -112,7 +112,7 @@ export async function makeBodies(
   );
   const found = [...subjects].map(([bucket, each]) => {
     const ids = plainArray(each.map(({ subject_id }) => subject_id));
-    // Citus sends a statement of one bucket to its shard; a list of buckets would be asked of every shard.
+    // A statement of one bucket goes to its shard; a list of buckets would be asked of every shard.
     return service.db.query<SubjectRow>(sql`
 select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
   j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,

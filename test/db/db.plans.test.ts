@@ -4,7 +4,7 @@ import { CHANGED_KEYS } from '../../src/api-keys/cache.ts';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
 import { openOwner, type Queries } from '../../src/db/pool.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
-import { CLAIM, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from '../../src/ledger/functions.ts';
+import { CLAIM, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from '../../src/ledger/claims.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { FIND_TRANSACTIONS } from '../../src/ledger/transactions.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
