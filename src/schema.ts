@@ -48,6 +48,18 @@ export const SerialNumber = Type.String({
   examples: ['10000000064'],
 });
 
+/** A list of vouchers, which a command reads from a file. */
+export function SerialNumbers(maxItems: number, description: string) {
+  return Type.Array(SerialNumber, {
+    minItems: 1,
+    maxItems,
+    uniqueItems: true,
+    description,
+    option: 'serials',
+    file: 'lines',
+  });
+}
+
 export const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 
 export const TransactionId = Type.String({

@@ -47,14 +47,25 @@ const order = changing({
   path: '/batches',
   input: {
     merchantId: MerchantId,
-    quantity: Type.Integer({ minimum: 1, maximum: QUANTITY_MAX, examples: [3] }),
-    product: Type.Optional(ProductCode),
+    quantity: Type.Integer({
+      minimum: 1,
+      maximum: QUANTITY_MAX,
+      description: 'How many vouchers.',
+      examples: [3],
+    }),
+    product: Type.Optional({
+      ...ProductCode,
+      description: "The product. Left out: the merchant's default.",
+    }),
     value: Type.Optional(
       Nullable(
         Type.Number({ exclusiveMinimum: 0, description: 'Of each voucher; null: given at activation.' }),
       ),
     ),
-    expiryDate: Type.Optional(End("When the vouchers expire; left out: the product's validity.")),
+    expiryDate: Type.Optional({
+      ...End("When the vouchers expire; left out: the product's validity."),
+      option: 'expiry',
+    }),
     reference: Type.Optional(
       Line(100, "The merchant's reference: a repetition is the same order.", 'order-10071'),
     ),

@@ -13,7 +13,17 @@ import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Amount, Currency, Day, Money, minorOf, Reference, SerialNumber, Time } from '../schema.ts';
+import {
+  Amount,
+  Currency,
+  Day,
+  Money,
+  minorOf,
+  Reference,
+  SerialNumber,
+  SerialNumbers,
+  Time,
+} from '../schema.ts';
 import { type Booked, BookedAmount, bookOnce } from './once.ts';
 
 /** The statements for unclaimed money (escheat.ts, reports/tax.ts). */
@@ -227,16 +237,7 @@ export const escheat = changing({
   path: '/books/escheat',
   bodyMaxBytes: BODY_MAX_BYTES,
   input: {
-    serialNumbers: Type.Optional(
-      Type.Array(SerialNumber, {
-        minItems: 1,
-        maxItems: VOUCHERS_MAX,
-        uniqueItems: true,
-        description: 'The vouchers.',
-        option: 'serials',
-        file: 'lines',
-      }),
-    ),
+    serialNumbers: Type.Optional(SerialNumbers(VOUCHERS_MAX, 'The vouchers.')),
     expiredBefore: Type.Optional(
       Type.String({ ...Day, description: 'All vouchers whose money expired before this day.' }),
     ),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Static } from 'typebox';
 import { type Batch, findBatchOf } from '../batches/batch.ts';
 import { batches, type OrderedBatch } from '../batches/batches.ts';
 import { newReference } from '../batches/generate.ts';
@@ -7,77 +8,46 @@ import { BATCH_JOBS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startJobs } from '../jobs/queue.ts';
-import { QUANTITY_MAX } from '../products/products.ts';
-import { addExport } from './batch-export.ts';
+import { tableOf } from '../operation.ts';
+import { addOperations, printOne } from './commands.ts';
+import { addExport } from './export.ts';
 import { untilStopped } from './open.ts';
-import { amountText, explainOutcome, fail, interrupted, notFound, printFields, printJson } from './output.ts';
-import { checkDate, parseCount, parseId, parseProduct, parseText, parseValue } from './parse.ts';
+import { explainOutcome, fail, interrupted, notFound, printJson } from './output.ts';
 import { performWith } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 
-const REFERENCE_MAX = 100;
 const POLL_MS = 200;
 /** A batch that has not grown for this long has no worker. This process then produces it. */
 const IDLE_MS = 1_500;
 
-type Options = {
-  merchant: string;
-  quantity: string;
-  product?: string;
-  value?: string;
-  expiry?: string;
-  reference?: string;
-  wait?: boolean;
-  json?: boolean;
-};
+const WAIT = ['--wait', 'wait until the batch is complete'] as const;
 
-function addGenerate(batch: Command): void {
-  batch
-    .command('generate')
-    .description('order a batch for a merchant, with its permissions and from its float; shows no codes')
-    .requiredOption('--merchant <id>', 'the merchant')
-    .requiredOption('--quantity <count>', 'how many vouchers')
-    .option('--product <code>', "the product (default: the merchant's)")
-    .option('--value <value>', 'the value of each voucher, in major units (default: given at activation)')
-    .option(
-      '--expiry <date>',
-      "the last day of the vouchers, or a date and time (default: the product's validity)",
-    )
-    .option(
-      '--reference <reference>',
-      "the merchant's reference: a repetition is the same order (default: a new one)",
-    )
-    .option('--wait', 'wait until the batch is complete')
-    .option('--json', 'print JSON')
-    .action(run);
+/** Adds the commands that wait, and those that write codes into files. */
+export function addOrders(batch: Command): void {
+  const { generate } = batches;
+  addOperations(batch.command('generate'), tableOf(generate), (input, given) => run(input as never, given), [
+    WAIT,
+  ]);
+  addExport(batch);
 }
 
-async function run(options: Options): Promise<void> {
-  const { product, value, expiry } = options;
-  if (expiry !== undefined) checkDate(expiry, '--expiry');
-  const input = {
-    merchantId: String(parseId(options.merchant)),
-    reference:
-      options.reference === undefined
-        ? newReference()
-        : parseText(options.reference, '--reference', REFERENCE_MAX),
-    quantity: parseCount(options.quantity, '--quantity', 1, QUANTITY_MAX),
-    ...(product !== undefined && { product: parseProduct(product) }),
-    ...(value !== undefined && { value: parseValue(value, '--value') }),
-    ...(expiry !== undefined && { expiryDate: expiry }),
-  };
+/** Orders a batch under a reference that is known even if the answer is lost. */
+async function run(
+  given: Static<typeof batches.generate.input>,
+  { wait, json }: { readonly wait?: boolean; readonly json?: boolean },
+): Promise<void> {
+  const input = { reference: newReference(), ...given };
   await untilStopped(async (service, _config, stop) => {
     const ordered = await performWith(service, batches.generate, input).catch((error: unknown) =>
       explainOutcome(error, `repeat the order with --reference ${input.reference}, which orders once`),
     );
-    const ended = options.wait ? await waitFor(service, ordered, stop, options.json) : undefined;
+    const ended = wait ? await waitFor(service, ordered, stop, json) : undefined;
     const made = ended
       ? { ...ordered, status: ended.status, produced: ended.produced, percent: ended.percent }
       : ordered;
-    if (options.json) return printJson(made);
-    const text = made.value === null ? null : amountText(Number(made.value), made.currency);
-    printFields({ ...made, value: text, percent: `${made.percent} %` });
+    if (json) printJson(made);
+    else printOne(batches.generate.output as never, made);
   });
 }
 
@@ -120,10 +90,4 @@ async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, qui
     progress.stop();
     await worker?.stop();
   }
-}
-
-/** Adds the commands that wait, and those that write codes into files. */
-export function addOrders(batch: Command): void {
-  addGenerate(batch);
-  addExport(batch);
 }

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { checkInterval } from '../books/days.ts';
 import type { Lines, ReportJson } from '../books/reports/report.ts';
 import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
-import { addInputs, inputOf, inTermsOf } from './commands.ts';
+import { tableOf } from '../operation.ts';
+import { addOperations } from './commands.ts';
 import { withService } from './open.ts';
 import { printTable, say, toJson, wrongUsage } from './output.ts';
 import { parseId } from './parse.ts';
@@ -15,16 +16,10 @@ type Input = Parameters<typeof reportCsvFile.run>[1];
 /** Adds the reports to the commands of the books. That of lines is CSV or JSON, the others also tables. */
 export function addReport(books: Command): void {
   const command = books.command('report');
-  const options = addInputs(command, [reportCsvFile]);
+  const perform = (input: object, given: Given) => run(input as Input, given);
+  addOperations(command, tableOf(report, reportCsvFile), perform, [['--csv', 'print CSV']]);
   const names = ALL_REPORTS.map(({ report: number, name }) => `${number} ${name}`);
-  command
-    .description(`make a report by its number or its name: ${names.join(', ')}`)
-    .option('--csv', 'print CSV')
-    .option('--json', 'print JSON')
-    .action(async (...args: unknown[]) => {
-      const given = args.at(-2) as Given;
-      await run(inputOf(options, args as string[], given) as Input, given).catch(inTermsOf(options));
-    });
+  command.description(`make a report by its number or its name: ${names.join(', ')}`);
 }
 
 async function run(input: Input, { csv, json = false }: Given): Promise<void> {

@@ -63,44 +63,45 @@ export function registerOperations(
     );
     const [first, second] = alternatives as [AnyOperation, AnyOperation?];
     const asFile = second?.files && !first.files ? second : undefined;
-    addOperations(command, asFile ? [first] : alternatives, asFile, adjusting);
+    const described = asFile ? [first] : alternatives;
+    const perform: Performing = (input, given) =>
+      run(asFile && given['csv'] ? asFile : chooseFrom(described, input), input, given, adjusting);
+    addOperations(command, described, perform, asFile && [['--csv', 'print CSV']]);
   }
 }
 
+type Performing = (input: Row, given: Options) => Promise<void>;
+
 /**
- * Gives a command the arguments, options and action of operations.
- * @param asFile the operation that returns the same list as a file, for `--csv`
+ * Gives a command the arguments and options of operations, and an action.
+ * @param perform takes the input, and everything that was typed
+ * @param own the options that are not fields
  */
-function addOperations(
+export function addOperations(
   command: Command,
   operations: readonly AnyOperation[],
-  asFile: AnyOperation | undefined,
-  adjusting: Adjusting | undefined,
+  perform: Performing,
+  own: readonly (readonly [flags: string, description: string])[] = [],
 ): void {
   const [first] = operations as [AnyOperation];
-  const options = addInputs(command, operations);
+  const options = optionsOfAll(operations);
+  command.description(operations.map(({ summary }) => summary).join('; or: '));
+  for (const { name, description, isArgument, isRequired, words } of options)
+    if (isArgument)
+      command.argument(
+        isRequired ? `<${name}>` : `[${name}]`,
+        [withoutDot(description), ...(isShort(words) ? [words.join(', ')] : [])].join(': '),
+      );
+  for (const option of options) if (!option.isArgument) addOption(command, first, option);
   if (operations.some(({ input }) => 'limit' in input.properties))
     command.option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED);
-  if (asFile) command.option('--csv', 'print CSV');
+  for (const [flags, description] of own) command.option(flags, description);
   if (first.files)
     command.option('--out <file>', 'the file (default: stdout)').option('--force', 'overwrite it');
   command.option('--json', 'print JSON').action(async (...args: unknown[]) => {
     const given = args.at(-2) as Options;
-    const input = inputOf(options, args as string[], given);
-    const chosen = asFile && given['csv'] ? asFile : chooseFrom(operations, input);
-    await run(chosen, input, given, adjusting).catch(inTermsOf(options));
+    await perform(inputOf(options, args as string[], given), given).catch(inTermsOf(options));
   });
-}
-
-/** Gives a command the words, the arguments and the options of operations, and returns the latter. */
-export function addInputs(command: Command, operations: readonly AnyOperation[]): readonly Option[] {
-  const [first] = operations as [AnyOperation];
-  const options = optionsOfAll(operations);
-  command.description(operations.map(({ summary }) => summary).join('; or: '));
-  for (const { name, description, isArgument, isRequired } of options)
-    if (isArgument) command.argument(isRequired ? `<${name}>` : `[${name}]`, withoutDot(description));
-  for (const option of options) if (!option.isArgument) addOption(command, first, option);
-  return options;
 }
 
 /** Returns the operation that takes exactly these fields. @throws CommandError if there is none */
@@ -144,7 +145,7 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
   }
   const isRepeated = type === 'array' && !option.file;
   const noun = option.file ? 'file' : name.split('-').at(-1);
-  const value = words.length > 0 && words.join('|').length < 40 ? words.join('|') : noun;
+  const value = isShort(words) ? words.join('|') : noun;
   const hints = [
     ...(isRepeated ? ['repeatable'] : []),
     ...(option.file === 'lines' ? ['one in each line; - for standard input'] : []),
@@ -159,13 +160,14 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
   command.addOption(added.makeOptionMandatory(isRequired));
 }
 
+const isShort = (words: readonly string[]) => words.length > 0 && words.join('|').length < 40;
 const lowerFirst = (text: string) =>
   /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 const withoutDot = (text: string) => text.replace(/\.$/, '');
 const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Returns the input of an operation. Its fields are checked by its schema. */
-export function inputOf(options: readonly Option[], args: readonly string[], given: Options): object {
+function inputOf(options: readonly Option[], args: readonly string[], given: Options): Row {
   const entries = options.flatMap((option, at) => {
     const typed = option.isArgument ? args[at] : given[camel(option.name)];
     const value = typed === undefined ? undefined : readValue(option, typed);
@@ -207,7 +209,7 @@ function toValue(option: Option, value: unknown): unknown {
 }
 
 /** Names the option of a wrong field, and of other fields in the message, instead of the field. */
-export const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
+const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   const [first] = error instanceof Problem && error.code === 'invalid' ? (error.errors ?? []) : [];
   const shown = (name: string) => {
     const option = options.find(({ field }) => field === name);
@@ -261,7 +263,7 @@ const hasSecret = ({ properties = {} }: Shown) => Object.values(properties).some
 type Row = Readonly<Record<string, unknown>>;
 
 /** Prints the fields of an answer, and then a table for each list of objects in it. */
-function printOne(schema: Shown, made: Row): void {
+export function printOne(schema: Shown, made: Row): void {
   const isTable = (name: string) => schema.properties?.[name]?.items?.properties !== undefined;
   const plain = Object.entries(made).filter(([name]) => !isTable(name));
   if (plain.length > 0) printFields(shownFields(schema, Object.fromEntries(plain)));

@@ -1,7 +1,7 @@
 import { isKeyId } from '../credentials.ts';
 import { parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
-import { INVISIBLE, notFound, quoted, wrongUsage } from './output.ts';
+import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
 
@@ -108,9 +108,3 @@ export function parseText(text: string, option: string, max: number): string {
 
 /** Collects an option that may be given several times. */
 export const repeat = (value: string, values: string[] = []): string[] => [...values, value];
-
-/** Parses the code of a product. The error does not repeat a malformed code. */
-export function parseProduct(text: string): string {
-  if (/^[\w.-]{1,50}$/.test(text)) return text;
-  return notFound('such product: `scrip product list` shows all');
-}

@@ -63,8 +63,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
       ...(await import('../vouchers/operate.ts')).VOUCHERS,
       ...(await import('../vouchers/find.ts')).FOUND_VOUCHERS,
       ...(await import('../books/vouchers.ts')).VOUCHER_MONEY,
+      ...(await import('../operations/background.ts')).BACKGROUND,
     ],
-    async () => (await import('./voucher-bulk.ts')).addFiles,
+    async () => (await import('./voucher-bulk.ts')).addOwn,
   ),
   transaction: derived(
     'transaction',

@@ -19,7 +19,17 @@ import {
 } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { Count, End, NullableText, SerialNumber, Titled, TransactionId, Word } from '../schema.ts';
+import {
+  Count,
+  End,
+  NullableText,
+  Positional,
+  SerialNumber,
+  SerialNumbers,
+  Titled,
+  TransactionId,
+  Word,
+} from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
 import { type FoundVoucher, findBySerials, pageOfVouchers, requireBatchId } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
@@ -40,19 +50,12 @@ type Action = (typeof ALL_ACTIONS)[number];
 const BODY_MAX_BYTES = 256 * 1024;
 
 const NAMED = {
-  serialNumbers: Type.Optional(
-    Type.Array(SerialNumber, {
-      minItems: 1,
-      maxItems: SERIALS_MAX,
-      uniqueItems: true,
-      description: 'The vouchers.',
-    }),
-  ),
+  serialNumbers: Type.Optional(SerialNumbers(SERIALS_MAX, 'The vouchers.')),
   batch: Type.Optional(TransactionId),
 };
 
 const ofAction = <Word_ extends TSchema>(action: Word_) => ({
-  action,
+  action: Positional(action),
   ...NAMED,
   expiry: Type.Optional(Titled('New expiry', End('With `extend`: when they expire from now on.'))),
 });
@@ -127,7 +130,6 @@ export const preview = reading({
   summary: 'See what a bulk change would do, voucher by voucher; nothing is changed',
   method: 'POST',
   path: '/vouchers/bulk/preview',
-  command: 'voucher bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
   input: ofAction(Word(ALL_ACTIONS, what)),
   output: Type.Object({
@@ -197,7 +199,6 @@ export const bulkCancel = changing({
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
   description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
   path: '/vouchers/bulk/cancel',
-  command: 'voucher bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
   input: { ...NAMED },
   output: JobSchema,

@@ -210,7 +210,7 @@ describe('scrip batch generate', () => {
         order('--quantity', '1', '--value', '100001'),
       ],
       [/no merchant 99999/, ['batch', 'generate', '--merchant', '99999', ...one]],
-      [/--quantity takes a whole number/, order('--quantity', '0')],
+      [/--quantity must be at least 1/, order('--quantity', '0')],
       [/--value takes an amount/, order('--quantity', '1', '--value', '90071992547409.925')],
       [/--value takes an amount/, order('--quantity', '1', '--value', 'ten')],
     ];

@@ -20,9 +20,6 @@ const EXCEPTIONS: readonly string[] = [
   'batch.generate',
   'books.report',
   'books.report-csv',
-  'voucher.bulk',
-  'voucher.bulk-cancel',
-  'voucher.bulk-preview',
 ];
 
 const withCommand = OPERATIONS.filter(({ command }) => typeof command === 'string');

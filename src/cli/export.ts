@@ -1,51 +1,57 @@
 import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
-import { exportBatch } from '../batches/export.ts';
-import { requireExportable } from '../batches/printable.ts';
+import { exportBatch, exportReplacement } from '../batches/export.ts';
+import { findReplacement, requireExportable } from '../batches/printable.ts';
 import { CARD_LANGUAGES, describeCards } from '../batches/sheets.ts';
 import { checkTarget, writeWhole } from './file.ts';
-import { untilStopped } from './open.ts';
+import { untilStopped, withOperator } from './open.ts';
 import { fail, id, interrupted, numberOf, printJson, readable, say, wrongUsage } from './output.ts';
-import { oneOf, parseTransactionId } from './parse.ts';
+import { oneOf, parseSerial, parseTransactionId } from './parse.ts';
 import { requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
-type Options = {
-  format: string;
-  out?: string;
-  font?: string;
-  language?: string;
-  force?: boolean;
-  json?: boolean;
-};
+type Design = { readonly format: string; readonly font?: string; readonly language?: string };
+type Options = Design & { readonly out?: string; readonly force?: boolean; readonly json?: boolean };
 
-export const LANGUAGE_HELP = 'pdf: the language of the cards, en or de (default: en)';
-
-/** Adds `export` to the commands for batches. */
-export function addExport(batch: Command): void {
-  batch
-    .command('export <transactionId>')
-    .description('write the codes and PINs of a completed batch for the printer; every export is recorded')
+/** Adds the options of every export. */
+function asExport(command: Command): Command {
+  return command
     .requiredOption('--format <format>', 'csv, or pdf: a sheet of cards')
-    .option('--out <file>', 'the file, or - for stdout (default: stdout, if it is no terminal)')
     .option('--force', 'overwrite the file')
     .option(
       '--font <file>',
       'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
-    .option('--language <language>', LANGUAGE_HELP)
+    .option('--language <language>', 'pdf: the language of the cards, en or de (default: en)');
+}
+
+/** Adds `export` to the commands for batches. */
+export function addExport(batch: Command): void {
+  asExport(batch.command('export <transactionId>'))
+    .description('write the codes and PINs of a completed batch for the printer; every export is recorded')
+    .option('--out <file>', 'the file, or - for stdout (default: stdout, if it is no terminal)')
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);
 }
 
+/** Adds `export` to the commands for vouchers. */
+export function addVoucherExport(voucher: Command): void {
+  asExport(voucher.command('export <serial>'))
+    .description('write the code and PIN of the voucher that replaced this one into a file, once')
+    .requiredOption('--out <file>', 'the file')
+    .option('--again', 'export again; needs --reason')
+    .option('--json', 'print JSON')
+    .action(runVoucher);
+}
+
 async function run(text: string, options: Options): Promise<void> {
   const transactionId = parseTransactionId(text);
-  const format = oneOf(options.format, '--format', ['csv', 'pdf'] as const);
+  const design = designOf(options);
+  const { format } = design;
   const toStdout = checkTargetOptions(options, format);
-  const design = cardDesign(options, format);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     await requireApproval(operator, 'batch export');
@@ -53,7 +59,7 @@ async function run(text: string, options: Options): Promise<void> {
     const printed = await describeCards(service, batch, batch.product);
     const file = toStdout ? null : (options.out as string);
     if (file !== null) await checkTarget(file, options.force ?? false);
-    const write = await prepareWriter(format, printed, service.clock(), design);
+    const write = await prepareWriter(printed, service.clock(), design);
     const made = await exportBatch(operator, batch, format, async (vouchers, count) => {
       const pieces = write(withProgress(vouchers, count, stop, options.json), count);
       if (file === null) await writeToStdout(pieces);
@@ -86,27 +92,21 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
   });
 }
 
-/** How cards are drawn. */
-export type CardDesign = { readonly language: print.Language; readonly font: string | undefined };
-
-/** Reads the options of an export that only a PDF has. */
-export function cardDesign(
-  { font, language }: { readonly font?: string; readonly language?: string },
-  format: 'csv' | 'pdf',
-): CardDesign {
+/** How cards are drawn. Only a PDF has a language and a font. */
+function designOf({ format: typed, font, language }: Design) {
+  const format = oneOf(typed, '--format', ['csv', 'pdf'] as const);
   if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
   if (language !== undefined && format !== 'pdf') wrongUsage('--language needs --format pdf');
-  return { language: oneOf(language ?? 'en', '--language', CARD_LANGUAGES), font };
+  return { format, language: oneOf(language ?? 'en', '--language', CARD_LANGUAGES), font };
 }
 
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
 /** Returns the writer of a format. Its package is loaded on demand, since no other command needs fonts. */
-export async function prepareWriter(
-  format: 'csv' | 'pdf',
+async function prepareWriter(
   batch: print.Batch,
   now: Date,
-  { language, font }: CardDesign,
+  { format, language, font }: ReturnType<typeof designOf>,
 ): Promise<Writer> {
   const { findUnprintable, isFont, writeCsv, writeSheet } = await import('@scrip/print');
   if (format === 'csv') return (vouchers) => writeCsv(batch, vouchers);
@@ -139,4 +139,33 @@ async function* withProgress(
   } finally {
     progress.stop();
   }
+}
+
+async function runVoucher(
+  text: string,
+  options: Options & { readonly out: string; readonly again?: boolean },
+): Promise<void> {
+  const replaced = parseSerial(text);
+  const { out: file, again = false, force = false } = options;
+  if (file === '-') wrongUsage('--out needs a file: the code and PIN are not written to stdout');
+  const design = designOf(options);
+  const { format } = design;
+  if (again && actor().reason === null) wrongUsage('--again needs --reason');
+  await withOperator(async (operator) => {
+    const { service } = operator;
+    await requireApproval(operator, 'voucher export');
+    const { serialNumber, batch, product } = await findReplacement(service, replaced);
+    await checkTarget(file, force);
+    const printed = await describeCards(service, batch, product);
+    const write = await prepareWriter(printed, service.clock(), design);
+    const wanted = { replaced, serialNumber, format, exportsBefore: again ? null : 0 };
+    const made = await exportReplacement(operator, batch, wanted, (vouchers, count) =>
+      writeWhole(file, write(vouchers, count), force),
+    );
+    if (!made) fail(`voucher ${serialNumber} was exported before: --again and --reason export it once more`);
+    const { name: by, reason } = operator.actor;
+    const shown = { exportId: id(made.id), serialNumber: id(serialNumber), format, file, by, reason };
+    if (options.json) printJson(shown);
+    else say(`voucher ${serialNumber} written to ${file}; recorded as export ${made.id} by ${by}`);
+  });
 }
