@@ -89,7 +89,7 @@ end $$;
 
 -- Claims references of one bucket. Returns the valid claim of each. A request without an id only reads.
 create function claim(
-  p_bucket integer, p_operation operation, p_merchants integer[], p_references text[], p_ids uuid[],
+  p_bucket integer, p_merchants integer[], p_operations operation[], p_references text[], p_ids uuid[],
   p_serials bigint[], p_fingerprints text[]
 ) returns table (ord integer, id uuid, serial_number bigint, fingerprint text)
 language plpgsql security definer
@@ -104,20 +104,21 @@ declare
   missing integer;
 begin
   insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
-  select k.bucket, a.merchant_id, p_operation, a.reference, a.id, a.serial_number, a.fingerprint
+  select k.bucket, a.merchant_id, a.operation, a.reference, a.id, a.serial_number, a.fingerprint
   from buckets k
-  cross join unnest(p_merchants, p_references, p_ids, p_serials, p_fingerprints)
-    as a (merchant_id, reference, id, serial_number, fingerprint)
+  cross join unnest(p_merchants, p_operations, p_references, p_ids, p_serials, p_fingerprints)
+    as a (merchant_id, operation, reference, id, serial_number, fingerprint)
   where k.bucket = p_bucket and a.id is not null
-  order by a.merchant_id, a.reference
+  order by a.merchant_id, a.operation, a.reference
   on conflict do nothing;
   select array_agg(c.id order by a.ord), array_agg(c.serial_number order by a.ord),
     array_agg(c.fingerprint order by a.ord), count(a.id) filter (where c.id is null)
   into ids, serials, fingerprints, missing
-  from unnest(p_merchants, p_references, p_ids) with ordinality as a (merchant_id, reference, id, ord)
+  from unnest(p_merchants, p_operations, p_references, p_ids) with ordinality
+    as a (merchant_id, operation, reference, id, ord)
   left join lateral (
     select r.id, r.serial_number, r.fingerprint from claims r
-    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = p_operation
+    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = a.operation
       and r.reference = a.reference limit 1
   ) c on true;
   perform expect_rows('claims', count(u.id) - missing, count(u.id)) from unnest(p_ids) as u (id);

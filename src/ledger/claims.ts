@@ -80,33 +80,23 @@ type ClaimRequest = {
 
 type Claim = { readonly id: string; readonly serial_number: bigint | null; readonly fingerprint: string };
 
-/** The claims of each merchant operation are batched separately, so that a call has one operation. */
-const claims = {
-  activate: claimOperation('activate'),
-  redeem: claimOperation('redeem'),
+const claims: Operation<ClaimRequest, Claim | undefined, Claim | undefined> = {
+  merchantOf: ({ merchantId }) => merchantId,
+  keysOf: ({ merchantId, operation, reference }) => [`${merchantId} ${operation} ${reference}`],
+  run: calling(
+    CLAIM,
+    (requests) => [
+      plainArray(requests.map(({ merchantId }) => merchantId)),
+      textArray(requests.map(({ operation }) => operation)),
+      textArray(requests.map(({ reference }) => reference)),
+      plainArray(requests.map(({ id }) => id)),
+      plainArray(requests.map(({ serialNumber }) => serialNumber)),
+      textArray(requests.map(({ fingerprint }) => fingerprint)),
+    ],
+    undefined,
+  ),
+  answer: (_, row) => row,
 };
-
-function claimOperation(
-  operation: ClaimedOperation,
-): Operation<ClaimRequest, Claim | undefined, Claim | undefined> {
-  return {
-    merchantOf: ({ merchantId }) => merchantId,
-    keysOf: ({ merchantId, reference }) => [`${merchantId} ${reference}`],
-    run: calling(
-      CLAIM,
-      (requests) => [
-        operation,
-        plainArray(requests.map(({ merchantId }) => merchantId)),
-        textArray(requests.map(({ reference }) => reference)),
-        plainArray(requests.map(({ id }) => id)),
-        plainArray(requests.map(({ serialNumber }) => serialNumber)),
-        textArray(requests.map(({ fingerprint }) => fingerprint)),
-      ],
-      undefined,
-    ),
-    answer: (_, row) => row,
-  };
-}
 
 /** Finds the claim of a reference, without making one. */
 export function findClaim(
@@ -115,7 +105,7 @@ export function findClaim(
 ): Promise<Claim | undefined> {
   const { merchantId, operation, reference } = claimed;
   const request = { ...claimed, id: null, serialNumber: null, fingerprint: '' };
-  return batcher.add(claims[operation], buckets.ofReference(merchantId, operation, reference), request);
+  return batcher.add(claims, buckets.ofReference(merchantId, operation, reference), request);
 }
 
 /**
@@ -136,7 +126,7 @@ export async function claimReference(
   const bucket = buckets.ofReference(merchantId, operation, reference);
   const wanted = serialNumber === null ? { ...request, id: null } : request;
   for (;;) {
-    const claim = await batcher.add(claims[operation], bucket, wanted);
+    const claim = await batcher.add(claims, bucket, wanted);
     if (!claim) return undefined;
     const isSame =
       serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
@@ -195,8 +185,8 @@ export async function claimIn(
   const { merchantId, operation, reference, id, fingerprint } = request;
   const bucket = buckets.ofReference(merchantId, operation, reference);
   const [claim] = await tx.query<Claim>(sql`
-select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int], array[${reference}::text],
-  array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`);
+select * from claim(${bucket}, array[${merchantId}::int], array[${operation}::operation],
+  array[${reference}::text], array[${id}::uuid], array[null::bigint], array[${fingerprint}::text])`);
   if (!claim) throw new Error('a reference was claimed, and no claim stands');
   return claim;
 }

@@ -93,14 +93,15 @@ async function claims({ till, service }: Hooked): Promise<void> {
   const { id: merchant } = till.merchant;
   const claim = [
     plainArray([merchant]),
+    textArray(['redeem']),
     textArray(['claimed']),
     plainArray([id]),
     plainArray([serial]),
     textArray(['x']),
   ];
   await db.hot(FIND_VOUCHERS, [0, plainArray([null]), plainArray([serial])]);
-  await db.hot(CLAIM, [0, 'redeem', ...claim]);
-  assert.equal((await db.hot(CLAIM, [0, 'redeem', ...claim])).length, 1);
+  await db.hot(CLAIM, [0, ...claim]);
+  assert.equal((await db.hot(CLAIM, [0, ...claim])).length, 1);
   assert.deepEqual(await db.hot(VOID_TRANSACTION, [0, serial, id]), [{ done: true }]);
   const reassigned = await db.hot(REASSIGN_CLAIM, [0, 'redeem', merchant, 'claimed', id, next, serial, 'y']);
   assert.deepEqual(reassigned, [{ done: true }]);
