@@ -1,27 +1,15 @@
-import type { Listed } from './answers.ts';
+import type { Answer, Listed } from './answers.ts';
 import { get, type Page, type Query } from './api.ts';
 
+type Sent = Answer<'books.report'>;
+type SentTable = Sent['tables'][number];
+
 export type Cell = string | number | null | { readonly amount: string };
-export type Table = {
-  readonly section?: string;
-  readonly number?: string;
-  readonly currency: string;
-  readonly columns: readonly string[];
-  /** The rows by the names of their columns. */
-  readonly rows: readonly Row[];
-};
-export type Report = {
-  readonly report: string;
-  readonly from: string;
-  readonly to: string;
-  readonly zone: string;
-  readonly state: 'closed' | 'provisional';
-  readonly closingHash: string | null;
-  readonly madeAt: string;
-  readonly tables: readonly Table[];
-};
-export type Day = Listed<'books.days'>;
 export type Row = Readonly<Record<string, Cell>>;
+/** A table whose amounts can be told from other texts. */
+export type Table = Omit<SentTable, 'amounts' | 'rows'> & { readonly rows: readonly Row[] };
+export type Report = Omit<Sent, 'tables'> & { readonly tables: readonly Table[] };
+export type Day = Listed<'books.days'>;
 
 /** If parts of a page ask for the same data at the same time, they share one request. */
 export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
@@ -34,18 +22,12 @@ export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answe
   };
 }
 
-/** A table as the service sends it: amounts are text in the columns that `amounts` names. */
-type Sent = Omit<Table, 'rows'> & {
-  readonly amounts: readonly string[];
-  readonly rows: readonly Readonly<Record<string, string | number | null>>[];
-};
-
 export async function readReport(name: string, query: Query): Promise<Report> {
-  const report = await get<Report & { tables: readonly Sent[] }>(`/books/reports/${name}`, query);
+  const report = await get<Sent>(`/books/reports/${name}`, query);
   return { ...report, tables: report.tables.map(withAmounts) };
 }
 
-function withAmounts({ amounts, rows, ...table }: Sent): Table {
+function withAmounts({ amounts, rows, ...table }: SentTable): Table {
   const cellOf = (name: string, cell: string | number | null) =>
     typeof cell === 'string' && cell !== '' && amounts.includes(name) ? { amount: cell } : cell;
   return {

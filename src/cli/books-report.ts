@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { checkInterval } from '../books/days.ts';
-import type { Lines, ReportJson } from '../books/reports/report.ts';
+import type { Lines, Report } from '../books/reports/report.ts';
 import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
 import { tableOf } from '../operation.ts';
 import { addOperations } from './commands.ts';
@@ -32,7 +32,7 @@ async function run(input: Input, { csv, json = false }: Given): Promise<void> {
   else await performCommand(report, wanted, { json }, print);
 }
 
-function print(made: ReportJson): void {
+function print(made: Report): void {
   const { report: number, name, from, to, zone, state, closingHash, madeAt, sign } = made;
   say(`${number} ${name}: ${from} to ${to} (exclusive), ${zone}, ${state}; amounts are ${sign}`);
   say(`made ${madeAt.toISOString()}${closingHash === null ? '' : `, closing ${closingHash}`}`);

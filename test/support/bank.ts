@@ -37,9 +37,7 @@ export async function reconciled({ started }: Ledger, to = '2026-03-02'): Promis
   assert.ok(kind);
   const { tables } = await makeReport(started.service, kind, { from: '2026-03-01', to });
   const [table] = tables.filter(({ section }) => section === 'reconciliation');
-  return Object.fromEntries(
-    (table?.rows ?? []).map(([item, amount]) => [item, (amount as { amount: string }).amount]),
-  );
+  return Object.fromEntries((table?.rows ?? []).map(({ item, amount }) => [item, amount]));
 }
 
 /** Tops up the float of a merchant. */

@@ -27,14 +27,7 @@ export const rowsOf = ({ tables }: Report, section?: string): Row[] =>
   tables
     .filter((table) => section === undefined || table.section === section)
     .flatMap(({ columns, rows }) =>
-      rows.map((row) =>
-        Object.fromEntries(
-          columns.map((column, at) => {
-            const cell = row[at];
-            return [column, typeof cell === 'object' ? (cell?.amount ?? '') : String(cell)];
-          }),
-        ),
-      ),
+      rows.map((row) => Object.fromEntries(columns.map((column) => [column, String(row[column] ?? '')]))),
     );
 
 /** An amount of two decimals in minor units. */

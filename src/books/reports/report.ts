@@ -1,8 +1,10 @@
+import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { named, type Sql, sql } from '../../db/sql.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
+import { Day, Nullable, Text, Time, Word } from '../../schema.ts';
 import { addDays } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
 
@@ -58,19 +60,42 @@ export type Wanted = {
 export const BREAKDOWNS = ['merchant', 'product'] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
-/** An amount as exact decimal text, or another cell. */
-type Cell = string | number | null | { readonly amount: string };
+const Cells = Type.Unsafe<Readonly<Record<string, string | number | null>>>({
+  type: 'object',
+  additionalProperties: { type: ['string', 'number', 'null'] },
+});
 
 /** A table of one currency. */
-export type Table = {
-  /** The name of the section, if the report has several. */
-  readonly section?: string;
-  readonly currency: string;
-  /** The number of a statement of closed days. */
-  readonly number?: string;
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-};
+const TableSchema = Type.Object({
+  section: Type.Optional(Type.String({ description: 'Of a report with several kinds of tables.' })),
+  currency: Text,
+  number: Type.Optional(Type.String({ description: 'The number of a statement of closed days.' })),
+  columns: Type.Array(Text),
+  amounts: Type.Array(Text, { description: 'The columns that are amounts of the currency, as exact text.' }),
+  rows: Type.Array(Cells, { description: 'Each has a field for each of the columns.' }),
+});
+
+export type Table = Static<typeof TableSchema>;
+
+export const ReportSchema = Type.Object({
+  report: Text,
+  name: Text,
+  from: Day,
+  to: Day,
+  startsAt: Time,
+  endsAt: Time,
+  zone: Text,
+  state: Word(['closed', 'provisional'] as const, {
+    description: 'A closed report never changes. A provisional one includes days that are not closed.',
+  }),
+  closingHash: Nullable(Text, { description: 'The hash of the last day; null if it is not closed.' }),
+  madeAt: Time,
+  sign: Word(['credit minus debit'] as const),
+  tables: Type.Array(TableSchema),
+});
+
+/** A report. It was made when the last day was closed, or now if it is provisional. */
+export type Report = Static<typeof ReportSchema>;
 
 /** The requested interval with its times and names. */
 export type Scope = Wanted & {
@@ -83,53 +108,6 @@ export type Scope = Wanted & {
   readonly isClosed: boolean;
   readonly names: Names;
 };
-
-export type Report = {
-  readonly report: string;
-  readonly name: string;
-  readonly from: string;
-  readonly to: string;
-  readonly startsAt: Date;
-  readonly endsAt: Date;
-  readonly zone: string;
-  /** A closed report never changes. A provisional report includes days that are not closed. */
-  readonly state: 'closed' | 'provisional';
-  /** The hash of the last day; null if that day is not closed. */
-  readonly closingHash: string | null;
-  /** The time at which the last day was closed, or now for a provisional report. */
-  readonly madeAt: Date;
-  readonly sign: 'credit minus debit';
-  readonly tables: readonly Table[];
-};
-
-/** A report as both the API and the command line answer it: rows by their columns, amounts as text. */
-export type ReportJson = Omit<Report, 'tables'> & {
-  readonly tables: readonly (Omit<Table, 'rows'> & {
-    /** The columns that are amounts of the currency. */
-    readonly amounts: readonly string[];
-    readonly rows: readonly Readonly<Record<string, string | number | null>>[];
-  })[];
-};
-
-/** Returns the text of an amount, or another cell as it is. */
-const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
-
-/** Turns rows into objects. Amounts are text, so that none is rounded. */
-export function toReportJson({ tables, ...head }: Report): ReportJson {
-  return {
-    ...head,
-    tables: tables.map(({ columns, rows, ...table }) => ({
-      ...table,
-      columns,
-      amounts: columns.filter((_, at) => rows.some((row) => isAmount(row[at]))),
-      rows: rows.map((row) =>
-        Object.fromEntries(columns.map((column, at) => [column, plain(row[at] ?? null)])),
-      ),
-    })),
-  };
-}
-
-const isAmount = (cell: Cell | undefined) => typeof cell === 'object' && cell !== null;
 
 /** Renders the value of a column. A merchant or a product without an id is the total of all. */
 const FORMATS = {
@@ -280,9 +258,7 @@ type Values = Readonly<Record<string, unknown>> & { readonly currency: string };
 export async function tablesOf(definition: Definition, scope: Scope): Promise<Table[]> {
   const { section, columns, isOfClosedDays, limit, number } = definition;
   if (isOfClosedDays && !scope.isClosed) return [];
-  const formats = Object.entries(formatsOf(definition)).map(
-    ([name, format]) => [name, FORMATS[format]] as const,
-  );
+  const formats = Object.entries(formatsOf(definition));
   const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
   if (limit && rows.length > limit.count)
     throw wrong('report', limit.rule, limit.message, { most: limit.count });
@@ -291,8 +267,16 @@ export async function tablesOf(definition: Definition, scope: Scope): Promise<Ta
     currency,
     ...(number && scope.isClosed && { number: number(scope, currency) }),
     columns: Object.keys(columns),
+    amounts: formats.flatMap(([name, format]) =>
+      format === 'money' && own.some((row) => (row[name] ?? null) !== null) ? [name] : [],
+    ),
     rows: own.map((row) =>
-      formats.map(([name, cellOf]) => cellOf(row[name] ?? null, { currency, names: scope.names })),
+      Object.fromEntries(
+        formats.map(([name, format]) => [
+          name,
+          FORMATS[format](row[name] ?? null, { currency, names: scope.names }),
+        ]),
+      ),
     ),
   }));
 }
@@ -355,9 +339,9 @@ export function wrong(
   return new Refusal('30', { message: `Invalid request: ${message}`, errors });
 }
 
-/** Returns an amount of a currency as a cell. */
-function amount(minor: bigint, currency: string): Cell {
-  return { amount: toText({ minor, decimals: decimalsOf(currency) ?? 2 }) };
+/** Returns an amount of a currency as exact text. */
+function amount(minor: bigint, currency: string): string {
+  return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
 }
 
 /** Returns a share in percent as text with two decimals, rounded half up. It is for display only. */

@@ -23,11 +23,10 @@ import {
   type Lines,
   openScope,
   type Report,
-  type ReportJson,
+  ReportSchema,
   type Table,
   tablesOf,
   titleOf,
-  toReportJson,
   type Wanted,
   wrong,
 } from './report.ts';
@@ -66,7 +65,7 @@ export const findLines = (name: string) => (isNamed(name)(transactions) ? transa
  * Returns the tables of one section, or all.
  * @throws Refusal `30` for a section that the report does not have
  */
-function selectSection(tables: readonly Table[], section: string | undefined): readonly Table[] {
+function selectSection(tables: Table[], section: string | undefined): Table[] {
   if (section === undefined) return tables;
   const found = tables.filter((table) => table.section === section);
   const sections = [...new Set(tables.flatMap((table) => table.section ?? []))];
@@ -187,9 +186,7 @@ export const report = reading({
     'R8 (`transactions`) is `books.report-csv`.',
   path: '/books/reports/:report',
   input: { report: ReportName(namesOf(REPORTS)), ...Asked },
-  output: Type.Unsafe<ReportJson>({
-    type: 'object',
-    required: ['report', 'name', 'tables', 'state'],
+  output: Type.Object(ReportSchema.properties, {
     'x-reports': described,
     'x-titles': Object.fromEntries([...new Set(columnNames)].sort().map((name) => [name, titleOf(name)])),
   }),
@@ -198,7 +195,7 @@ export const report = reading({
   async run(caller, { report: name, ...asked }) {
     const kind = findReport(name);
     if (!kind) throw notFound(`report ${name}`);
-    return toReportJson(await makeReport(caller.service, kind, await toWanted(caller, asked)));
+    return makeReport(caller.service, kind, await toWanted(caller, asked));
   },
 });
 
@@ -251,10 +248,17 @@ export function reportCsv(made: Report, style: CsvStyle): string {
       const own = named.join();
       const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
       columns = own;
-      return csvText([...header, ...table.rows.map((row) => [...head(table), ...row])], style);
+      const rows = table.rows.map((row) => [
+        ...head(table),
+        ...table.columns.map((column) => cellOf(row[column] ?? null, table.amounts.includes(column))),
+      ]);
+      return csvText([...header, ...rows], style);
     })
     .join('');
 }
+
+const cellOf = (value: string | number | null, isAmount: boolean): Cell =>
+  isAmount && value !== null ? { amount: String(value) } : value;
 
 /** Writes a report line by line. */
 async function* linesCsv(
@@ -265,7 +269,7 @@ async function* linesCsv(
   yield csvText([Object.keys(columns)], style);
   for await (const line of lines) {
     const cells = Object.entries(columns).map(([name, format]) =>
-      format === 'money' ? { amount: line[name] ?? '' } : (line[name] ?? null),
+      cellOf(line[name] ?? null, format === 'money'),
     );
     yield csvText([cells], style);
   }
