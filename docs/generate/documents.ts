@@ -1,6 +1,6 @@
 import type { Dialect } from '../../src/http/endpoint.ts';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
-import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
+import { VARIANT_B } from '../../src/http/variant-b.ts';
 import { describeDialect, documentOf } from './openapi.ts';
 
 /**

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import { BatchData, BatchVoucher } from '../../src/http/fields.ts';
-import { Transaction, UpdateData } from '../../src/http/variant-a/schemas.ts';
+import { Transaction, UpdateData } from '../../src/http/variant-a.ts';
 import { type EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
 import { EVENT_DATA } from './examples.ts';
 

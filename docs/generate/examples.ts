@@ -1,6 +1,5 @@
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
-import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
-import { NO_TRANSACTION } from '../../src/http/variant-b/status.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
+import { NO_TRANSACTION, VARIANT_B } from '../../src/http/variant-b.ts';
 import type { RefusalCode } from '../../src/refusal.ts';
 
 /** The examples of the documentation. A test holds each of them against its schema. */

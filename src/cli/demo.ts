@@ -7,8 +7,8 @@ import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
-import { VARIANT_A } from '../http/variant-a/routes.ts';
-import { VARIANT_B } from '../http/variant-b/routes.ts';
+import { VARIANT_A } from '../http/variant-a.ts';
+import { VARIANT_B } from '../http/variant-b.ts';
 import { topUp } from '../merchants/floats.ts';
 import { draftName, writePrivate } from '../private-file.ts';
 import {

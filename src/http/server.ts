@@ -24,8 +24,8 @@ import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { rehearsed, type Sandbox, serveSandbox } from './sandbox.ts';
 import { VALIDATION } from './validation.ts';
-import { VARIANT_A } from './variant-a/routes.ts';
-import { VARIANT_B } from './variant-b/routes.ts';
+import { VARIANT_A } from './variant-a.ts';
+import { VARIANT_B } from './variant-b.ts';
 import { BODY_LIMIT_BYTES, checkFrame, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];

@@ -1,33 +1,99 @@
-import Type from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { apiKeys, findKeyInfo } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { floats } from '../books/floats.ts';
+import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { actFor, merchants } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
-import { type AnyOperation, type Caller, operation, tableOf } from '../operation.ts';
+import { type AnyOperation, alone, type Caller, type Operation, operation, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
+import type { PortalRole } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
+import { disputes } from '../settlement/disputes.ts';
+import { settlementDocument } from '../settlement/document.ts';
+import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
+import { showSettlement } from '../settlement/show.ts';
 import { showTransaction, transactions } from '../transactions/transactions.ts';
 import { balance } from '../vouchers/balance.ts';
 import { declines } from '../vouchers/declines.ts';
 import { showVoucher } from '../vouchers/show.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
-import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
-import { PORTAL_BOOKS } from './portal-books.ts';
 
 /**
  * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.
  * Anything that belongs to another merchant seems not to exist.
  */
+
+const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
+const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
+const FINANCE: readonly PortalRole[] = ['owner', 'finance'];
+const ORDER: readonly PortalRole[] = ['owner', 'operations'];
+const TEAM: readonly PortalRole[] = ['owner'];
+const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
+
+const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
+
+const ownIdOf = ({ principal }: Caller) => {
+  if (principal.merchantId === null) throw new Problem('forbidden');
+  return String(principal.merchantId);
+};
+
+const OF_MERCHANT = alone('The people of a merchant need no approval of the operator.');
+
+/**
+ * The subject of operations, which is named by an id. `of` returns its merchant, or undefined if it does not
+ * exist.
+ */
+type Owned = {
+  readonly noun: string;
+  readonly field: string;
+  of(caller: Caller, id: string): Promise<string | number | null | undefined>;
+};
+
+/**
+ * Binds operations of the operator to the merchant of their caller: the field that names a merchant is that
+ * merchant, and the subject has to be its own.
+ */
+function bound(
+  roles: readonly PortalRole[],
+  owner: Owned | null,
+  ...originals: readonly { readonly name: string }[]
+): AnyOperation[] {
+  return tableOf(...originals).map((original) => bind(original, roles, owner));
+}
+
+function bind(original: AnyOperation, roles: readonly PortalRole[], owner: Owned | null): AnyOperation {
+  const { input, run, ...rest } = original;
+  const { merchantId, ...properties } = input.properties;
+  if (merchantId === undefined && owner === null)
+    throw new Error(`nothing binds ${original.name} to a merchant`);
+  return {
+    ...rest,
+    // A merchant's people do not approve each other's proposals.
+    approval: rest.approval && OF_MERCHANT,
+    risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
+    roles,
+    command: NO_COMMAND,
+    input: Input(properties),
+    async run(caller, fields: Record<string, unknown>) {
+      const own = ownIdOf(caller);
+      if (owner) {
+        const id = String(fields[owner.field]);
+        if (String(await owner.of(caller, id)) !== own) throw notFound(`${owner.noun} ${id}`);
+      }
+      return run(caller, merchantId === undefined ? fields : { ...fields, merchantId: own });
+    },
+  };
+}
 
 const ofBatch = {
   noun: 'batch',
@@ -183,53 +249,65 @@ where merchant_id = ${merchantId} and id = any (${ids('token')}::integer[])`);
   return new Set(rows.map(({ actor }) => actor));
 }
 
+/** The books as a merchant sees them: its approved settlements, and its statements. */
+
+const ofSettlement = {
+  noun: 'settlement',
+  field: 'id',
+  of: ({ service }: Caller, id: string) => findMerchantOf(service.readDb, id),
+};
+
+/** Whether a report can be restricted to one merchant. */
+const isOfMerchant = (name: string) => (findReport(name) ?? findLines(name))?.ofMerchant !== undefined;
+
+function ownReport<Output extends TSchema>(
+  made: Operation<typeof reportCsvFile.input, Output>,
+): AnyOperation {
+  const { from, to, european } = made.input.properties;
+  const path = made.path as string;
+  const names = (made.input.properties.report as unknown as { enum: string[] }).enum;
+  const input = Input({
+    report: Word(names.filter(isOfMerchant), { description: 'Its number or its name.', examples: ['R6'] }),
+    from,
+    to,
+    ...(path.endsWith('/csv') && { european }),
+  });
+  return {
+    ...(made as unknown as AnyOperation),
+    command: NO_COMMAND,
+    roles: MONEY,
+    input: input as unknown as TObject,
+    run: (caller, given) => made.run(caller, { ...given, merchantId: ownIdOf(caller) } as never),
+  };
+}
+
+const ownSettlement: typeof showSettlement = {
+  ...showSettlement,
+  run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
+};
+
 /** Every operation of /portal/v1, in the order of its documentation. */
 export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...tableOf(showOwn, checkVoucher, ownChanges),
-  bound(floats.show, { path: '/floats', roles: MONEY, merchant: 'merchantId' }),
-  bound(transactions.list, { path: '/transactions', roles: MONEY, merchant: 'merchantId' }),
-  bound(transactions.find, { path: '/transactions/find', roles: MONEY, merchant: 'merchantId' }),
-  bound(transactions.show, { path: '/transactions/:transactionId', roles: MONEY, owner: ofTransaction }),
-  bound(declines.list, { path: '/declines', roles: MONEY, merchant: 'merchantId' }),
-  bound(batches.generate, { path: '/batches', roles: ORDER, merchant: 'merchantId' }),
-  bound(batches.list, { path: '/batches', roles: MONEY, merchant: 'merchantId' }),
-  bound(batches.show, { path: '/batches/:transactionId', roles: MONEY, owner: ofBatch }),
-  bound(batches.cancel, { path: '/batches/:transactionId/cancel', roles: ORDER, owner: ofBatch }),
-  ...PORTAL_BOOKS,
-  bound(apiKeys.create, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
-  bound(apiKeys.list, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
-  bound(apiKeys.show, { path: '/api-keys/:keyId', roles: CONNECT, owner: ofKey }),
-  bound(apiKeys.rotate, { path: '/api-keys/:keyId/rotate', roles: CONNECT, owner: ofKey }),
-  bound(apiKeys.revoke, {
-    path: '/api-keys/:keyId/revoke',
-    roles: CONNECT,
-    owner: ofKey,
-    merchant: 'merchantId',
-  }),
-  bound(webhooks.add, { path: '/webhooks', roles: CONNECT, merchant: 'merchantId' }),
-  bound(webhooks.list, { path: '/webhooks', roles: CONNECT, merchant: 'merchantId' }),
-  bound(webhooks.show, { path: '/webhooks/:id', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.remove, { path: '/webhooks/:id/remove', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.enable, { path: '/webhooks/:id/enable', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.rotate, { path: '/webhooks/:id/rotate', roles: CONNECT, owner: ofEndpoint }),
-  bound(deliveries.test, { path: '/webhooks/:id/test', roles: CONNECT, owner: ofEndpoint }),
-  bound(deliveries.list, {
-    path: '/webhooks/:id/deliveries',
-    roles: CONNECT,
-    owner: ofEndpoint,
-  }),
-  bound(deliveries.attempts, {
-    path: '/webhooks/:id/deliveries/:eventId',
-    roles: CONNECT,
-    owner: ofEndpoint,
-  }),
-  bound(deliveries.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
-  bound(users.list, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
-  bound(invitations.invite, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
-  bound(users.setRoles, { path: '/users/:id/set-roles', roles: TEAM, owner: ofUser }),
-  bound(users.disable, { path: '/users/:id/disable', roles: TEAM, owner: ofUser }),
-  bound(users.enable, { path: '/users/:id/enable', roles: TEAM, owner: ofUser }),
-  bound(users.remove, { path: '/users/:id/remove', roles: TEAM, owner: ofUser }),
-  bound(invitations.reset, { path: '/users/:id/reset-2fa', roles: TEAM, owner: ofUser }),
-  bound(users.endSessions, { path: '/users/:id/end-sessions', roles: TEAM, owner: ofUser }),
+  ...bound(MONEY, null, floats.show, transactions.list, transactions.find),
+  ...bound(MONEY, ofTransaction, transactions.show),
+  ...bound(MONEY, null, declines.list),
+  ...bound(ORDER, null, batches.generate),
+  ...bound(MONEY, null, batches.list),
+  ...bound(MONEY, ofBatch, batches.show),
+  ...bound(ORDER, ofBatch, batches.cancel),
+  ...bound(MONEY, null, ownSettlements),
+  ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument),
+  ...bound(FINANCE, ofSettlement, disputes.dispute),
+  ...bound(MONEY, null, disputes.list),
+  ownReport(report as never),
+  ownReport(reportCsvFile),
+  ...bound(CONNECT, null, apiKeys.create, apiKeys.list),
+  ...bound(CONNECT, ofKey, apiKeys.show, apiKeys.rotate, apiKeys.revoke),
+  ...bound(CONNECT, null, webhooks.add, webhooks.list),
+  ...bound(CONNECT, ofEndpoint, webhooks.show, webhooks.remove, webhooks.enable, webhooks.rotate),
+  ...bound(CONNECT, ofEndpoint, deliveries.test, deliveries.list, deliveries.attempts, deliveries.resend),
+  ...bound(TEAM, null, users.list, invitations.invite),
+  ...bound(TEAM, ofUser, users.setRoles, users.disable, users.enable, users.remove),
+  ...bound(TEAM, ofUser, invitations.reset, users.endSessions),
 ];

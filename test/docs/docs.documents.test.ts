@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { generatedDocuments } from '../../docs/generate/documents.ts';
 import { CREDENTIALS_PLACE, snippetsText } from '../../docs/generate/snippets.ts';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
-import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
+import { VARIANT_B } from '../../src/http/variant-b.ts';
 import type { Voucher } from '../support/dialects.ts';
 import { Till } from '../support/till.ts';
 

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
-import { STATUSES as STATUSES_A } from '../../src/http/variant-a/status.ts';
-import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
-import { NO_TRANSACTION, STATUSES as STATUSES_B } from '../../src/http/variant-b/status.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
+import { NO_TRANSACTION, VARIANT_B } from '../../src/http/variant-b.ts';
 import { PRECEDENCE, REFUSALS, type RefusalCode } from '../../src/refusal.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -76,8 +74,8 @@ describe('the documentation', () => {
     for (const [code = '', message = '', inA, inB] of rows) {
       assert.equal(message, expected.get(code), code);
       if (!Object.hasOwn(REFUSALS, code) || code === '98') continue;
-      assert.equal(inA, String(STATUSES_A[code as RefusalCode]), code);
-      assert.equal(inB, String(STATUSES_B[code as RefusalCode]), code);
+      assert.equal(inA, String(VARIANT_A.statuses[code as RefusalCode]), code);
+      assert.equal(inB, String(VARIANT_B.statuses[code as RefusalCode]), code);
     }
     for (const { notFound } of VARIANT_A.endpoints) {
       if (notFound !== undefined) assert.ok(page.replaceAll('\n', ' ').includes(`\`${notFound}\``), notFound);

@@ -44,7 +44,7 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [
       file('src/main.ts', "import { serve } from './cli/serve.ts';"),
-      file('src/http/variant-a/routes.ts', "import { redeem } from '../../redemptions/redeem.ts';"),
+      file('src/http/variant-a.ts', "import { redeem } from '../redemptions/redeem.ts';"),
       file(
         'src/batches/fill.ts',
         "import { update } from '../redemptions/update.ts';\nimport { join } from 'node:path';",
@@ -246,10 +246,7 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
   },
   'variants only in src/http': {
     broken: [[file('src/ledger/post.ts', '// Variant A only.')]],
-    fine: [
-      file('src/http/variant-a/routes.ts', '// variant A'),
-      file('src/ledger/post.ts', '// It is invariant.'),
-    ],
+    fine: [file('src/http/variant-a.ts', '// variant A'), file('src/ledger/post.ts', '// It is invariant.')],
   },
   'migrations are numbered without a gap': {
     broken: [

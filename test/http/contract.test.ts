@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { describeEvents } from '../../docs/generate/events.ts';
 import { describeDialect } from '../../docs/generate/openapi.ts';
 import type { Dialect } from '../../src/http/endpoint.ts';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
-import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
+import { VARIANT_B } from '../../src/http/variant-b.ts';
 
 /**
  * What merchants' programs rely on: the routes, the fields of requests and answers, the status codes, and the

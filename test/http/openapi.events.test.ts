@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import Schema from 'typebox/schema';
 import { describeDialect } from '../../docs/generate/openapi.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
 import { EVENTS } from '../../src/webhooks/outbox.ts';
 import { DIALECTS, update } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';

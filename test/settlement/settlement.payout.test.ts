@@ -5,7 +5,7 @@ import Schema from 'typebox/schema';
 import { describeDialect } from '../../docs/generate/openapi.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { cashOut } from '../../src/books/vouchers.ts';
-import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
+import { VARIANT_A } from '../../src/http/variant-a.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { approve } from '../../src/settlement/approve.ts';

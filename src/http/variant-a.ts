@@ -1,43 +1,126 @@
-import { generate } from '../../batches/generate.ts';
+import Type from 'typebox';
+import { generate } from '../batches/generate.ts';
 import {
   findTransaction,
   listTransactions,
   type RedemptionUpdate,
   transactionData,
   updateData,
-} from '../../ledger/transactions.ts';
-import { toNumber } from '../../money.ts';
-import { redeem } from '../../redemptions/redeem.ts';
-import { findUpdate, updateRedemption } from '../../redemptions/update.ts';
-import { type FieldError, Refusal } from '../../refusal.ts';
-import { activate } from '../../vouchers/activate.ts';
-import { balance } from '../../vouchers/balance.ts';
-import { renderBalance, renderBatch } from '../answer.ts';
-import { downloadVouchers } from '../download.ts';
-import { type Dialect, endpoint } from '../endpoint.ts';
-import { BatchData } from '../fields.ts';
+} from '../ledger/transactions.ts';
+import { toNumber } from '../money.ts';
+import { redeem } from '../redemptions/redeem.ts';
+import { findUpdate, updateRedemption } from '../redemptions/update.ts';
+import { type FieldError, Refusal } from '../refusal.ts';
+import { Nullable } from '../schema.ts';
+import { activate } from '../vouchers/activate.ts';
+import { balance } from '../vouchers/balance.ts';
+import { renderBalance, renderBatch } from './answer.ts';
+import { type Dialect, endpoint } from './endpoint.ts';
 import {
-  Activate,
-  BalanceData,
-  CheckBalance,
-  Generate,
-  RecentTransactions,
-  Redeem,
-  Transaction,
-  UpdateData,
-  UpdateRedemption,
-} from './schemas.ts';
-import { STATUSES } from './status.ts';
+  Amount,
+  AmountUsed,
+  BatchData,
+  balanceFields,
+  Code,
+  OptionalReference,
+  Pin,
+  ProductCode,
+  Quantity,
+  RedeemedReference,
+  Reference,
+  transactionFields,
+} from './fields.ts';
+import { BOTH, downloadVouchers, RedeemedAmount, STATUSES } from './variants.ts';
+
+export const Generate = Type.Object({
+  reference: Reference,
+  productCode: ProductCode,
+  quantity: Quantity(
+    'How many vouchers: a whole number from 1 to the limit of the product, 100,000 unless set (`16` ' +
+      'otherwise).',
+  ),
+  amount: Amount(
+    'The value of each voucher, %. Within the limits of the product, 0.01 to 100,000.00 unless set (`61` ' +
+      'otherwise).',
+    25,
+  ),
+});
+
+export const Activate = Type.Object({ pin: Pin, code: Code, reference: OptionalReference });
+
+export const CheckBalance = Type.Object({ pin: Pin, code: Code });
+
+export const Redeem = Type.Object({
+  pin: Pin,
+  code: Code,
+  amount: RedeemedAmount,
+  reference: OptionalReference,
+});
+
+export const UpdateRedemption = Type.Object({
+  reference: RedeemedReference,
+  amountUsed: Type.Optional(AmountUsed),
+});
+
+const MaskedCode = Type.String({
+  pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
+  description: 'The voucher code, masked: the first and the last four digits.',
+});
+
+export const Transaction = Type.Object(
+  {
+    ...transactionFields(['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'], MaskedCode),
+    refundStatus: Nullable(Type.String(), {
+      enum: ['CANCELLED', 'NEW', null],
+      description: '`CANCELLED`: undone by an update. `NEW`: put in its place by the update. Null: neither.',
+    }),
+    note: Nullable(Type.String(), { description: 'What an update did; null for all other transactions.' }),
+  },
+  { title: 'Transaction' },
+);
+
+const RecentTransactions = Type.Array(Transaction, { maxItems: 50 });
+
+const { transactions, ...amounts } = balanceFields;
+
+export const BalanceData = Type.Object(
+  {
+    ...amounts,
+    value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
+    transactions,
+  },
+  { title: 'Balance' },
+);
+
+export const UpdateData = Type.Object(
+  {
+    originalTransaction: Transaction,
+    cancellationTransaction: Transaction,
+    newTransaction: Nullable(Transaction, {
+      description: 'The redemption in force now; null after a full reversal.',
+    }),
+    transactions: Type.Array(Transaction, {
+      minItems: 2,
+      maxItems: 3,
+      description:
+        'The same transactions in the order original, cancellation, new. After a full reversal there are two ' +
+        'of them.',
+    }),
+    summary: Type.Object({
+      originalAmount: Type.Number({ description: 'The amount of the original redemption.' }),
+      newAmount: Type.Number({ minimum: 0, description: 'The new amount; 0 after a full reversal.' }),
+      reference: Type.String({ description: 'The reference of the redemption, as it was sent.' }),
+    }),
+  },
+  { title: 'RedemptionUpdate' },
+);
 
 const generateVouchers = endpoint({
-  operationId: 'generateVouchers',
-  summary: 'Generate vouchers',
+  ...BOTH.generate,
   description:
     'Generates a batch of vouchers of a product and debits your float by quantity × amount at once. Up to ' +
     '10 vouchers are in the answer (`COMPLETED`). More are produced in the background (`PROCESSING`): ' +
     'download them by the reference. Needs the permission `generate`.',
-  method: 'POST',
-  path: '/vouchers',
   body: Generate,
   data: BatchData,
   refusals: ['18', '16', '13', '03', '94', '15', '61', '50'],
@@ -48,12 +131,9 @@ const generateVouchers = endpoint({
 });
 
 const activateVoucher = endpoint({
-  operationId: 'activateVoucher',
-  summary: 'Activate a voucher',
+  ...BOTH.activate,
   description:
     'Gives a voucher its value: the value of its batch, else 5000. Needs the permission `activate`.',
-  method: 'POST',
-  path: '/activate',
   body: Activate,
   data: Transaction,
   carriesPin: true,
@@ -68,17 +148,9 @@ const activateVoucher = endpoint({
 });
 
 const checkBalance = endpoint({
-  operationId: 'checkBalance',
-  summary: 'Check the balance of a voucher',
-  description:
-    'What is left on a voucher, how much of it can be redeemed now, and its transactions. Needs the ' +
-    'permission `balance`.',
-  method: 'POST',
-  path: '/balance',
+  ...BOTH.balance,
   body: CheckBalance,
   data: BalanceData,
-  carriesPin: true,
-  refusals: ['03', '14', '75', '55'],
   async run(context, { code, pin }) {
     const found = await balance(context, { code, pin });
     return { data: { ...renderBalance(found, code), value: found.value && toNumber(found.value) } };
@@ -86,17 +158,9 @@ const checkBalance = endpoint({
 });
 
 const redeemVoucher = endpoint({
-  operationId: 'redeemVoucher',
-  summary: 'Redeem a voucher',
-  description:
-    'Takes an amount from a voucher, in part or in full: the whole amount or nothing. Needs the permission ' +
-    '`redeem`.',
-  method: 'POST',
-  path: '/redeem',
+  ...BOTH.redeem,
   body: Redeem,
   data: Transaction,
-  carriesPin: true,
-  refusals: ['18', '13', '03', '94', '14', '75', '55', '44', '43', '54', '40', '47', '42', '51'],
   async run(context, { code, pin, amount, reference }) {
     const { transaction, replayed } = await redeem(context, {
       code,
@@ -172,13 +236,10 @@ const getRedemptionUpdate = endpoint({
 });
 
 const getTransaction = endpoint({
-  operationId: 'getTransaction',
-  summary: 'Get a transaction by its reference',
+  ...BOTH.transaction,
   description:
     'The active transaction of a reference of yours: the redemption, or the one that an update put in its ' +
     'place, else the activation. After a full reversal there is none.',
-  method: 'GET',
-  path: '/transactions/:reference',
   data: Transaction,
   notFound: 'Transaction not found',
   refusals: ['18', '60'],
@@ -190,13 +251,9 @@ const getTransaction = endpoint({
 });
 
 const listRecentTransactions = endpoint({
-  operationId: 'listTransactions',
-  summary: 'List recent transactions',
+  ...BOTH.transactions,
   description: 'Your 50 most recent transactions of every kind, newest first.',
-  method: 'GET',
-  path: '/transactions',
   data: RecentTransactions,
-  refusals: [],
   async run(context) {
     return { data: (await listTransactions(context, { inForceOnly: false })).map(transactionData) };
   },

@@ -1,29 +1,112 @@
-import { generate } from '../../batches/generate.ts';
+import Type from 'typebox';
+import { generate } from '../batches/generate.ts';
 import {
   findTransaction,
   type Transaction as LedgerTransaction,
   listTransactions,
   transactionData,
-} from '../../ledger/transactions.ts';
-import { redeem } from '../../redemptions/redeem.ts';
-import type { FieldError } from '../../refusal.ts';
-import { activate } from '../../vouchers/activate.ts';
-import { balance } from '../../vouchers/balance.ts';
-import { renderBalance, renderBatch } from '../answer.ts';
-import { downloadVouchers } from '../download.ts';
-import { type Dialect, endpoint } from '../endpoint.ts';
-import { BatchData } from '../fields.ts';
-import { parseDateTime } from '../wire.ts';
-import {
-  Activate,
-  BalanceData,
-  CheckBalance,
-  Generate,
-  RecentTransactions,
-  Redeem,
-  Transaction,
-} from './schemas.ts';
-import { NO_TRANSACTION, STATUSES } from './status.ts';
+} from '../ledger/transactions.ts';
+import { redeem } from '../redemptions/redeem.ts';
+import type { FieldError } from '../refusal.ts';
+import { Nullable } from '../schema.ts';
+import { activate } from '../vouchers/activate.ts';
+import { balance } from '../vouchers/balance.ts';
+import { renderBalance, renderBatch } from './answer.ts';
+import { type Dialect, endpoint } from './endpoint.ts';
+import { Amount, BatchData, balanceFields, Pin, Quantity, Reference, transactionFields } from './fields.ts';
+import { BOTH, downloadVouchers, RedeemedAmount, STATUSES_OF_TRANSPORT } from './variants.ts';
+import { parseDateTime } from './wire.ts';
+
+/** Variant B's answer to a look-up that finds nothing. It is not a refusal, and only this call uses it. */
+export const NO_TRANSACTION = { statusCode: '99', message: 'Transaction not found' } as const;
+
+export const Generate = Type.Object({
+  quantity: Quantity(
+    'How many vouchers: a whole number from 1 to the limit of your product, 100,000 unless set (`16` ' +
+      'otherwise). Up to 10 are in the answer. More are produced in the background and downloaded by the ' +
+      'reference.',
+  ),
+  reference: Reference,
+  value: Type.Optional(
+    Nullable(
+      Amount(
+        'The value of each voucher, %. Within the limits of your product, 0.01 to 100,000.00 unless set ' +
+          '(`61` otherwise). The vouchers are active at once. Null or left out: they get their value when ' +
+          'they are activated.',
+        25,
+      ),
+    ),
+  ),
+  expiryDate: Type.Optional(
+    Nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When the vouchers expire: an ISO 8601 date-time, at least one day from now (`17` otherwise). ' +
+          'Without an offset it is UTC. Null or left out: after the validity of your product, 365 days ' +
+          'unless set.',
+        examples: ['2030-12-31T23:59:59Z'],
+      }),
+    ),
+  ),
+});
+
+export const Activate = Type.Object({
+  serialNumber: Type.Integer({
+    minimum: 1,
+    maximum: 999_999_999_999_999,
+    description: 'The serial number of a voucher that you generated.',
+    examples: [10000000042],
+  }),
+  value: Type.Optional(
+    Nullable(
+      Amount(
+        'The value of the voucher, %. Null or left out: the value of its batch, else 5000. A voucher of a ' +
+          'batch with a value takes no other (`13`).',
+        50,
+      ),
+    ),
+  ),
+  reference: Reference,
+});
+
+const VoucherCode = Type.String({
+  pattern: '^([0-9]{12}|[0-9]{16})$',
+  minLength: 12,
+  maxLength: 16,
+  description: 'The voucher code, 12 digits, with `pin`; or code and PIN in one, 16 digits, without `pin`.',
+  examples: ['482913057641'],
+});
+
+const VoucherPin = Type.Optional(
+  Nullable(Pin, {
+    description: 'The PIN, 4 digits, for a voucher code of 12 digits. Null or left out for one of 16.',
+  }),
+);
+
+export const CheckBalance = Type.Object({ voucherCode: VoucherCode, pin: VoucherPin });
+
+export const Redeem = Type.Object({
+  voucherCode: VoucherCode,
+  pin: VoucherPin,
+  amount: RedeemedAmount,
+  reference: Reference,
+});
+
+const AnsweredCode = Type.String({
+  pattern: '^([0-9]{4}\\*{4}[0-9]{4}|[0-9]{12}|[0-9]{16})$',
+  description:
+    'The voucher code, masked: the first and the last four digits. In the answer to a redemption: as you ' +
+    'sent it.',
+});
+
+export const Transaction = Type.Object(transactionFields(['ACTIVATION', 'REDEMPTION'], AnsweredCode), {
+  title: 'TransactionB',
+});
+
+const RecentTransactions = Type.Array(Transaction, { maxItems: 50 });
+
+export const BalanceData = Type.Object(balanceFields, { title: 'Balance' });
 
 /**
  * Checks that code and PIN are sent either separately or together, which a schema of single fields cannot.
@@ -57,15 +140,12 @@ function renderTransaction(transaction: LedgerTransaction) {
 }
 
 const generateVouchers = endpoint({
-  operationId: 'generateVouchers',
-  summary: 'Generate vouchers',
+  ...BOTH.generate,
   description:
     'Generates a batch of vouchers of your default product. With a value they are active at once, and your ' +
     'float is debited by quantity × value. Without one your float is debited when they are activated. Up ' +
     'to 10 vouchers are in the answer (`COMPLETED`). More are produced in the background (`PROCESSING`): ' +
     'download them by the reference. Needs the permission `generate`.',
-  method: 'POST',
-  path: '/vouchers',
   body: Generate,
   data: BatchData,
   refusals: ['18', '16', '13', '03', '94', '17', '15', '61', '50'],
@@ -81,12 +161,9 @@ const generateVouchers = endpoint({
 });
 
 const activateVoucher = endpoint({
-  operationId: 'activateVoucher',
-  summary: 'Activate a voucher',
+  ...BOTH.activate,
   description:
     'Gives a voucher that you generated its value, by its serial number. Needs the permission `activate`.',
-  method: 'POST',
-  path: '/activate',
   body: Activate,
   data: Transaction,
   refusals: ['18', '13', '03', '94', '61', '14', '44', '43', '54', '41', '50'],
@@ -101,36 +178,20 @@ const activateVoucher = endpoint({
 });
 
 const checkBalance = endpoint({
-  operationId: 'checkBalance',
-  summary: 'Check the balance of a voucher',
-  description:
-    'What is left on a voucher, how much of it can be redeemed now, and its transactions. Needs the ' +
-    'permission `balance`.',
-  method: 'POST',
-  path: '/balance',
+  ...BOTH.balance,
   body: CheckBalance,
   check: checkVoucherCode,
   data: BalanceData,
-  carriesPin: true,
-  refusals: ['03', '14', '75', '55'],
   async run(context, body) {
     return { data: renderBalance(await balance(context, codeAndPin(body)), body.voucherCode) };
   },
 });
 
 const redeemVoucher = endpoint({
-  operationId: 'redeemVoucher',
-  summary: 'Redeem a voucher',
-  description:
-    'Takes an amount from a voucher, in part or in full: the whole amount or nothing. Needs the permission ' +
-    '`redeem`.',
-  method: 'POST',
-  path: '/redeem',
+  ...BOTH.redeem,
   body: Redeem,
   check: checkVoucherCode,
   data: Transaction,
-  carriesPin: true,
-  refusals: ['18', '13', '03', '94', '14', '75', '55', '44', '43', '54', '40', '47', '42', '51'],
   async run(context, body) {
     const { amount, reference, voucherCode } = body;
     const { transaction, replayed } = await redeem(context, { ...codeAndPin(body), amount, reference });
@@ -139,13 +200,10 @@ const redeemVoucher = endpoint({
 });
 
 const getTransaction = endpoint({
-  operationId: 'getTransaction',
-  summary: 'Get a transaction by its reference',
+  ...BOTH.transaction,
   description:
     'The active transaction of a reference of yours: the redemption, or the one that an update put in its ' +
     'place, else the activation. Where there is none, `data` is null and `statusCode` is `99`.',
-  method: 'GET',
-  path: '/transactions/:reference',
   data: Transaction,
   refusals: ['18'],
   async run(context, _body, reference) {
@@ -155,15 +213,11 @@ const getTransaction = endpoint({
 });
 
 const listRecentTransactions = endpoint({
-  operationId: 'listTransactions',
-  summary: 'List recent transactions',
+  ...BOTH.transactions,
   description:
     'Your 50 most recent activations and redemptions in force, newest first: no reversals, and no ' +
     'redemptions that an update has replaced.',
-  method: 'GET',
-  path: '/transactions',
   data: RecentTransactions,
-  refusals: [],
   async run(context) {
     return { data: (await listTransactions(context, { inForceOnly: true })).map(renderTransaction) };
   },
@@ -176,7 +230,7 @@ export const VARIANT_B: Dialect = {
     'The HTTP status is 200 whenever a request is valid at transport level. The outcome is in ' +
     '`statusCode`, and `00` is success.',
   prefix: '/api/v2',
-  statuses: STATUSES,
+  statuses: STATUSES_OF_TRANSPORT,
   endpoints: [
     generateVouchers,
     downloadVouchers,
