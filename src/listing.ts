@@ -21,8 +21,8 @@ type Listed<Filters extends TProperties, Item extends TObject> = Pick<
     after: Position,
     count: number,
   ) => Promise<readonly Static<Item>[]>;
-  /** Returns the sort key of an item. */
-  readonly position: (item: Static<Item>) => Position;
+  /** Returns the sort key of an item: by default its id. */
+  readonly position?: (item: Static<Item>) => Position;
 };
 
 type List<Filters extends TProperties, Item extends TObject> = Operation<
@@ -32,12 +32,18 @@ type List<Filters extends TProperties, Item extends TObject> = Operation<
 
 const LIMIT = 50;
 
+function byId(item: unknown): Position {
+  const { id } = item as { readonly id?: string | number };
+  if (id === undefined) throw new Error('the items of a list have no id: declare their position');
+  return [Number(id)];
+}
+
 /** Defines an operation that lists items page by page. */
 export function listing<Filters extends TProperties, Item extends TObject>({
   item,
   filters,
   rows,
-  position,
+  position = byId,
   ...definition
 }: Listed<Filters, Item>): List<Filters, Item> {
   const list = reading({

@@ -99,7 +99,6 @@ const entries = listing({
       ),
     );
   },
-  position: ({ id }) => [Number(id)],
 });
 
 const MovementSchema = Type.Object({

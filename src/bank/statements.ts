@@ -76,7 +76,6 @@ const list = listing({
       statementsWhere(sql`(${account}::text is null or f.account = ${account})
   and (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
     ),
-  position: ({ id }) => [Number(id)],
 });
 
 export const BANK_STATEMENTS = tableOf(list);

@@ -150,7 +150,6 @@ select ${COLUMNS} from batches where (${before}::int is null or id < ${before}::
   ${merchantId === undefined ? sql`` : sql`and merchant_id = ${toId(merchantId, 'merchantId')}`}
   ${status === undefined ? sql`` : sql`and status = ${status}::batch_status`}
 order by id desc limit ${count}`),
-  position: (batch) => [(batch as Batch).id],
 });
 
 const show = reading({

@@ -17,14 +17,14 @@ const NOT_READY = bodyText('91', 'Service unavailable');
  * else.
  */
 export function serveHealth(app: FastifyInstance, service: Service, isDraining: () => boolean): void {
-  const answer = (reply: FastifyReply, route: string, isReady: boolean) => {
-    Object.assign(reply.request.trace, { route, statusCode: isReady ? '00' : '91' });
+  const answer = (reply: FastifyReply, isReady: boolean) => {
+    reply.request.trace.statusCode = isReady ? '00' : '91';
     if (!isReady) reply.code(503).header('retry-after', '1');
     return reply.type(JSON_TYPE).send(isReady ? ALIVE : NOT_READY);
   };
-  app.get('/healthz', (_request, reply) => answer(reply, '/healthz', true));
+  app.get('/healthz', (_request, reply) => answer(reply, true));
   app.get('/readyz', async (_request, reply) =>
-    answer(reply, '/readyz', !isDraining() && (await service.readiness.check(service)) === undefined),
+    answer(reply, !isDraining() && (await service.readiness.check(service)) === undefined),
   );
 }
 

@@ -108,15 +108,13 @@ const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code
 /** Serves the page of the sandbox under /sandbox, also as JSON. */
 export function serveSandbox(app: FastifyInstance, sandbox: Sandbox): void {
   app.get('/sandbox', (request, reply) => {
-    request.trace.route = '/sandbox';
     const set = sandbox.set();
     if (!request.headers.accept?.includes('text/html')) return { ...set, amounts: amounts() };
     const permitted = { 'style-src': "'unsafe-inline'", 'form-action': "'self'" };
     reply.header('content-security-policy', policyOf(permitted));
     return reply.type(HTML).send(page(set));
   });
-  app.post('/sandbox/vouchers', async (request, reply) => {
-    request.trace.route = '/sandbox/vouchers';
+  app.post('/sandbox/vouchers', async (_request, reply) => {
     await sandbox.renew();
     return reply.redirect('/sandbox', 303);
   });

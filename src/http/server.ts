@@ -67,7 +67,7 @@ export type Reach = {
 /** The data of a request for its line in the access log. */
 type Trace = {
   readonly startedAt: number;
-  /** The pattern of the route, never the path, which contains references. */
+  /** The name of the route in the log; undefined: its pattern, which takes a moment to find. */
   route: string | undefined;
   statusCode: string | undefined;
   context: Context | undefined;
@@ -153,7 +153,6 @@ export function buildServer(
 /** Redirects a browser from `/` to the console. For other clients `/` is an unknown path. */
 function serveEntrance(app: FastifyInstance): void {
   app.get('/', (request, reply) => {
-    request.trace.route = '/';
     if (!prefersHtml(request.headers.accept)) throw new TransportRefusal('98', 404);
     return reply.header('vary', 'accept').redirect('/console/', 302);
   });
@@ -174,7 +173,8 @@ function followRequests(app: FastifyInstance, service: Service, headers: Headers
     );
   });
   app.setErrorHandler((error, request, reply) => {
-    if (isOperatorPath(request.raw.url)) sendProblem(service, request, reply, error);
+    if ([request.raw.url, request.routeOptions.url].some(isOperatorPath))
+      sendProblem(service, request, reply, error);
     else sendRefusal(service, request, reply, error, {});
   });
 }
@@ -234,7 +234,8 @@ function beginTrace(
     log({
       requestId: request.id,
       method: request.method,
-      route,
+      // Never the path, which contains references.
+      route: route ?? request.routeOptions.url,
       httpStatus: reply.raw.statusCode,
       statusCode,
       address,

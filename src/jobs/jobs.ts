@@ -210,7 +210,6 @@ const list = listing({
 select ${COLUMNS} from jobs
 where actor is not null and (${before}::int is null or id < ${before})
 order by jobs.id desc limit ${count}`),
-  position: ({ id }) => [Number(id)],
 });
 
 export const showJob = reading({

@@ -295,7 +295,6 @@ const list = listing({
   roles: SEE_VOUCHERS,
   rows: async ({ service }, { name = null }, [after = 0], count) =>
     (await listMerchants(service.readDb, Number(after), count, name)).map(shown),
-  position: ({ id }) => [Number(id)],
 });
 
 const showMerchant = reading({

@@ -87,7 +87,6 @@ where (${before}::integer is null or id < ${before})
 order by approvals.id desc limit ${count}`);
       return rows.map(listed);
     },
-    position: ({ id }) => [Number(id)],
   });
 
 const showOne = (table: Table) =>

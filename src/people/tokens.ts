@@ -342,7 +342,6 @@ const list = listing({
       service.readDb,
       sql`${TOKEN} where ${before}::integer is null or t.id < ${before} order by t.id desc limit ${count}`,
     ),
-  position: ({ id }) => [Number(id)],
 });
 
 const revoke = changing({

@@ -259,7 +259,6 @@ select ${COLUMNS} from users u
 where u.id > ${after} and (${of}::integer is null or u.merchant_id = ${of}) order by u.id limit ${count}`);
     return users.map(withIds);
   },
-  position: ({ id }) => [Number(id)],
 });
 
 /** Users with one of these roles can approve movements of money. */

@@ -313,7 +313,6 @@ const list = listing({
   item: ProductSchema,
   roles: SEE_VOUCHERS,
   rows: ({ service }, _filters, [after = 0], count) => listProducts(service.readDb, Number(after), count),
-  position: (product) => [(product as Product).id],
 });
 
 const show = reading({

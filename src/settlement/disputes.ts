@@ -106,7 +106,6 @@ where (${merchant}::integer is null or s.merchant_id = ${merchant})
   and (${before}::integer is null or d.id < ${before}) and (not ${open}::boolean or d.answer is null)
 order by d.id desc limit ${count}`);
   },
-  position: ({ id }) => [Number(id)],
 });
 
 const disputeOne = changing({

@@ -277,7 +277,6 @@ select f.id::text, f.made_at as "madeAt", f.made_by as "madeBy", f.format, array
   ) as settlements, f.again_because as again, encode(f.digest, 'hex') as sha256
 from payout_files f where (${before}::integer is null or f.id < ${before})
 order by f.id desc limit ${count}`),
-  position: ({ id }) => [Number(id)],
 });
 
 export const PAYOUT_FILES = tableOf(file, payoutFiles);

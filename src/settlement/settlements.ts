@@ -162,7 +162,6 @@ const LIST = {
     ...['id', 'number', 'merchantId', 'merchant', 'firstDay', 'lastDay', 'payable', 'currency', 'state'],
     'openDisputes',
   ],
-  position: ({ id }: Settlement) => [Number(id)],
 };
 
 const list = listing({

@@ -295,7 +295,6 @@ where removed_at is null and id > ${after} and (${id}::int is null or merchant_i
 order by webhook_endpoints.id limit ${count}`);
     return withCounts(readDb, rows);
   },
-  position: ({ id }) => [Number(id)],
 });
 
 const show = reading({

@@ -19,7 +19,6 @@ import {
   setCookie,
   visitorOf,
 } from './person.ts';
-import { sendProblem } from './problems.ts';
 
 /** Longer than any token of ours. */
 const HEADER_LENGTH_MAX = 200;
@@ -233,17 +232,8 @@ function get(
   url: string,
   handler: (...asked: GetAsked) => FastifyReply | Promise<FastifyReply>,
 ): void {
-  app.route({
-    method: 'GET',
-    url,
-    onRequest(request, _reply, done) {
-      request.trace.route = url;
-      done();
-    },
-    handler: async (request, reply) => {
-      const credential = credentialOf(desk.service, request, 'operator');
-      return handler(admitTo(desk, request, reply, credential), request, reply);
-    },
-    errorHandler: (error, request, reply) => sendProblem(desk.service, request, reply, error),
+  app.get(url, async (request, reply) => {
+    const credential = credentialOf(desk.service, request, 'operator');
+    return handler(admitTo(desk, request, reply, credential), request, reply);
   });
 }

@@ -10,7 +10,6 @@ import { Problem } from '../../problem.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { admitTo, type Desk } from './desk.ts';
-import { sendProblem } from './problems.ts';
 
 /**
  * The cookies of people. The prefix `__Host-` binds a cookie to this host and to https. Browsers also accept
@@ -230,7 +229,6 @@ export function serveRoute(
     method,
     url,
     onRequest(request, _reply, done) {
-      request.trace.route = url;
       try {
         requireSameOrigin(request, reach.publicUrl);
       } catch (error) {
@@ -248,6 +246,5 @@ export function serveRoute(
         ? reply.code(204).send()
         : reply.type(JSON_TYPE).send(JSON.stringify(answer));
     },
-    errorHandler: (error, request, reply) => sendProblem(desk.service, request, reply, error),
   });
 }

@@ -37,37 +37,27 @@ function serveProgress(
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   let open = 0;
-  const url = `${prefix}/jobs/:id/events`;
-  app.route({
-    method: 'GET',
-    url,
-    onRequest(request, _reply, done) {
-      request.trace.route = url;
-      done();
-    },
-    async handler(request, reply) {
-      const input = { id: (request.params as { id: string }).id };
-      const show = async (principal: Principal) => {
-        if (principal.merchantId !== null) throw new Problem('forbidden');
-        return (await perform(showJob as never, { service, principal, input })).output as Job;
-      };
-      const first = await show(await identifyPrincipal(desk, request, reply, 'operator', publicUrl));
-      const next = async () => show(await identifyAgain(desk, request, 'operator', publicUrl));
-      if (open >= STREAMS_MAX)
-        throw new Problem(
-          'too-many-requests',
-          `${STREAMS_MAX} pages follow jobs at the moment: close one, or ask for the job instead`,
-        );
-      open++;
-      const gone = new AbortController();
-      reply.raw.once('close', () => {
-        open--;
-        gone.abort();
-      });
-      const signal = AbortSignal.any([closing.signal, gone.signal]);
-      return reply.type('text/event-stream').send(Readable.from(events(first, next, signal)));
-    },
-    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+  app.get(`${prefix}/jobs/:id/events`, async (request, reply) => {
+    const input = { id: (request.params as { id: string }).id };
+    const show = async (principal: Principal) => {
+      if (principal.merchantId !== null) throw new Problem('forbidden');
+      return (await perform(showJob as never, { service, principal, input })).output as Job;
+    };
+    const first = await show(await identifyPrincipal(desk, request, reply, 'operator', publicUrl));
+    const next = async () => show(await identifyAgain(desk, request, 'operator', publicUrl));
+    if (open >= STREAMS_MAX)
+      throw new Problem(
+        'too-many-requests',
+        `${STREAMS_MAX} pages follow jobs at the moment: close one, or ask for the job instead`,
+      );
+    open++;
+    const gone = new AbortController();
+    reply.raw.once('close', () => {
+      open--;
+      gone.abort();
+    });
+    const signal = AbortSignal.any([closing.signal, gone.signal]);
+    return reply.type('text/event-stream').send(Readable.from(events(first, next, signal)));
   });
 }
 
@@ -148,7 +138,6 @@ function serveOperation(
     ...(bodyMaxBytes !== undefined && { bodyLimit: bodyMaxBytes }),
     // Before the body is read, in case the client may not send one.
     async onRequest(request, reply) {
-      request.trace.route = url;
       const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
       if (refusal) throw refusal;
       const principal = await identifyPrincipal(desk, request, reply, doorOf(prefix), publicUrl);
