@@ -9,6 +9,8 @@ export type Role = (typeof ROLES)[number];
 /** The roles of a merchant's own users in its portal. */
 export const PORTAL_ROLES = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'] as const;
 export type PortalRole = (typeof PORTAL_ROLES)[number];
+/** Each role once, at the operator or at a merchant. */
+export const ALL_ROLES: readonly (Role | PortalRole)[] = [...new Set([...ROLES, ...PORTAL_ROLES])];
 
 /**
  * The caller of an operation: a token, a user with a session, or an account of the machine on the command

@@ -158,6 +158,24 @@ export function Start(description: string) {
   });
 }
 
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  null: 'null',
+};
+
+/** Says which type a field has. @param types of JSON Schema: a name, or a list of them */
+export function mustBe(types: unknown): string {
+  return `must be ${[types]
+    .flat()
+    .map((type) => TYPES[String(type)] ?? type)
+    .join(' or ')}`;
+}
+
 /** Returns the names of the parameters in a path. */
 export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);

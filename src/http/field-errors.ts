@@ -1,5 +1,6 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError, RefusalCode } from '../refusal.ts';
+import { mustBe } from '../schema.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Describes the invalid fields of a request, for the `errors` of an answer. */
@@ -10,14 +11,6 @@ const FORMS: Readonly<Record<string, string>> = {
   pin: 'must be 4 digits',
   voucherCode: 'must be 12 digits (with pin), or 16 digits (code and PIN, without pin)',
   expiryDate: 'must be an ISO 8601 date-time, such as 2027-01-31T23:59:59Z',
-};
-
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  integer: 'a whole number',
-  object: 'an object',
-  null: 'null',
 };
 
 /**
@@ -40,9 +33,7 @@ export function fieldErrors(found: readonly FastifySchemaValidationError[]): Fie
 
 function messageOf(keyword: string, params: Record<string, unknown>, message?: string): string | undefined {
   if (keyword === 'required') return 'is required';
-  if (keyword !== 'type') return message;
-  const types = [params['type']].flat() as string[];
-  return `must be ${types.map((type) => TYPES[type] ?? type).join(' or ')}`;
+  return keyword === 'type' ? mustBe(params['type']) : message;
 }
 
 const ABOVE_ZERO = 'must be above 0, with at most the decimals of the currency';

@@ -1,14 +1,12 @@
 import type { Service } from '../context.ts';
 import { readSigned, sign } from '../credentials.ts';
-import type { AnyOperation } from '../operation.ts';
+import type { AnyOperation, Fields } from '../operation.ts';
 import { wrongCursor } from '../page.ts';
 
 /**
  * Cursors of lists are signed where they leave the service, and read where they come back, for all lists: a
  * position reaches a statement as it is.
  */
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const purposeOf = ({ name }: AnyOperation) => `cursor ${name}` as const;
 

@@ -4,7 +4,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import { actFor } from '../merchants/merchants.ts';
-import type { AnyOperation, Caller } from '../operation.ts';
+import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -82,24 +82,31 @@ async function performOn(operation: AnyOperation, request: Request, input: Field
   const terms = await checkRisk(operation, asking, input);
   const caller: Caller = { ...asking, isAgreed: terms !== 'counted' };
   if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
-  const claim =
+  const claimed =
     request.idempotencyKey === undefined || operation.files
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
-  if (terms === 'propose') return performProposal(operation, caller, input, claim);
-  if (terms === 'alone') return performAlone(operation, caller, input, claim);
-  if (operation.effect === 'outside') return performOutside(operation, caller, input, claim);
+  const task = { operation, caller, input, claimed };
+  if (terms === 'propose') return performProposal(task);
+  if (terms === 'alone') return performAlone(task);
+  if (operation.effect === 'outside') return performOutside(task);
   try {
-    return await performChange(operation, caller, input, { claimed: claim, isCounted: terms === 'counted' });
+    return await performChange(task, terms === 'counted');
   } catch (error) {
     if (!(error instanceof NeedsApproval)) throw error;
     if (isMachine(principal)) throw approvalRequired(operation);
-    const agreed = { ...caller, isAgreed: true };
-    return (await isAlone(request.service, principal))
-      ? performAlone(operation, agreed, input, claim)
-      : performProposal(operation, agreed, input, claim);
+    const agreed = { ...task, caller: { ...caller, isAgreed: true } };
+    return (await isAlone(request.service, principal)) ? performAlone(agreed) : performProposal(agreed);
   }
 }
+
+/** What is performed for whom, once under its Idempotency-Key. */
+type Task = {
+  readonly operation: AnyOperation;
+  readonly caller: Caller;
+  readonly input: Fields;
+  readonly claimed: Claim | undefined;
+};
 
 /** Refuses changes by the people and tokens of a merchant that is suspended: they may read. */
 async function requireActive({ service, principal }: Caller): Promise<void> {
@@ -171,17 +178,12 @@ function requireFactor({ name }: AnyOperation, { kind, steppedUp }: Principal): 
 }
 
 /** Performs what two people have to agree on for the only person who could approve anything so far. */
-async function performAlone(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Fields,
-  claimed: Claim | undefined,
-): Promise<Performed> {
-  requireFactor(operation, caller.principal);
-  const marked = markedAlone(caller);
-  const performed = await (operation.effect === 'outside'
-    ? performOutside(operation, marked, input, claimed)
-    : performChange(operation, marked, input, { claimed, isCounted: false }));
+async function performAlone(task: Task): Promise<Performed> {
+  requireFactor(task.operation, task.caller.principal);
+  const marked = { ...task, caller: markedAlone(task.caller) };
+  const performed = await (task.operation.effect === 'outside'
+    ? performOutside(marked)
+    : performChange(marked, false));
   return { ...performed, alone: true };
 }
 
@@ -264,10 +266,8 @@ const forgetRequest = ({ actor, key }: Claim) => sql`
 delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
 
 async function performChange(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Fields,
-  { claimed, isCounted }: { readonly claimed: Claim | undefined; readonly isCounted: boolean },
+  { operation, caller, input, claimed }: Task,
+  isCounted: boolean,
 ): Promise<Performed> {
   const { service } = caller;
   return retrying(() =>
@@ -288,12 +288,7 @@ async function performChange(
  * Proposes an operation, once under its Idempotency-Key. If it would change nothing, there is nothing to
  * approve: a repetition returns the first result.
  */
-async function performProposal(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Fields,
-  claimed: Claim | undefined,
-): Promise<Performed> {
+async function performProposal({ operation, caller, input, claimed }: Task): Promise<Performed> {
   const { db, clock } = caller.service;
   const known = claimed && (await claim(db, claimed, clock()));
   if (known) return known;
@@ -318,12 +313,7 @@ async function performProposal(
  * Performs an operation outside a transaction. If it fails after its effect, its key stays claimed, so that
  * it is not performed again under that key.
  */
-async function performOutside(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Fields,
-  claimed: Claim | undefined,
-): Promise<Performed> {
+async function performOutside({ operation, caller, input, claimed }: Task): Promise<Performed> {
   const { db, clock } = caller.service;
   if (!claimed) return { output: await operation.run(caller, input), replayed: false };
   const known = await claim(db, claimed, clock());
@@ -338,6 +328,3 @@ async function performOutside(
     throw error;
   }
 }
-
-/** The checked fields of an input. */
-type Fields = Record<string, unknown>;

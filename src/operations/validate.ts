@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid, Problem } from '../problem.ts';
 import type { FieldError } from '../refusal.ts';
-import { VISIBLE } from '../schema.ts';
+import { mustBe, VISIBLE } from '../schema.ts';
 
 /** A check of inputs: by a compiled schema, and for items that a list contains twice. */
 type Validator = { readonly schema: ReturnType<typeof Compile>; readonly uniqueLists: readonly string[] };
@@ -91,24 +91,11 @@ function formOf(field: TSchema | undefined): string {
   return examples.length > 0 ? `has the wrong form: it is written like ${examples[0]}` : 'has the wrong form';
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  null: 'null',
-};
-
 function messageOf(keyword: string, params: Record<string, unknown>): string {
   const limit = String(params['limit']);
   switch (keyword) {
     case 'type':
-      return `must be ${[params['type']]
-        .flat()
-        .map((type) => TYPES[String(type)] ?? type)
-        .join(' or ')}`;
+      return mustBe(params['type']);
     case 'enum':
       return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'minLength':

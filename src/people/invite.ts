@@ -148,7 +148,7 @@ where id = ${id}`);
     const result = await insertLink(operator, tx, id, handing);
     const before = { factors: user.factors };
     const after = { factors: [], expiresAt: result.expiresAt };
-    return { result, audited: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
+    return { result, audited: { action: 'user.reset-2fa', before, after } };
   });
 }
 

@@ -10,7 +10,6 @@ import {
   findUser,
   NamedUser,
   ofUser,
-  subjectOf,
   type User,
   UserSchema,
   updateUser,
@@ -123,7 +122,6 @@ async function confirmUser(
     const result = await updateUser(tx, id, values);
     const audited = {
       action: 'user.confirm',
-      subject: subjectOf(id),
       before: { mayBelongTo: makers.filter((each) => each !== id) },
       after: { confirmed: true },
     };

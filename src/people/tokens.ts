@@ -8,7 +8,15 @@ import { listing } from '../listing.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { containing, readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
-import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from '../principal.ts';
+import {
+  ALL_ROLES,
+  GOVERN,
+  PORTAL_ROLES,
+  type PortalRole,
+  ROLES,
+  type Role,
+  SEE_TOKENS,
+} from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import {
   End,
@@ -36,7 +44,6 @@ const NETWORKS_MAX = 50;
 /** The shortest interval between two updates of the last use. */
 const TOUCH_MS = 60_000;
 
-const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 const TokenId = Id('token');
 
 const TokenSchema = Type.Object({

@@ -7,7 +7,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { type Asked, alone, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
-import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role } from '../principal.ts';
+import { ALL_ROLES, GOVERN, PORTAL_ROLES, ROLES } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import {
   Count,
@@ -26,7 +26,6 @@ import { endSessions, FACTORS } from './sessions.ts';
 
 /** People who may sign in: users of the operator and of merchants. */
 
-const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 export const UserId = Id('user');
 /** The user that a command names. */
 const BY_NAME = 'The id of the user. The command takes the email address, too.';
@@ -131,17 +130,19 @@ export function listAccounts(db: Queries, email: string): Promise<Account[]> {
   return readAccounts(db, sql`u.email = ${address} order by u.merchant_id nulls first limit 1000`);
 }
 
+type Changed<Result> = { readonly result: Result; readonly audited?: Omit<Change, 'subject'> };
+
 /** Changes a user in one transaction, with an entry in the audit. */
 export async function changeUser<Result>(
   operator: Operator,
   id: number,
-  change: (tx: Queries, user: Account) => Promise<{ result: Result; audited?: Change }>,
+  change: (tx: Queries, user: Account) => Promise<Changed<Result>>,
 ): Promise<Result> {
   return operator.service.db.transaction(async (tx) => {
     const [user] = await readAccounts(tx, sql`u.id = ${id} for update of u`);
     if (!user) throw notFound('such user');
     const { result, audited } = await change(tx, user);
-    if (audited) await audit(tx, operator, audited);
+    if (audited) await audit(tx, operator, { subject: subjectOf(id), ...audited });
     return result;
   });
 }
@@ -196,7 +197,6 @@ export async function setUserRoles(operator: Operator, id: number, wanted: reado
     const result = await updateUser(tx, id, sql`roles = ${roles}`);
     const audited = {
       action: 'user.set-roles',
-      subject: subjectOf(id),
       before: { roles: user.roles },
       after: { roles },
     };
@@ -221,7 +221,7 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
     const values = sql`disabled_at = ${at}, invitation_hash = null, invitation_expires_at = null`;
     const result = await updateUser(tx, id, values);
     const action = disabled ? 'user.disable' : 'user.enable';
-    const audited = { action, subject: subjectOf(id), before: { disabled: was }, after: { disabled } };
+    const audited = { action, before: { disabled: was }, after: { disabled } };
     return { result, audited };
   });
 }
@@ -236,7 +236,6 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
     const result = await endSessions(tx, user.id);
     const audited = {
       action: 'user.end-sessions',
-      subject: subjectOf(id),
       before: { sessions: result },
       after: { sessions: 0 },
     };
@@ -334,7 +333,7 @@ const remove = changing({
           'this user has enrolled before: disable it, since others may refer to it',
         );
       const before = { email, roles, merchantId };
-      const audited = { action: 'user.remove', subject: subjectOf(user.id), before };
+      const audited = { action: 'user.remove', before };
       return { result: withIds(user), audited };
     }),
 });
