@@ -167,6 +167,10 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   ]);
   assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
   await makesPayoutFile(second.page, String(stage.scene.shop.merchant.id));
+  await goes(second.page, '/settlements');
+  const files = second.page.getByRole('region', { name: 'Payout files' });
+  await files.getByRole('cell', { name: /^\d+-2026-0001$/ }).waitFor();
+  await goes(second.page, path);
   await does(second.page, 'Pay', {
     'Bank reference': 'transfer 81',
     Reference: 'payout 1',

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setBankAccount } from '../../src/bank/accounts.ts';
+import { importBank } from '../../src/bank/import.ts';
+import { saveMapping } from '../../src/bank/mappings.ts';
+import { approve } from '../../src/settlement/approve.ts';
+import { draftSettlements } from '../../src/settlement/draft.ts';
+import { MAPPING } from '../support/bank.ts';
+import { openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
+import { openStage, opens } from '../support/console.scene.ts';
+
+/** A form says what its change comes to, also when that has changed in the meantime. */
+
+const skip = await whyNoBrowser();
+
+test('an approval whose effect has changed shows the new sentence, and is confirmed', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const [maker, path] = [await stage.join('finance'), `/vouchers/${stage.sold.serial}/adjust`];
+  const adjust = (amount: number) =>
+    stage.ask(maker, path, { amount, reference: `by ${amount}`, reason: 'as agreed' });
+  const { approval } = (await adjust(20_000)) as { approval: { id: string } };
+  const { page } = await opens(openBrowser(t), stage, stage.owner, `/approvals/${approval.id}`);
+  await page.getByRole('main').getByRole('button', { name: 'Approve' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('note').getByText('USD 19.90 → USD 20,019.90').waitFor();
+  await adjust(5);
+  const confirm = () => dialog.getByRole('button', { name: 'Approve' }).click();
+  await confirm();
+  await dialog.getByText('The effect has changed').waitFor();
+  await dialog.getByRole('note').getByText('USD 24.90 → USD 20,024.90').waitFor();
+  await confirm();
+  await page.getByText('Approved', { exact: true }).first().waitFor();
+});
+
+test('a top-up says the balance that it leads to', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const path = `/merchants/${stage.scene.issuer.merchant.id}`;
+  const { page } = await opens(openBrowser(t), stage, stage.owner, path);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Amount').fill('12.5');
+  await dialog.getByText('Shop: USD 9,880.00 → USD 9,892.50').waitFor();
+});
+
+test('a payout that the bank made and the books lack is booked from the page of the bank', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { scene } = stage;
+  const { operator } = scene.ledger;
+  const [draft] = await draftSettlements(operator, { merchantId: scene.shop.merchant.id });
+  assert.ok(draft);
+  const { settlement } = await approve(operator, draft.id);
+  await setBankAccount(operator, { name: 'House', currency: 'USD' });
+  await saveMapping(operator, 'house', { ...MAPPING, entryReference: 'Ref' });
+  const row = `02.03.2026;Settlement ${settlement.number};-97,10;B 1`;
+  const bytes = Buffer.from(`Buchungstag;Zweck;Betrag;Ref\n${row}\n`);
+  await importBank(operator, { account: 'House', bytes, format: 'csv', mapping: 'house' }, false);
+
+  const finance = await stage.join('finance');
+  const { page } = await opens(openBrowser(t), stage, finance, '/bank');
+  await page.getByRole('main').getByRole('button', { name: 'Match' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Match' }).click();
+  const lacking = page.getByRole('region', { name: 'Payouts that the bank made and the books lack' });
+  await lacking.getByText('USD 97.10').waitFor();
+  await lacking.getByRole('button', { name: 'Pay' }).click();
+  await dialog.getByLabel(/^Reference/).fill('payout 1');
+  await dialog.getByRole('button', { name: 'Pay' }).click();
+  await dialog.getByText('Proposed', { exact: true }).waitFor();
+  const { items } = (await stage.ask(stage.owner, '/approvals')) as { items: { id: string }[] };
+  await stage.ask(stage.owner, `/approvals/${items[0]?.id}/approve`, {});
+  const { state, payouts } = await stage.ask(stage.owner, `/settlements/${draft.id}`);
+  const [payout] = payouts as { bankReference: string; valueDate: string }[];
+  assert.deepEqual([state, payout?.bankReference, payout?.valueDate], ['PAID', 'B 1', '2026-03-02']);
+  await page.goto('/console/bank?tab=movements');
+  await ready(page);
+  await page.getByText('payout 1').waitFor();
+});
