@@ -1,5 +1,12 @@
 -- 006: redemptions, the heart of the program. One call decides and books a list of them, in one transaction.
---
+
+-- What is decided about a request: first what `redeem` returns to the service, then what it writes.
+create type redemption as (
+  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
+  decimals smallint, currency text, merchant_id integer, key_id text, reference text, amount bigint, row tid,
+  settlement bigint, pin_count smallint
+);
+
 -- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
 -- merchant, its API key or null, the key of the code, the key of the PIN, the amount in ten-thousandths of a
 -- major unit, the reference or null, the id of the new transaction. p_claimed: the ids were claimed before
@@ -15,32 +22,19 @@
 create function redeem(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
   p_amounts bigint[], p_references text[], p_ids uuid[], p_claimed boolean, p_now timestamptz
-) returns table (
-  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
-  decimals smallint, currency text
-)
+) returns setof redemption
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
-  -- show what was booked.
-  unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   earliest_id uuid;
   latest_id uuid;
   voided uuid[];
-  known_ids uuid[];
+  redemptions redemption[];
   outcomes text[];
-  rows tid[];
-  serials bigint[];
-  amounts bigint[];
-  currencies text[];
-  scales smallint[];
-  settlements bigint[];
-  pin_counts smallint[];
   known_times timestamptz[];
   bookings integer; -- the expected number of rows
   references_used integer;
@@ -70,21 +64,18 @@ begin
   -- Decide. A used reference comes first: with another voucher or amount it is 94, and the PIN is not
   -- checked. A repeat of the same request is a replay, but only after its PIN was checked. Otherwise a used
   -- reference would allow guesses that are not counted. A limit of 1 makes each look-up use its index, even
-  -- without statistics of a new table.
-  select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor),
-    array_agg(d.currency), array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id),
-    array_agg(d.pin_count), count(*) filter (where d.outcome = 'ok'),
+  -- without statistics of a new table. On several shards, the claims of these requests exist already, some of
+  -- them in this bucket: they do not show what was booked.
+  select array_agg(d::redemption), array_agg(d.outcome), count(*) filter (where d.outcome = 'ok'),
     count(d.reference) filter (where d.outcome = 'ok'),
     count(*) filter (where d.outcome = 'ok' or d.pin_count is not null)
-  into outcomes, rows, serials, amounts, currencies, scales, settlements, known_ids, pin_counts,
-    bookings, references_used, changed
+  into redemptions, outcomes, bookings, references_used, changed
   from (
-    select o.outcome, a.reference, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor,
-      b.currency, b.decimals, s.id as settlement,
-      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
-      wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
-    from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, unclaimed, p_ids) with ordinality
-      as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
+    select a.ord::integer, o.outcome, coalesce(c.id, a.id) as id, p_now as occurred_at, v.serial_number,
+      a.amount / b.unit as amount_minor, b.decimals, b.currency, a.merchant_id, a.key_id, a.reference,
+      a.amount, v.ctid as row, s.id as settlement, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
+    from unnest(p_merchants, p_key_ids, p_code_keys, p_pin_keys, p_amounts, p_references, p_ids)
+      with ordinality as a (merchant_id, key_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
     ) v on true
@@ -99,8 +90,8 @@ begin
     left join lateral (
       select r.id, r.fingerprint = a.amount::text and r.serial_number = v.serial_number as is_same
       from claims r
-      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem'
-        and r.reference = a.reference limit 1
+      where not p_claimed and r.bucket = p_bucket and r.merchant_id = a.merchant_id
+        and r.operation = 'redeem' and r.reference = a.reference limit 1
     ) c on true
     cross join lateral (select case
       when c.id is not null and c.is_same is not true then '94'
@@ -130,9 +121,7 @@ begin
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
       select k.bucket, u.merchant_id, 'redeem', u.reference, u.id, u.serial_number, u.amount::text
-      from buckets k
-      cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, p_amounts)
-        as u (outcome, merchant_id, reference, id, serial_number, amount)
+      from buckets k cross join unnest(redemptions) as u
       where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
       get diagnostics written = row_count;
       perform expect_rows('claims', written, references_used);
@@ -141,10 +130,7 @@ begin
       key_id, serial_number, reference, occurred_at)
     select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency,
       u.merchant_id, u.key_id, u.serial_number, u.reference, p_now
-    from buckets k
-    cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_key_ids,
-      p_references)
-      as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, key_id, reference)
+    from buckets k cross join unnest(redemptions) as u
     where k.bucket = p_bucket and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('journal', written, bookings);
@@ -156,7 +142,7 @@ begin
   end if;
   if 'void' = any (outcomes) then
     insert into voids (bucket, id)
-    select k.bucket, u.id from buckets k cross join unnest(outcomes, p_ids) as u (outcome, id)
+    select k.bucket, u.id from buckets k cross join unnest(redemptions) as u
     where k.bucket = p_bucket and u.outcome = 'void' on conflict do nothing;
   end if;
   -- The rows are locked, so they are still in the place where they were read.
@@ -167,7 +153,7 @@ begin
       when u.pin_count is null then v.pin_locked_until
       else pin_locked_until(u.pin_count, p_now)
     end
-  from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
+  from unnest(redemptions) as u
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, changed);
@@ -177,17 +163,16 @@ begin
 
   if 'replay' = any (outcomes) then
     select array_agg(j.occurred_at order by u.ord) into known_times
-    from unnest(known_ids) with ordinality as u (id, ord)
+    from unnest(redemptions) as u
     left join lateral (
       select r.occurred_at from journal r where r.bucket = p_bucket and r.id = u.id limit 1
     ) j on true;
   end if;
   return query
-    select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
-      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor, u.decimals,
-      u.currency
-    from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies) with ordinality
-      as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, ord);
+    select u.ord, u.outcome, case when u.outcome in ('ok', 'replay') then u.id end,
+      case when u.outcome = 'ok' then p_now else known_times[u.ord] end, u.serial_number, u.amount_minor,
+      u.decimals, u.currency, u.merchant_id, u.key_id, u.reference, u.amount, u.row, u.settlement, u.pin_count
+    from unnest(redemptions) as u;
 end $$;
 
 revoke execute on function redeem from public;

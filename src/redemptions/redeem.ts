@@ -12,7 +12,9 @@ import { lookUp } from '../vouchers/look-up.ts';
 /** Decides and books a list of redemptions: sql/006-redeem.sql, the heart of the program. */
 export const REDEEM: HotStatement = {
   name: 'redeem',
-  text: 'select * from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  text: `
+select ord, outcome, id, occurred_at, serial_number, amount_minor, decimals, currency
+from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };
 
 export type Redeem = {
