@@ -1,4 +1,4 @@
-import { parse } from 'csv-parse/sync';
+import { type BrokenCsv, type CsvRow, readCsv } from '../csv.ts';
 import { accountNumber as asNumber } from './iban.ts';
 import type { Mapping } from './mappings.ts';
 import { type Account, Collected, describe, type Statement } from './statement.ts';
@@ -27,14 +27,11 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, account: Account): 
     const another = 'choose another --encoding in the mapping';
     return collected.refused(1, 'encoding', `the file is not in ${mapping.encoding}: ${another}`);
   }
-  let lines: Line[];
+  let lines: CsvRow[];
   try {
-    const options = { trim: true, info: true, skip_empty_lines: true, relax_column_count: true, bom: true };
-    // The types of the library do not know what `info` changes.
-    lines = parse(text, { ...options, delimiter: mapping.delimiter }) as unknown as Line[];
+    lines = readCsv(text, mapping.delimiter);
   } catch (error) {
-    const line = Number((error as { lines?: number }).lines ?? 1);
-    return collected.refused(line, 'csv', 'this is not CSV with this delimiter');
+    return collected.refused((error as BrokenCsv).line, 'csv', 'this is not CSV with this delimiter');
   }
   const header = lines.shift()?.record ?? [];
   const { date, amount, texts, entryReference, currency, accountNumber } = mapping;
@@ -48,10 +45,8 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, account: Account): 
   return collected.statement({ opening: null, closing: null, number: null });
 }
 
-type Line = { readonly record: readonly string[]; readonly info: { readonly lines: number } };
-
 function readLines(
-  lines: readonly Line[],
+  lines: readonly CsvRow[],
   header: readonly string[],
   mapping: Mapping,
   account: Account,

@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream';
-import { CsvError, parse } from 'csv-parse';
+import { BrokenCsv, streamCsv } from '../csv.ts';
 import { DuplicateKey, readJson } from '../json.ts';
 
 /**
@@ -60,7 +59,7 @@ export function readRows(
   refuse: (error: RowError) => void,
 ): AsyncGenerator<RawRow> {
   const text = decode(createReadStream(file), digest);
-  return format === 'csv' ? readCsv(text, refuse) : readNdjson(text, refuse);
+  return format === 'csv' ? readTable(text, refuse) : readNdjson(text, refuse);
 }
 
 /** Decodes bytes as text. A file in another encoding is refused at its first line that is not UTF-8. */
@@ -115,24 +114,13 @@ function isText(bytes: Buffer): boolean {
   }
 }
 
-async function* readCsv(
+async function* readTable(
   text: AsyncIterable<string>,
   refuse: (error: RowError) => void,
 ): AsyncGenerator<RawRow> {
-  const parser = parse({
-    bom: true,
-    info: true,
-    relax_column_count: true,
-    max_record_size: ROW_CHARACTERS_MAX,
-  });
-  // An error of the text ends the parser with that error, and therefore the loop.
-  pipeline(text, parser, () => {});
   let columns: readonly ImportField[] | undefined;
   try {
-    for await (const { record, info } of parser as AsyncIterable<{
-      record: string[];
-      info: { lines: number };
-    }>) {
+    for await (const { record, info } of streamCsv(text, ROW_CHARACTERS_MAX)) {
       const { lines: line } = info;
       if (!columns) columns = readHeader(record);
       else if (record.length === columns.length) yield { line, fields: fieldsOf(columns, record) };
@@ -143,9 +131,8 @@ async function* readCsv(
       }
     }
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const line = Number((error as { lines?: number }).lines ?? 1);
-    throw new UnreadableFile(line, `this is not CSV as RFC 4180 describes it (${error.code})`);
+    if (!(error instanceof BrokenCsv)) throw error;
+    throw new UnreadableFile(error.line, `this is not CSV as RFC 4180 describes it (${error.code})`);
   }
   if (!columns) throw new UnreadableFile(1, 'the file is empty');
 }

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import Type from 'typebox';
 import type { Service } from '../context.ts';
+import { type Cell, CSV_TYPE, type CsvStyle, csvText } from '../csv.ts';
 import type { Database } from '../db/pool.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
@@ -20,20 +21,11 @@ import {
   sealsOf,
   sumsOf,
 } from './export.rows.ts';
-import {
-  beginCamt,
-  beginStatement,
-  type Cell,
-  type CsvStyle,
-  csvText,
-  endCamt,
-  endStatement,
-  entry,
-} from './formats.ts';
+import { beginCamt, beginStatement, endCamt, endStatement, entry } from './formats.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
-import { CSV_TYPE, European, merchantIdOf } from './reports/reports.ts';
+import { European, merchantIdOf } from './reports/reports.ts';
 import { type ClosingRow, listClosings, textOfClosing } from './seal.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;

@@ -1,5 +1,3 @@
-import { withoutFormula } from '@scrip/print/formula';
-import { stringify } from 'csv-stringify/sync';
 import { movementOf } from '../ledger/kinds.ts';
 import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
@@ -46,33 +44,6 @@ function attributesOf(attributes: Readonly<Record<string, string>>): string {
 /** Cuts a text to the number of characters that ISO 20022 allows. */
 export function cut(value: string, charactersMax: number): string {
   return [...value].slice(0, charactersMax).join('');
-}
-
-/**
- * The style of CSV files: UTF-8, RFC 4180, a header, ISO dates, and amounts with a decimal point. `european`
- * separates cells with `;` and writes amounts with a decimal comma.
- */
-
-export type CsvStyle = 'standard' | 'european';
-
-/** An amount, or another cell. */
-export type Cell = string | number | null | { readonly amount: string };
-
-/**
- * Returns rows as CSV. What a spreadsheet would run as a formula gets an apostrophe in front. Amounts never
- * look like a formula.
- */
-export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): string {
-  const isEuropean = style === 'european';
-  const cells = rows.map((row) =>
-    row.map((cell) => {
-      if (cell === null) return '';
-      if (typeof cell === 'number') return String(cell);
-      if (typeof cell === 'string') return withoutFormula(cell);
-      return isEuropean ? cell.amount.replace('.', ',') : cell.amount;
-    }),
-  );
-  return stringify(cells, { record_delimiter: 'windows', delimiter: isEuropean ? ';' : ',' });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { startVerify, VERIFY_RUNS } from '../audit/verify.ts';
-import { csvText } from '../books/formats.ts';
+import { CSV_TYPE, csvText } from '../csv.ts';
 import { type JobRuns, readRows, showJob } from '../jobs/jobs.ts';
 import { RECONCILE_RUNS, startReconcile } from '../ledger/reconcile.ts';
 import { type Caller, reading, tableOf } from '../operation.ts';
@@ -23,19 +23,16 @@ const rowsCsv = reading({
     await showJob.run(caller, { id });
     return {
       name: `job-${id}.csv`,
-      mediaType: 'text/csv; charset=utf-8',
+      mediaType: CSV_TYPE,
       content: linesOf(caller, id),
     };
   },
 });
 
 async function* linesOf({ service }: Caller, id: string): AsyncGenerator<string> {
-  yield csvText([['row', 'serialNumber', 'outcome', 'message']], 'standard');
+  yield csvText([['row', 'serialNumber', 'outcome', 'message']]);
   for await (const page of readRows(service, id))
-    yield csvText(
-      page.map(({ number, subject, outcome, message }) => [number, subject, outcome, message]),
-      'standard',
-    );
+    yield csvText(page.map(({ number, subject, outcome, message }) => [number, subject, outcome, message]));
 }
 
 /** The jobs of operators, which every process with background work can run. */

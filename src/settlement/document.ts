@@ -1,5 +1,5 @@
 import type { StatementRow } from '@scrip/print';
-import { type Cell, csvText } from '../books/formats.ts';
+import { type Cell, CSV_TYPE, csvText } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { moneyIn, toText } from '../money.ts';
@@ -49,7 +49,7 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
     row(null, 'OUTSTANDING', null, settlement.outstanding),
     row(null, 'PAYABLE', null, settlement.payable),
   ];
-  return csvText([HEADER, ...rows], 'standard');
+  return csvText([HEADER, ...rows]);
 }
 
 /** The columns of a statement, each with its step. Other movements are shown under their kind. */
@@ -137,7 +137,7 @@ select csv, pdf from settlements where id = ${id} and csv is not null`);
   return found;
 }
 
-const MEDIA_TYPES = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8' } as const;
+const MEDIA_TYPES = { pdf: 'application/pdf', csv: CSV_TYPE } as const;
 
 export const settlementDocument = reading({
   name: 'settlement.document',

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { parse } from 'csv-parse/sync';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { accountNumber, isIban, requireIban } from '../bank/iban.ts';
-import { type Cell, csvText } from '../books/formats.ts';
 import type { Operator, Service } from '../context.ts';
 import { sameHash } from '../credentials.ts';
+import { type BrokenCsv, type Cell, CSV_TYPE, type CsvRow, csvText, readCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
@@ -37,18 +36,23 @@ export type PayeeAccount = { readonly name: string; readonly iban: string; reado
 export function readAccounts(csv: string): Map<string, PayeeAccount> {
   const wrong = (line: number, message: string) =>
     new Refusal('30', { message: `line ${line} of the accounts: ${message}` });
-  let records: { record: Record<string, string>; info: { lines: number } }[];
+  const noTable = 'this is not CSV with a row of names and as many fields in each row';
+  let rows: CsvRow[];
   try {
-    records = parse(csv, { bom: true, columns: true, trim: true, skip_empty_lines: true, info: true });
+    rows = readCsv(csv);
   } catch (error) {
-    throw wrong(
-      Number((error as { lines?: number }).lines ?? 1),
-      'this is not CSV with a row of names and as many fields in each row',
-    );
+    throw wrong((error as BrokenCsv).line, noTable);
   }
+  const header = rows.shift()?.record ?? [];
   const accounts = new Map<string, PayeeAccount>();
-  for (const { record, info } of records) {
-    const { merchantId = '', name = '', iban: spaced = '', bic = '' } = record;
+  for (const { record, info } of rows) {
+    if (record.length !== header.length) throw wrong(info.lines, noTable);
+    const {
+      merchantId = '',
+      name = '',
+      iban: spaced = '',
+      bic = '',
+    } = Object.fromEntries(header.map((column, at) => [column, record[at]]));
     const iban = accountNumber(spaced);
     if (!/^[1-9]\d{0,9}$/.test(merchantId)) throw wrong(info.lines, 'merchantId is not the id of a merchant');
     if (accounts.has(merchantId)) throw wrong(info.lines, 'the merchant is named twice');
@@ -169,11 +173,11 @@ function writeCsv(paid: readonly Paid[]): string {
       dueOn,
     ];
   });
-  return csvText([CSV_HEADER, ...rows], 'standard');
+  return csvText([CSV_HEADER, ...rows]);
 }
 
 const Format = Word(['pain001', 'csv'], { 'x-labels': { pain001: 'pain.001 (XML)' } });
-const MEDIA_TYPES = { pain001: 'application/xml', csv: 'text/csv; charset=utf-8' } as const;
+const MEDIA_TYPES = { pain001: 'application/xml', csv: CSV_TYPE } as const;
 const ENDINGS = { pain001: 'xml', csv: 'csv' } as const;
 const IBAN_MAX = 50;
 const ACCOUNTS_MAX = 1_000_000;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Account, Balance, ClosedDay, Movement } from '../../src/books/export.rows.ts';
-import { beginCamt, beginStatement, csvText, endCamt, endStatement, entry } from '../../src/books/formats.ts';
+import { beginCamt, beginStatement, endCamt, endStatement, entry } from '../../src/books/formats.ts';
 import { PlainText, type PlainTextFormat } from '../../src/books/plain-text.ts';
 import type { Names } from '../../src/books/reports/report.ts';
+import { csvText } from '../../src/csv.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from '../support/verifiers.ts';
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeCsv } from '@scrip/print';
 import { toCsv } from '../../console/src/ui/csv-text.ts';
-import { csvText } from '../../src/books/formats.ts';
+import { csvText } from '../../src/csv.ts';
 
 /** Texts that merchants choose, in files that others open in a spreadsheet. */
 

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Service } from '../../context.ts';
+import { type Cell, CSV_TYPE, type CsvStyle, csvText } from '../../csv.ts';
 import { sql } from '../../db/sql.ts';
 import { requireMerchant } from '../../merchants/merchants.ts';
 import { type Caller, reading } from '../../operation.ts';
@@ -8,7 +9,6 @@ import { notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
 import { Day, FileSchema, Line, MerchantId, Word } from '../../schema.ts';
 import { checkInterval, type ListedDay } from '../days.ts';
-import { type Cell, type CsvStyle, csvText } from '../formats.ts';
 import { bank, generalLedger } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
 import { breakage } from './breakage.ts';
@@ -199,7 +199,6 @@ export const report = reading({
   },
 });
 
-export const CSV_TYPE = 'text/csv; charset=utf-8';
 export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
 
 /** Returns the id of a merchant that a request may name. @throws Problem if there is no such merchant */
