@@ -4,7 +4,8 @@
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { quantile, sorted } from './statistics.ts';
+import type { Times } from './figures.ts';
+import { timesOf } from './statistics.ts';
 
 export type BatchPlan = {
   readonly url: string;
@@ -16,8 +17,6 @@ export type BatchPlan = {
     | { readonly order: { readonly prefix: string; readonly quantity: number } }
     | { readonly paths: readonly string[] };
 };
-
-export type Times = { readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number };
 
 export type BatchLoad = {
   readonly answered: number;
@@ -113,11 +112,6 @@ async function client(until: number): Promise<void> {
   agent.destroy();
 }
 
-function times(all: readonly number[]): Times {
-  const took = sorted(all);
-  return { p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), p999Ms: quantile(took, 0.999) };
-}
-
 const beganAt = performance.now();
 await Promise.all(Array.from({ length: plan.clients }, () => client(beganAt + plan.seconds * 1000)));
 const seconds = (performance.now() - beganAt) / 1000;
@@ -127,7 +121,7 @@ const load: BatchLoad = {
   perSecond: answered / seconds,
   bytes: bytes / Math.max(1, answered),
   failed,
-  first: times(firsts),
-  whole: times(wholes),
+  first: timesOf(firsts),
+  whole: timesOf(wholes),
 };
 process.stdout.write(`${JSON.stringify(load)}\n`);

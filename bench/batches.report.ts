@@ -1,10 +1,8 @@
 import { barChart } from './chart.ts';
+import { TIMES, table, whole } from './figures.ts';
 import type { BatchesResult, BatchFigures } from './generate.ts';
-import { table } from './table.ts';
 
 /** The parts of the report about batches. Their unit is vouchers. */
-
-const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 
 const NONE = '–';
 
@@ -37,7 +35,7 @@ export function tellGenerate({ turns, yardsticks, small, large }: BatchesResult)
     ...timesOf(each, each.whole),
     ...costOf(each),
   ]);
-  const head = ['batches of', 'vouchers a second', '× COPY', 'p50 ms', 'p99 ms', 'p99.9 ms', ...COST];
+  const head = ['batches of', 'vouchers a second', '× COPY', ...TIMES, ...COST];
   return [
     'Generation',
     `Medians of ${turns} turns. COPY of the same rows made ${whole(yardsticks.small.copy)} and ${whole(yardsticks.large.copy)} vouchers a second. The times are those of a batch, from the order
@@ -64,17 +62,7 @@ export function tellDownload({ turns, yardsticks, small, large }: BatchesResult)
     ],
     ['', '', '', '', 'first byte', ...timesOf(each, each.first), '', ''],
   ]);
-  const head = [
-    'batches of',
-    'vouchers a second',
-    '× COPY',
-    '× bare',
-    'until',
-    'p50 ms',
-    'p99 ms',
-    'p99.9 ms',
-    ...COST,
-  ];
+  const head = ['batches of', 'vouchers a second', '× COPY', '× bare', 'until', ...TIMES, ...COST];
   const { small: few, large: many } = yardsticks;
   return [
     'Download',

@@ -1,16 +1,9 @@
-/**
- * `npm run bench:batches`: the cost of large batches beside COPY (generate.ts), their effect on tills, and
- * the memory that the service takes for them and for a download. A figure out of bounds fails the run.
- * Everything runs in one `scrip serve`. Compare ratios: the machine is shared.
- */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Batch } from '../src/batches/batch.ts';
-import { leavingNothing } from '../test/support/leave-nothing.ts';
+import { median, print, textOf, whole } from './figures.ts';
 import { measureGenerate } from './generate.ts';
-import { median } from './measure.ts';
-import { type Load, play } from './play.ts';
-import { requestsOf, type Stock } from './requests.ts';
+import { measure, type Shape } from './measure.ts';
+import type { Load } from './play.ts';
+import type { Stock } from './requests.ts';
 import { type Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
 
@@ -26,16 +19,13 @@ const SHAPES = [
   { name: 'tills with pauses', connections: 32, pauseMs: 20 },
   { name: 'tills without pauses', connections: 64, pauseMs: 0 },
 ];
-const REQUESTS = 200_000;
 /** A request that allocates for every voucher would take hundreds of megabytes. */
 const MOST_GROWTH_MB = 50;
 const MOST_P99_RATIO = 3;
 const LEAST_COPY_RATIO = 0.5;
 
-const round = (figure: number) => Math.round(figure).toLocaleString('en');
-const print = (line: string) => process.stdout.write(`${line}\n`);
-
-await leavingNothing(async () => {
+/** The cost of large batches beside COPY, their effect on tills, and memory. Bounds fail the run. */
+export async function run(): Promise<void> {
   const stage = await Stage.open();
   const { large } = await measureGenerate(stage, SMALL_SECONDS, TURNS);
   print(`production: median ratio ${large.ratios.copy.toFixed(2)} (at least ${LEAST_COPY_RATIO})`);
@@ -45,31 +35,33 @@ await leavingNothing(async () => {
   const stock = await stage.stock(0, 0);
   const batch = await measureTills(stage, serve, stock);
   await measureMemory(stage, serve, batch);
-});
+}
 
 /** Returns one of the batches that were made meanwhile. */
 async function measureTills(stage: Stage, serve: Serve, stock: Stock): Promise<Batch> {
   let batch: Batch | undefined;
+  const load = (shape: Omit<Shape, 'seconds'>) =>
+    measure(stage, serve, stock, 'redeem', { ...shape, seconds: SECONDS });
   for (const shape of SHAPES) {
     const ratios: number[] = [];
     for (let turn = 1; turn <= TURNS; turn++) {
       const name = `${shape.name}, turn ${turn}`;
-      const idle = await runLoad(stage, serve, shape, `idle ${name}`, stock);
+      const idle = await load(shape);
       const memory = watchMemory(serve.pid);
       const before = await countVouchers(stage);
       const ordered = stage.order(LONG, VALUE);
       // Awaited below; until then its failure must not hide that of the load.
       ordered.catch(() => {});
-      const busy = await runLoad(stage, serve, shape, `busy ${name}`, stock);
+      const busy = await load(shape);
       const made = (await countVouchers(stage)) - before;
       const { beforeMb, mostMb } = await memory.stop();
       const ratio = busy.p99Ms / idle.p99Ms;
       ratios.push(ratio);
       print(
-        `${name}: without a batch ${summary(idle)}; with one ${summary(busy)}, ${round(made / SECONDS)} vouchers/s meanwhile`,
+        `${name}: without a batch ${summary(idle)}; with one ${summary(busy)}, ${whole(made / SECONDS)} vouchers/s meanwhile`,
       );
       print(
-        `        p99 ratio ${ratio.toFixed(2)}; memory ${round(beforeMb)} MB before, ${round(mostMb)} MB at most`,
+        `        p99 ratio ${ratio.toFixed(2)}; memory ${whole(beforeMb)} MB before, ${whole(mostMb)} MB at most`,
       );
       if (idle.failed + busy.failed > 0) process.exitCode = 1;
       batch = await ordered;
@@ -86,22 +78,7 @@ async function countVouchers({ owner }: Stage): Promise<number> {
   return rows[0].made;
 }
 
-function summary({ perSecond, p50Ms, p99Ms, failed }: Load): string {
-  return `p50 ${p50Ms} ms, p99 ${p99Ms} ms at ${round(perSecond)}/s${failed > 0 ? `, ${failed} failed` : ''}`;
-}
-
-/** Redemptions under references of their own, on vouchers that do not run dry. */
-async function runLoad(
-  { folder }: Stage,
-  { url }: Serve,
-  { connections, pauseMs }: (typeof SHAPES)[number],
-  run: string,
-  stock: Stock,
-): Promise<Load> {
-  const file = join(folder, 'requests');
-  await writeFile(file, requestsOf('redeem', stock, run, REQUESTS), { mode: 0o600 });
-  return play({ url, file, connections, seconds: SECONDS, pauseMs });
-}
+const summary = (load: Load) => `${textOf(load)}${load.failed > 0 ? `, ${load.failed} failed` : ''}`;
 
 /** Downloads a long batch, plain and with gzip, as fast as the service sends it. */
 async function measureMemory({ authorization }: Stage, { url, pid }: Serve, batch: Batch): Promise<void> {
@@ -116,7 +93,7 @@ async function measureMemory({ authorization }: Stage, { url, pid }: Serve, batc
     const seconds = (performance.now() - start) / 1000;
     const { beforeMb, mostMb } = await memory.stop();
     print(
-      `download of ${round(LONG)}, ${response.headers.get('content-encoding') ?? 'plain'}: ${round(bytes / 1e6)} MB (unpacked) in ${seconds.toFixed(1)} s; memory ${round(beforeMb)} MB before, ${round(mostMb)} MB at most`,
+      `download of ${whole(LONG)}, ${response.headers.get('content-encoding') ?? 'plain'}: ${whole(bytes / 1e6)} MB (unpacked) in ${seconds.toFixed(1)} s; memory ${whole(beforeMb)} MB before, ${whole(mostMb)} MB at most`,
     );
     if (mostMb - beforeMb > MOST_GROWTH_MB) process.exitCode = 1;
   }

@@ -1,4 +1,5 @@
 import { redeem } from '../src/redemptions/redeem.ts';
+import { print } from './figures.ts';
 import { draw } from './fill.ts';
 import { fill } from './growth.ts';
 import type { Stage } from './stage.ts';
@@ -28,8 +29,6 @@ export type BloatResult = {
   }[];
 };
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
-
 /**
  * Redeems a cent at a time from vouchers spread over the table, with autovacuum on, and measures the
  * sizes.
@@ -43,11 +42,18 @@ export async function measureBloat(stage: Stage, redemptions: number): Promise<B
   await redeemAll(stage, redemptions);
   const after = await allSizes(stage);
   const later = await countUpdates(stage);
+  for (const table of TABLES) await stage.owner.query(`vacuum full ${table}`);
+  const anew = await allSizes(stage);
   const result = {
     vouchers: VOUCHERS,
     redemptions,
     hotShare: (later.hot - updates.hot) / (later.all - updates.all),
-    tables: await anew(stage, before, after),
+    tables: TABLES.map((table, at) => ({
+      table,
+      before: before[at],
+      after: after[at],
+      anew: anew[at],
+    })) as BloatResult['tables'],
   };
   print(
     `${redemptions} redemptions of ${VOUCHERS} vouchers: ${(result.hotShare * 100).toFixed(1)} % of updates in place`,
@@ -75,18 +81,14 @@ async function redeemAll(stage: Stage, redemptions: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, till));
 }
 
-async function allSizes(stage: Stage): Promise<Sizes[]> {
-  const all: Sizes[] = [];
-  for (const table of TABLES) all.push(await sizes(stage, table));
-  return all;
-}
-
-async function sizes(stage: Stage, table: string): Promise<Sizes> {
-  const { rows } = await stage.owner.query(
-    'select pg_table_size($1)::float8 as own, pg_indexes_size($1)::float8 as indexes',
-    [table],
+async function allSizes({ owner }: Stage): Promise<Sizes[]> {
+  const { rows } = await owner.query(
+    `select round(pg_table_size(t::regclass) / ${MB})::int as "tableMb",
+      round(pg_indexes_size(t::regclass) / ${MB})::int as "indexesMb"
+     from unnest($1::text[]) t`,
+    [TABLES],
   );
-  return { tableMb: Math.round(rows[0].own / MB), indexesMb: Math.round(rows[0].indexes / MB) };
+  return rows;
 }
 
 async function countUpdates(stage: Stage): Promise<{ all: number; hot: number }> {
@@ -95,18 +97,4 @@ async function countUpdates(stage: Stage): Promise<{ all: number; hot: number }>
     "select n_tup_upd::float8 as all, n_tup_hot_upd::float8 as hot from pg_stat_user_tables where relid = 'vouchers'::regclass",
   );
   return rows[0];
-}
-
-async function anew(
-  stage: Stage,
-  before: readonly Sizes[],
-  after: readonly Sizes[],
-): Promise<BloatResult['tables']> {
-  const tables: BloatResult['tables'][number][] = [];
-  for (const [index, table] of TABLES.entries()) {
-    await stage.owner.query(`vacuum full ${table}`);
-    const own = await sizes(stage, table);
-    tables.push({ table, before: before[index] as Sizes, after: after[index] as Sizes, anew: own });
-  }
-  return tables;
 }

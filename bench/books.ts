@@ -1,26 +1,18 @@
-/**
- * `npm run bench:books`: the close of a large day beside tills, with its memory, and reports of a year.
- *
- *   npm run bench:books -- --rows 2000000 --merchants 200
- *   npm run bench:books -- --rows 10000000 --quiet          # without tills
- *   npm run bench:books -- --vouchers 9500000 --quiet       # beside vouchers that do not move on that day
- */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
-import { leavingNothing, started } from '../test/support/leave-nothing.ts';
+import { started } from '../test/support/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
+import { median, print } from './figures.ts';
 import { dropIndexes, restoreIndexes } from './fill.ts';
 import { fillVouchers } from './growth.ts';
-import { type Measured, measure, median } from './measure.ts';
+import { type Measured, measure } from './measure.ts';
 import type { Stock } from './requests.ts';
-import { type Serve, Stage } from './stage.ts';
+import { type Given, numberOf } from './scenario.ts';
+import { MAIN, type Serve, Stage } from './stage.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const DAY_MS = 86_400_000;
 const DAYS = 364;
 /** The vouchers that are generated without tills. */
@@ -31,19 +23,15 @@ const STREAMED = 100_000;
 /** Windows of the tills alone, before and after the close, and beside one busy core. */
 const WINDOWS = 5;
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '2000000' },
-    merchants: { type: 'string', default: '200' },
-    vouchers: { type: 'string', default: '0' },
-    quiet: { type: 'boolean', default: false },
-  },
-});
-const rows = Number(values.rows);
-const merchants = Number(values.merchants);
-const vouchers = Number(values.vouchers);
+type Size = {
+  readonly rows: number;
+  readonly merchants: number;
+  /** Vouchers that do not move on the day. */
+  readonly vouchers: number;
+  /** Without tills. */
+  readonly isQuiet: boolean;
+};
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed(2);
 
@@ -85,7 +73,7 @@ async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
   return { took: seconds(from), mostMb: Math.round(mostKb / 1_024) };
 }
 
-async function fillDay(stage: Stage, yesterday: number): Promise<void> {
+async function fillDay(stage: Stage, yesterday: number, { vouchers, rows }: Size): Promise<void> {
   const { owner, merchantId } = stage;
   await dropIndexes(stage);
   await fillVouchers(stage, 0, vouchers, 2);
@@ -112,7 +100,11 @@ async function rowsRead({ owner }: Stage): Promise<Map<string, number>> {
 }
 
 /** Returns how many rows each table was read for each row of the day, the most first. */
-function readFor(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): string {
+function readFor(
+  rows: number,
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): string {
   const each = [...after].map(([name, read]) => [name, (read - (before.get(name) ?? 0)) / rows] as const);
   const most = each.filter(([, read]) => read >= 0.1).sort(([, one], [, other]) => other - one);
   const sum = each.reduce((total, [, read]) => total + read, 0);
@@ -120,15 +112,16 @@ function readFor(before: ReadonlyMap<string, number>, after: ReadonlyMap<string,
 }
 
 /** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */
-async function measureClose(stage: Stage, yesterday: number): Promise<void> {
+async function measureClose(stage: Stage, yesterday: number, size: Size): Promise<void> {
+  const { rows, isQuiet } = size;
   const producing = await stage.serve();
   // Random codes of a large stock would collide with those that are filled in.
-  const stock = await stage.stock(0, 0, values.quiet ? FEW : undefined).finally(() => producing.stop());
-  await fillDay(stage, yesterday);
-  if (values.quiet) {
+  const stock = await stage.stock(0, 0, isQuiet ? FEW : undefined).finally(() => producing.stop());
+  await fillDay(stage, yesterday, size);
+  if (isQuiet) {
     const before = await rowsRead(stage);
     const { took, mostMb } = await close(stage);
-    const read = readFor(before, await rowsRead(stage));
+    const read = readFor(rows, before, await rowsRead(stage));
     print(`close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB, ${read}`);
     return;
   }
@@ -157,7 +150,7 @@ async function measureClose(stage: Stage, yesterday: number): Promise<void> {
   }
 }
 
-async function measureReports(stage: Stage, yesterday: number): Promise<void> {
+async function measureReports(stage: Stage, yesterday: number, { merchants }: Size): Promise<void> {
   const { service } = stage.operator;
   const wanted = { to: dayOf(yesterday + DAY_MS), merchantId: stage.merchantId };
   await stage.owner.query('select bench.fill_year($1, $2, $3)', [dayOf(yesterday), DAYS, merchants]);
@@ -181,9 +174,16 @@ async function measureReports(stage: Stage, yesterday: number): Promise<void> {
   print(`R8: ${count} transactions in ${seconds(since)} s; memory grew by ${grown} MB`);
 }
 
-await leavingNothing(async () => {
+/** The close of a large day beside tills, with its memory, and reports of a year. */
+export async function run(given: Given): Promise<void> {
+  const [rows, merchants, vouchers] = [
+    numberOf(given, 'rows'),
+    numberOf(given, 'merchants'),
+    numberOf(given, 'vouchers'),
+  ];
+  const size = { rows, merchants, vouchers, isQuiet: given.values['quiet'] === true };
   const yesterday = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS;
   const stage = await Stage.open();
-  await measureClose(stage, yesterday);
-  await measureReports(stage, yesterday);
-});
+  await measureClose(stage, yesterday, size);
+  await measureReports(stage, yesterday, size);
+}

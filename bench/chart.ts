@@ -12,9 +12,10 @@ const LABEL = 190;
 const NOTE = 150;
 const ROW = 26;
 const TOP = 44;
-const COLORS = { bar: '#2f6f8f', muted: '#c3ccd3', text: '#1f2933', title: '#1f2933' };
+const COLORS = { bar: '#2f6f8f', muted: '#c3ccd3' };
 
-const quote = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+export const quote = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** Bars below each other, each with a label on the left and a note on the right. */
 export function barChart(title: string, bars: readonly Bar[]): string {
@@ -30,10 +31,15 @@ export function barChart(title: string, bars: readonly Bar[]): string {
       `<text x="${LABEL + width + 6}" y="${y + 13}">${quote(note)}</text>`,
     ].join('\n');
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${quote(title)}" font-family="system-ui, sans-serif" font-size="13" fill="${COLORS.text}">
+  return picture(title, height, 13, rows);
+}
+
+/** A picture with a title. */
+export function picture(title: string, height: number, fontSize: number, parts: readonly string[]): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${quote(title)}" font-family="system-ui, sans-serif" font-size="${fontSize}" fill="#1f2933">
 <rect width="${WIDTH}" height="${height}" fill="#ffffff"/>
-<text x="12" y="24" font-size="15" font-weight="600" fill="${COLORS.title}">${quote(title)}</text>
-${rows.join('\n')}
+<text x="12" y="24" font-size="15" font-weight="600">${quote(title)}</text>
+${parts.join('\n')}
 </svg>
 `;
 }

@@ -1,8 +1,4 @@
-/**
- * `node bench/citus.ts [SECONDS] [BUCKETS]`: processor time of the database for a redemption, on one server
- * and on a Citus cluster, with few callers and with many. Both run the same calls on this machine, in turns.
- */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { any, openService, prepare } from '../soak/citus.load.ts';
 import type { Server } from '../soak/cluster.ts';
 import { distribute } from '../src/db/distribute.ts';
@@ -10,33 +6,21 @@ import { migrate } from '../src/db/migrate.ts';
 import { newKeyRing } from '../src/keyring/file.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
-import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
-import { table } from './table.ts';
+import { temporaryFolder } from '../test/support/leave-nothing.ts';
+import { print, table } from './figures.ts';
+import { type Given, numberOf } from './scenario.ts';
+import { usageOf } from './usage.ts';
 
 const CALLERS = [1, 16, 64, 256, 1_024];
-const BUCKETS_DEFAULT = 2;
 const CARDS = 500;
 const WARM_MS = 2_000;
-/** The tick of the kernel's clock that counts processor time. */
-const TICK_MS = 10;
 
-/** Processor time of a server's processes so far. Those that have ended count for their parent. */
-function cpuMs(servers: readonly Server[]): number {
-  const parents = new Set(
-    servers.map(({ data }) => readFileSync(`${data}/postmaster.pid`, 'utf8').split('\n')[0]),
+/** Processor time of the processes of servers so far. */
+async function cpuMs(servers: readonly Server[]): Promise<number> {
+  const used = servers.map(({ data }) =>
+    usageOf(Number(readFileSync(`${data}/postmaster.pid`, 'utf8').split('\n')[0])),
   );
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      const own = Number(fields[11]) + Number(fields[12]);
-      if (parents.has(pid)) ticks += own + Number(fields[13]) + Number(fields[14]);
-      else if (parents.has(fields[1] as string)) ticks += own;
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return ticks * TICK_MS;
+  return (await Promise.all(used)).reduce((sum, usage) => sum + (usage?.cpuMs ?? 0), 0);
 }
 
 async function measure(url: string, servers: readonly Server[], seconds: number): Promise<string[][]> {
@@ -60,17 +44,17 @@ async function measure(url: string, servers: readonly Server[], seconds: number)
     };
     await during(WARM_MS);
     count = 0;
-    const before = cpuMs(servers);
+    const before = await cpuMs(servers);
     await during(seconds * 1_000);
-    const micros = ((cpuMs(servers) - before) * 1_000) / count;
+    const micros = (((await cpuMs(servers)) - before) * 1_000) / count;
     rows.push([String(callers), String(Math.round(count / seconds)), String(Math.round(micros))]);
   }
   await service.db.close();
   return rows;
 }
 
-await leavingNothing(async () => {
-  const seconds = Number(process.argv[2] ?? 8);
+export async function run(given: Given): Promise<void> {
+  const seconds = numberOf(given, 'seconds');
   const cluster = await startCitus(await temporaryFolder('scrip-bench-'));
   const { coordinator, workers } = cluster;
   await execute(coordinator, 'postgres', 'create database one');
@@ -78,7 +62,7 @@ await leavingNothing(async () => {
   await createOnAll(cluster, 'many');
   const many = coordinator.url(undefined, 'many');
   await migrate(many);
-  await distribute(many, Number(process.argv[3] ?? BUCKETS_DEFAULT));
+  await distribute(many, numberOf(given, 'buckets'));
   const one = await measure(coordinator.url(undefined, 'one'), [coordinator], seconds);
   const over = await measure(many, [coordinator, ...workers], seconds);
   const rows = one.map(([callers = '', rate = '', micros = ''], at) => {
@@ -86,6 +70,5 @@ await leavingNothing(async () => {
     return [callers, rate, micros, rateOver, microsOver, (Number(microsOver) / Number(micros)).toFixed(1)];
   });
   const head = ['callers', 'one server/s', 'CPU µs', 'Citus/s', 'CPU µs', '×'];
-  process.stdout.write(`${table(head, rows)}\n`);
-});
-process.exit();
+  print(table(head, rows));
+}

@@ -1,30 +1,12 @@
-/**
- * `npm run bench:cost`: what metrics, traces and a backup cost redemptions. In turns: with nothing on, with
- * metrics, with traces, with a hundredth of the traces, and beside a backup, which begins with the turn and
- * has the priority that deploy/systemd gives it. Compare the ratios to the turns with nothing on.
- *
- *   npm run bench:cost -- --seconds 30 --turns 3
- *   npm run bench:cost -- nothing backup    these only
- */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
-import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
-import { type Measured, measure, median } from './measure.ts';
+import { temporaryFolder } from '../test/support/leave-nothing.ts';
+import { median, print, textOf } from './figures.ts';
+import { type Measured, measure } from './measure.ts';
+import { type Given, numberOf, wants } from './scenario.ts';
 import { MAIN, Stage } from './stage.ts';
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: 'string', default: '30' },
-    turns: { type: 'string', default: '3' },
-    connections: { type: 'string', default: '64' },
-  },
-});
-const seconds = Number(values.seconds);
-const print = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Receives spans, and drops them. */
 async function startCollector(): Promise<string> {
@@ -53,7 +35,13 @@ type Kind = {
   readonly backs?: true;
 };
 
-async function bench(): Promise<void> {
+/**
+ * What metrics, traces and a backup cost redemptions. In turns: with nothing on, with metrics, with traces,
+ * with a hundredth of the traces, and beside a backup, which begins with the turn and has the priority that
+ * deploy/systemd gives it. Compare the ratios to the turns with nothing on.
+ */
+export async function run(given: Given): Promise<void> {
+  const shape = { connections: numberOf(given, 'connections'), seconds: numberOf(given, 'seconds') };
   const endpoint = await startCollector();
   const all: Readonly<Record<string, Kind>> = {
     nothing: { settings: {} },
@@ -68,28 +56,25 @@ async function bench(): Promise<void> {
     },
     backup: { settings: {}, backs: true },
   };
-  const kinds = Object.fromEntries(
-    Object.entries(all).filter(([kind]) => positionals.length === 0 || positionals.includes(kind)),
-  );
+  const kinds = Object.fromEntries(Object.entries(all).filter(([kind]) => wants(given, kind)));
   const stage = await Stage.open();
   const into = await temporaryFolder('scrip-bench-backups-');
   const first = await stage.serve();
   const stock = await stage.stock(0, 0);
-  await measure(stage, first, stock, 'redeem', { connections: Number(values.connections), seconds });
+  await measure(stage, first, stock, 'redeem', shape);
   await first.stop();
   const runs = new Map<string, Measured[]>(Object.keys(kinds).map((kind) => [kind, []]));
-  for (let turn = 1; turn <= Number(values.turns); turn++)
+  for (let turn = 1; turn <= numberOf(given, 'turns'); turn++)
     for (const [kind, { settings, backs }] of Object.entries(kinds)) {
       const serve = await stage.serve(['--processes', '1'], [], settings);
-      const shape = { connections: Number(values.connections), seconds };
       // The first calls compile the code.
       await measure(stage, serve, stock, 'redeem', { ...shape, seconds: 1 });
       const making = backs ? backUp(stage.folder, into) : undefined;
-      const run = await measure(stage, serve, stock, 'redeem', shape);
-      runs.get(kind)?.push(run);
+      const measured = await measure(stage, serve, stock, 'redeem', shape);
+      runs.get(kind)?.push(measured);
       const made = making ? `, a backup of ${(await making).toFixed(1)} s` : '';
       print(
-        `${kind}: ${Math.round(run.perSecond)}/s, p99 ${run.p99Ms.toFixed(1)} ms, CPU ${run.serviceCpuUs.toFixed(1)} + ${run.databaseCpuUs.toFixed(1)} µs${made}`,
+        `${kind}: ${textOf(measured)}, CPU ${measured.serviceCpuUs.toFixed(1)} + ${measured.databaseCpuUs.toFixed(1)} µs${made}`,
       );
       await serve.stop();
     }
@@ -102,5 +87,3 @@ async function bench(): Promise<void> {
         `${(cpu(kind) / cpu('nothing')).toFixed(3)} of the CPU of each, p99 ${of(kind, 'p99Ms').toFixed(1)} ms`,
     );
 }
-
-await leavingNothing(bench);

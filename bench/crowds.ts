@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { end, started } from '../test/support/leave-nothing.ts';
 import { CROWDS, type CrowdName } from './crowd.ts';
+import { print, type Rate, textOf, whole } from './figures.ts';
 import { prepare } from './measure.ts';
 import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
@@ -16,12 +17,7 @@ const WARM_UP_SECONDS = 2;
 
 export type CrowdsResult = readonly {
   readonly name: string;
-  readonly honest: {
-    readonly perSecond: number;
-    readonly p50Ms: number;
-    readonly p99Ms: number;
-    readonly p999Ms: number;
-  };
+  readonly honest: Rate;
   readonly crowdCores: number;
   readonly broken: number;
   readonly memoryMb: number;
@@ -30,41 +26,37 @@ export type CrowdsResult = readonly {
 export async function measureCrowds(stage: Stage, seconds: number): Promise<CrowdsResult> {
   const serve = await stage.serve();
   const all: CrowdsResult[number][] = [];
-  try {
-    const stock = await stage.stock(0, 0);
-    const redeem = async (lasts: number) => {
-      const file = await prepare(stage, stock, 'redeem', lasts);
-      return playOpen({ url: serve.url, file, connections: HONEST, seconds: lasts });
+  const stock = await stage.stock(0, 0);
+  const redeem = async (lasts: number) => {
+    const file = await prepare(stage, stock, 'redeem', lasts);
+    return playOpen({ url: serve.url, file, connections: HONEST, seconds: lasts });
+  };
+  await redeem(WARM_UP_SECONDS);
+  for (const name of [undefined, ...(Object.keys(CROWDS) as CrowdName[]), undefined]) {
+    const crowd = name && (await gatherCrowd(serve.url, name));
+    const cpu = async () => (crowd?.pid === undefined ? 0 : ((await usageOf(crowd.pid))?.cpuMs ?? 0));
+    const before = await cpu();
+    const load = await redeem(seconds);
+    const crowdCores = ((await cpu()) - before) / 1000 / load.seconds;
+    const memoryMb = (await usageOf(serve.pid))?.memoryMb ?? 0;
+    if (crowd) await end(crowd);
+    const { count, ...times } = load.accepted;
+    const broken = load.broken + load.refused.count;
+    const result = {
+      name: name ? CROWDS[name].name : 'nobody',
+      honest: { perSecond: count / load.seconds, ...times },
+      crowdCores,
+      broken,
+      memoryMb,
     };
-    await redeem(WARM_UP_SECONDS);
-    for (const name of [undefined, ...(Object.keys(CROWDS) as CrowdName[]), undefined]) {
-      const crowd = name && (await gatherCrowd(serve.url, name));
-      const cpu = async () => (crowd?.pid === undefined ? 0 : ((await usageOf(crowd.pid))?.cpuMs ?? 0));
-      const before = await cpu();
-      const load = await redeem(seconds);
-      const crowdCores = ((await cpu()) - before) / 1000 / load.seconds;
-      const memoryMb = (await usageOf(serve.pid))?.memoryMb ?? 0;
-      if (crowd) await end(crowd);
-      const { count, ...times } = load.accepted;
-      const broken = load.broken + load.refused.count;
-      const result = {
-        name: name ? CROWDS[name].name : 'nobody',
-        honest: { perSecond: count / load.seconds, ...times },
-        crowdCores,
-        broken,
-        memoryMb,
-      };
-      all.push(result);
-      const { perSecond, p50Ms, p99Ms, p999Ms } = result.honest;
-      process.stdout.write(
-        `beside ${result.name}: ${Math.round(perSecond)}/s, p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(1)}, p99.9 ${p999Ms.toFixed(1)} ms, failed ${broken}; the crowd took ${crowdCores.toFixed(2)} cores; ${Math.round(memoryMb)} MB\n`,
-      );
-    }
-    if (all.some(({ broken }) => broken > 0)) process.exitCode = 1;
-    return all;
-  } finally {
-    await serve.stop();
+    all.push(result);
+    print(
+      `beside ${result.name}: ${textOf(result.honest)}, failed ${broken}; the crowd took ${crowdCores.toFixed(2)} cores; ${whole(memoryMb)} MB`,
+    );
   }
+  if (all.some(({ broken }) => broken > 0)) process.exitCode = 1;
+  await serve.stop();
+  return all;
 }
 
 /** Starts a crowd, and waits until all of its connections are open. */

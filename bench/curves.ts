@@ -1,3 +1,5 @@
+import { picture, quote } from './chart.ts';
+
 /** Charts as SVG: curves of distributions in panels, which differ even without color. */
 
 type Curve = {
@@ -7,7 +9,6 @@ type Curve = {
 
 type Panel = { readonly title: string; readonly curves: readonly Curve[] };
 
-const WIDTH = 720;
 const LEFT = 44;
 const PLOT = 430;
 const HEIGHT = 150;
@@ -24,18 +25,11 @@ const STYLES = [
   { color: '#1f2933', dash: '1 4' },
 ];
 
-const quote = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-
 /** For each panel, the share of answers that have come, by milliseconds. */
 export function curveChart(title: string, panels: readonly Panel[]): string {
   const height = TOP + panels.length * PANEL;
   const drawn = panels.map((panel, index) => drawPanel(panel, TOP + index * PANEL));
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${quote(title)}" font-family="system-ui, sans-serif" font-size="12" fill="#1f2933">
-<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>
-<text x="12" y="24" font-size="15" font-weight="600">${quote(title)}</text>
-${drawn.join('\n')}
-</svg>
-`;
+  return picture(title, height, 12, drawn);
 }
 
 function drawPanel({ title, curves }: Panel, top: number): string {

@@ -3,7 +3,8 @@ import { end, started } from '../test/support/leave-nothing.ts';
 import { dayOf } from './desk.lists.ts';
 import { ask, overviewCalls } from './desk.measure.ts';
 import { stockOf } from './desk.tills.ts';
-import { type Measured, measure, median } from './measure.ts';
+import { median, pause, print, textOf } from './figures.ts';
+import { type Measured, measure } from './measure.ts';
 import type { Serve, Stage } from './stage.ts';
 
 /**
@@ -17,9 +18,6 @@ const HEAVY = 100;
 const CONSOLES = 10;
 /** The interval at which a console refreshes its first screen. */
 const CONSOLE_MS = 10_000;
-
-const print = (line: string) => process.stdout.write(`${line}\n`);
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function heavyPaths(): string[] {
   const year = `from=${dayOf(360)}&to=${dayOf(0)}`;
@@ -90,21 +88,17 @@ export async function measureBeside(
   const stock = await stockOf(stage, vouchers);
   const serve = await stage.serve(['--no-work', '--processes', '1']);
   const run = () => measure(stage, serve, stock, 'redeem', { ...SHAPE, seconds });
-  const summary = ({ perSecond, p50Ms, p99Ms, failed }: Measured) =>
-    `${Math.round(perSecond)}/s, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)} ms, failed ${failed}`;
+  const summary = (measured: Measured) => `${textOf(measured)}, failed ${measured.failed}`;
   const ratios: number[] = [];
-  try {
-    await run();
-    for (let turn = 1; turn <= turns; turn++) {
-      const alone = await run();
-      const stop = askOn(serve, token, kind);
-      const beside = await run();
-      const answers = await stop();
-      ratios.push(beside.p99Ms / alone.p99Ms);
-      print(`${kind}: alone ${summary(alone)}; beside ${summary(beside)}; ${answers}`);
-    }
-  } finally {
-    await serve.stop();
+  await run();
+  for (let turn = 1; turn <= turns; turn++) {
+    const alone = await run();
+    const stop = askOn(serve, token, kind);
+    const beside = await run();
+    const answers = await stop();
+    ratios.push(beside.p99Ms / alone.p99Ms);
+    print(`${kind}: alone ${summary(alone)}; beside ${summary(beside)}; ${answers}`);
   }
+  await serve.stop();
   print(`${kind}: redeem p99 × ${median(ratios).toFixed(2)} of alone`);
 }

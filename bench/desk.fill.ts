@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { print } from './figures.ts';
 import { dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
 import type { Stage } from './stage.ts';
 
@@ -18,8 +19,6 @@ const PEOPLE = [
   `fill_year(current_date, 360, ${MERCHANTS / 10})`,
 ];
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
-
 /** The records of people, and the books of the year. */
 async function fillPeople({ owner }: Stage): Promise<void> {
   await owner.query(await readFile(new URL('./desk.people.sql', import.meta.url), 'utf8'));
@@ -33,7 +32,6 @@ async function fillPeople({ owner }: Stage): Promise<void> {
 async function prepare(stage: Stage, vouchers: number): Promise<void> {
   const { owner } = stage;
   await owner.query(await readFile(new URL('./desk.sql', import.meta.url), 'utf8'));
-  await owner.query("select create_decline_partitions(now() - interval '3 months', now())");
   await owner.query('select bench.fill_desk_merchants($1)', [MERCHANTS]);
   await owner.query('select bench.fill_desk_batches($1, $2)', [vouchers / BATCH, vouchers]);
   await dropIndexes(stage);

@@ -40,7 +40,7 @@ async function sample(stage: Stage) {
     used: await pick(`select merchant_id || ' ' || reference from claims where reference like 'desk-%7-1'`),
     endpoint: await pick('select id from webhook_endpoints order by id'),
     settlement: await pick(`select id from settlements ${spread}id, 1)`),
-    job: await pick('select max(job_id) from operator_job_rows'),
+    job: await pick('select max(job_id) from job_rows'),
     masked: (turn: number) => maskCode(codeOf(turn * 7919)),
     code: (turn: number) => codeOf(turn * 997),
   };

@@ -1,4 +1,5 @@
 import { type Call, dayOf, makeCalls } from './desk.lists.ts';
+import { print } from './figures.ts';
 import type { Serve, Stage } from './stage.ts';
 import { quantile, sorted } from './statistics.ts';
 
@@ -6,8 +7,6 @@ import { quantile, sorted } from './statistics.ts';
 
 const PAGES = 5;
 const SLOW_MS = 150;
-
-const print = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Sends a request. @returns the time to the end of the answer @throws if it is not a success */
 export async function ask({ url }: Serve, token: string, { path, body }: Call) {
@@ -76,31 +75,28 @@ async function openConsole(serve: Serve, token: string, calls: number): Promise<
 /** Reads every list, and prints them, the slowest first. */
 export async function measureLists(stage: Stage, token: string, calls: number): Promise<void> {
   const serve = await stage.serve(['--no-work']);
-  try {
-    const found: { name: string; p50: number; p95: number; most: number }[] = [];
-    const note = (name: string, all: readonly number[]) => {
-      const took = sorted(all);
-      found.push({ name, p50: quantile(took, 0.5), p95: quantile(took, 0.95), most: quantile(took, 1) });
-    };
-    for (const [name, make] of Object.entries(await makeCalls(stage))) {
-      // The audit counts how often a person looks codes up.
-      const most = /code$/.test(name) ? 14 : calls;
-      try {
-        note(name, await walk(serve, token, make, most));
-      } catch (error) {
-        print(`${name}: ${(error as Error).message}`);
-      }
-    }
+  const found: { name: string; p50: number; p95: number; most: number }[] = [];
+  const note = (name: string, all: readonly number[]) => {
+    const took = sorted(all);
+    found.push({ name, p50: quantile(took, 0.5), p95: quantile(took, 0.95), most: quantile(took, 1) });
+  };
+  for (const [name, make] of Object.entries(await makeCalls(stage))) {
+    // The audit counts how often a person looks codes up.
+    const most = /code$/.test(name) ? 14 : calls;
     try {
-      note('first screen of the console', await openConsole(serve, token, calls));
+      note(name, await walk(serve, token, make, most));
     } catch (error) {
-      print(`first screen of the console: ${(error as Error).message}`);
+      print(`${name}: ${(error as Error).message}`);
     }
-    for (const { name, p50, p95, most } of found.sort((one, other) => other.p95 - one.p95))
-      print(
-        `${p95 > SLOW_MS ? '!' : ' '} ${name}: p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, most ${most.toFixed(1)} ms`,
-      );
-  } finally {
-    await serve.stop();
   }
+  try {
+    note('first screen of the console', await openConsole(serve, token, calls));
+  } catch (error) {
+    print(`first screen of the console: ${(error as Error).message}`);
+  }
+  for (const { name, p50, p95, most } of found.sort((one, other) => other.p95 - one.p95))
+    print(
+      `${p95 > SLOW_MS ? '!' : ' '} ${name}: p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, most ${most.toFixed(1)} ms`,
+    );
+  await serve.stop();
 }

@@ -87,7 +87,7 @@ end $$;
 
 create or replace function bench.fill_work(p_rows integer) returns void
 language sql set search_path = scrip, bench as $$
-  insert into jobs (operation, input, actor, state, total, done, created_at, ended_at)
+  insert into jobs (task, input, actor, state, total, done, created_at, ended_at)
   select 'voucher.block-many', '{}', '{"name":"anna"}', 'COMPLETED', 1, 1, now(), now()
   from generate_series(1, p_rows);
   insert into job_rows (job_id, number, subject, outcome)

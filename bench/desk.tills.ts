@@ -1,7 +1,8 @@
 import { createKey } from '../src/api-keys/keys.ts';
 import { fillDesk } from './desk.fill.ts';
+import { median, print } from './figures.ts';
 import { draw } from './fill.ts';
-import { measure, median } from './measure.ts';
+import { measure } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { Stage } from './stage.ts';
 
@@ -11,8 +12,6 @@ const OPERATIONS = ['redeem', 'balance', 'list'] as const;
 const CONNECTIONS = 64;
 const DRAWN = 20_000;
 const SMALL = 100_000;
-
-const print = (line: string) => process.stdout.write(`${line}\n`);
 
 /** The vouchers that the tills of the busiest merchant use. */
 export async function stockOf(stage: Stage, vouchers: number): Promise<Stock> {

@@ -31,32 +31,28 @@ type Subject = {
 
 export async function measureDownload(stage: Stage, seconds: number, turns: number): Promise<BatchesResult> {
   const serve = await stage.serve();
-  try {
-    const { quantity, batches, clients, copies } = SMALL;
-    const few = await orderAll(stage, batches, quantity, clients);
-    const many = [await stage.order(LARGE.quantity, VALUE)];
-    const subjects = {
-      small: { quantity, clients, copies, batches: few, seconds },
-      large: { ...LARGE, batches: many },
-    };
-    for (const { batches: all } of [subjects.small, subjects.large])
-      await check(stage, serve, all[0] as Batch);
-    await play(stage, serve.url, { ...subjects.small, seconds: WARM_UP_SECONDS });
-    const small: BatchTurn[] = [];
-    const large: BatchTurn[] = [];
-    for (let turn = 1; turn <= turns; turn++) {
-      const [one, other] = [
-        await download(stage, serve, subjects.small),
-        await download(stage, serve, subjects.large),
-      ];
-      small.push(one);
-      large.push(other);
-      tellTurn('download', turn, [one, other]);
-    }
-    return middleOf(small, large);
-  } finally {
-    await serve.stop();
+  const { quantity, batches, clients, copies } = SMALL;
+  const few = await orderAll(stage, batches, quantity, clients);
+  const many = [await stage.order(LARGE.quantity, VALUE)];
+  const subjects = {
+    small: { quantity, clients, copies, batches: few, seconds },
+    large: { ...LARGE, batches: many },
+  };
+  for (const { batches: all } of [subjects.small, subjects.large]) await check(stage, serve, all[0] as Batch);
+  await play(stage, serve.url, { ...subjects.small, seconds: WARM_UP_SECONDS });
+  const small: BatchTurn[] = [];
+  const large: BatchTurn[] = [];
+  for (let turn = 1; turn <= turns; turn++) {
+    const [one, other] = [
+      await download(stage, serve, subjects.small),
+      await download(stage, serve, subjects.large),
+    ];
+    small.push(one);
+    large.push(other);
+    tellTurn('download', turn, [one, other]);
   }
+  await serve.stop();
+  return middleOf(small, large);
 }
 
 /** Makes a number of batches, a few at a time. */

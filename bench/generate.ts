@@ -1,6 +1,7 @@
-import type { BatchLoad, Times } from './batch-load.ts';
+import type { BatchLoad } from './batch-load.ts';
 import { copyIn } from './copy.ts';
-import { costOf, median } from './measure.ts';
+import { middle, print, type Times, textOf, whole } from './figures.ts';
+import { costOf } from './measure.ts';
 import { playBatches } from './play.ts';
 import type { Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
@@ -50,26 +51,21 @@ export type BatchYardsticks = { readonly copy: number; readonly bare?: number };
 
 export type BatchTurn = { readonly figures: BatchFigures; readonly yardsticks: BatchYardsticks };
 
-const whole = (figure: number) => Math.round(figure).toLocaleString('en');
-
 export async function measureGenerate(stage: Stage, seconds: number, turns: number): Promise<BatchesResult> {
   const serve = await stage.serve();
-  try {
-    const small: BatchTurn[] = [];
-    const large: BatchTurn[] = [];
-    for (let turn = 0; turn <= turns; turn++) {
-      const isWarmUp = turn === 0;
-      const ordered = await orderSmall(stage, serve, turn, isWarmUp ? WARM_UP.seconds : seconds);
-      const produced = await orderLarge(stage, serve, isWarmUp ? WARM_UP.quantity : LARGE_QUANTITY);
-      if (isWarmUp) continue;
-      small.push(ordered);
-      large.push(produced);
-      tellTurn('generate', turn, [ordered, produced]);
-    }
-    return middleOf(small, large);
-  } finally {
-    await serve.stop();
+  const small: BatchTurn[] = [];
+  const large: BatchTurn[] = [];
+  for (let turn = 0; turn <= turns; turn++) {
+    const isWarmUp = turn === 0;
+    const ordered = await orderSmall(stage, serve, turn, isWarmUp ? WARM_UP.seconds : seconds);
+    const produced = await orderLarge(stage, serve, isWarmUp ? WARM_UP.quantity : LARGE_QUANTITY);
+    if (isWarmUp) continue;
+    small.push(ordered);
+    large.push(produced);
+    tellTurn('generate', turn, [ordered, produced]);
   }
+  await serve.stop();
+  return middleOf(small, large);
 }
 
 async function orderSmall(stage: Stage, serve: Serve, turn: number, seconds: number): Promise<BatchTurn> {
@@ -132,66 +128,23 @@ export async function figuresOf(
 /** Prints the figures of a turn. */
 export function tellTurn(name: string, turn: number, all: readonly BatchTurn[]): void {
   for (const { figures, yardsticks } of all) {
-    const {
-      quantity,
-      perSecond,
-      ratios,
-      whole: took,
-      failed,
-      serviceCpuUs,
-      databaseCpuUs,
-      serviceMb,
-    } = figures;
+    const { quantity, perSecond, ratios, failed, serviceCpuUs, databaseCpuUs, serviceMb } = figures;
+    const took = textOf({ perSecond, ...figures.whole });
     const bare = ratios.bare === undefined ? '' : `, ${ratios.bare.toFixed(2)} × bare`;
-    process.stdout.write(
-      `turn ${turn}: ${name} ${whole(quantity)}: ${whole(perSecond)} vouchers/s = ${ratios.copy.toFixed(2)} × COPY (${whole(yardsticks.copy)}/s)${bare}; p50 ${took.p50Ms.toFixed(1)}, p99 ${took.p99Ms.toFixed(1)}, p99.9 ${took.p999Ms.toFixed(1)} ms; failed ${failed}; CPU a voucher: service ${serviceCpuUs.toFixed(1)} µs, database ${databaseCpuUs.toFixed(1)} µs; ${whole(serviceMb)} MB at most\n`,
+    print(
+      `turn ${turn}: ${name} ${whole(quantity)}: vouchers ${took} = ${ratios.copy.toFixed(2)} × COPY (${whole(yardsticks.copy)}/s)${bare}; failed ${failed}; CPU a voucher: service ${serviceCpuUs.toFixed(1)} µs, database ${databaseCpuUs.toFixed(1)} µs; ${whole(serviceMb)} MB at most`,
     );
   }
 }
 
 /** The medians of all turns. A failure in any of them fails the benchmark. */
-export function middleOf(small: readonly BatchTurn[], large: readonly BatchTurn[]): BatchesResult {
-  const result = {
-    turns: small.length,
-    yardsticks: { small: middleYardsticks(small), large: middleYardsticks(large) },
-    small: middleFigures(small),
-    large: middleFigures(large),
-  };
-  if (result.small.failed + result.large.failed > 0) process.exitCode = 1;
-  return result;
-}
-
-function middleYardsticks(turns: readonly BatchTurn[]): BatchYardsticks {
-  const bare = turns.map(({ yardsticks }) => yardsticks.bare).filter((each) => each !== undefined);
+export function middleOf(few: readonly BatchTurn[], many: readonly BatchTurn[]): BatchesResult {
+  const [small, large] = [middle(few), middle(many)];
+  if (small.figures.failed + large.figures.failed > 0) process.exitCode = 1;
   return {
-    copy: median(turns.map(({ yardsticks }) => yardsticks.copy)),
-    ...(bare.length > 0 && { bare: median(bare) }),
-  };
-}
-
-function middleFigures(turns: readonly BatchTurn[]): BatchFigures {
-  const of = (figure: (figures: BatchFigures) => number) =>
-    median(turns.map(({ figures }) => figure(figures)));
-  const times = (part: 'first' | 'whole'): Times => ({
-    p50Ms: of((figures) => figures[part].p50Ms),
-    p99Ms: of((figures) => figures[part].p99Ms),
-    p999Ms: of((figures) => figures[part].p999Ms),
-  });
-  const { quantity, clients, ratios } = (turns[0] as BatchTurn).figures;
-  return {
-    quantity,
-    clients,
-    perSecond: of((figures) => figures.perSecond),
-    ratios: {
-      copy: of((figures) => figures.ratios.copy),
-      ...(ratios.bare !== undefined && { bare: of((figures) => figures.ratios.bare ?? 0) }),
-    },
-    first: times('first'),
-    whole: times('whole'),
-    failed: Math.max(...turns.map(({ figures }) => figures.failed)),
-    serviceCpuUs: of((figures) => figures.serviceCpuUs),
-    databaseCpuUs: of((figures) => figures.databaseCpuUs),
-    serviceMb: of((figures) => figures.serviceMb),
-    databaseMb: of((figures) => figures.databaseMb),
+    turns: few.length,
+    yardsticks: { small: small.yardsticks, large: large.yardsticks },
+    small: small.figures,
+    large: large.figures,
   };
 }

@@ -1,5 +1,6 @@
+import { middle, print } from './figures.ts';
 import { draw, dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
-import { measure, median } from './measure.ts';
+import { measure } from './measure.ts';
 import type { Stock } from './requests.ts';
 import type { Stage } from './stage.ts';
 import { yardstick } from './yardstick.ts';
@@ -28,8 +29,6 @@ export type GrowthResult = readonly {
   }[];
 }[];
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
-
 /** A number of vouchers. Those added since the size before have `entries` journal rows each. */
 export type Size = { readonly vouchers: number; readonly entries: number };
 
@@ -41,50 +40,39 @@ export async function measureGrowth(
   turns: number,
 ): Promise<GrowthResult> {
   const serve = await stage.serve();
-  try {
-    const stock = await stage.stock(0, 0);
-    const results: GrowthResult[number][] = [];
-    let filled = 0;
-    for (const { vouchers: size, entries } of sizes) {
-      await fill(stage, filled, size, entries);
-      filled = size;
-      const drawn: Stock = { ...stock, vouchers: draw(size, DRAWN), quiet: draw(size, DRAWN) };
-      const figures = OPERATIONS.map((operation) => ({
-        operation,
-        perSecond: [] as number[],
-        ratio: [] as number[],
-      }));
-      for (let turn = 0; turn <= turns; turn++) {
-        const calls = await yardstick(stage, 'function', 2);
-        for (const each of figures) {
-          const run = await measure(stage, serve, drawn, each.operation, {
-            connections: CONNECTIONS,
-            seconds,
-          });
-          if (run.failed > 0) throw new Error(`${each.operation}: ${run.failed} requests failed`);
-          if (turn === 0) continue;
-          each.perSecond.push(run.perSecond);
-          each.ratio.push(run.perSecond / calls);
-        }
+  const stock = await stage.stock(0, 0);
+  const results: GrowthResult[number][] = [];
+  let filled = 0;
+  for (const { vouchers: size, entries } of sizes) {
+    await fill(stage, filled, size, entries);
+    filled = size;
+    const drawn: Stock = { ...stock, vouchers: draw(size, DRAWN), quiet: draw(size, DRAWN) };
+    const figures = OPERATIONS.map((operation) => ({
+      operation,
+      all: [] as { perSecond: number; ratio: number }[],
+    }));
+    for (let turn = 0; turn <= turns; turn++) {
+      const calls = await yardstick(stage, 'function', 2);
+      for (const each of figures) {
+        const run = await measure(stage, serve, drawn, each.operation, {
+          connections: CONNECTIONS,
+          seconds,
+        });
+        if (run.failed > 0) throw new Error(`${each.operation}: ${run.failed} requests failed`);
+        if (turn === 0) continue;
+        each.all.push({ perSecond: run.perSecond, ratio: run.perSecond / calls });
       }
-      const middle = figures.map(({ operation, perSecond, ratio }) => ({
-        operation,
-        perSecond: median(perSecond),
-        ratio: median(ratio),
-      }));
-      const facts = await measureSize(stage);
-      results.push({ vouchers: size, ...facts, figures: middle });
-      const texts = middle.map(
-        (each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`,
-      );
-      print(
-        `${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${texts.join(', ')}`,
-      );
     }
-    return results;
-  } finally {
-    await serve.stop();
+    const found = figures.map(({ operation, all }) => ({ operation, ...middle(all) }));
+    const facts = await measureSize(stage);
+    results.push({ vouchers: size, ...facts, figures: found });
+    const texts = found.map(
+      (each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`,
+    );
+    print(`${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${texts.join(', ')}`);
   }
+  await serve.stop();
+  return results;
 }
 
 /** Makes the vouchers from one number to another, exclusive. */

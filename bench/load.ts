@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 import type { LoadPlan } from './play.ts';
+import { timesOf } from './statistics.ts';
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
 const requests = readFileSync(plan.file, 'utf8')
@@ -41,7 +42,7 @@ const tracker = autocannon(
     process.stdout.write(
       JSON.stringify({
         perSecond: accepted.length / seconds,
-        ...percentiles(accepted),
+        ...timesOf(accepted),
         failed: broken + refused,
         answered: accepted.length + refused,
       }),
@@ -59,9 +60,3 @@ tracker.on('response', (_client, status, _bytes, durationMs) => {
 tracker.on('reqError', () => {
   broken++;
 });
-
-function percentiles(durations: number[]): { p50Ms: number; p99Ms: number; p999Ms: number } {
-  const sorted = Float64Array.from(durations).sort();
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999) };
-}

@@ -102,10 +102,3 @@ export async function costOf<Result>(stage: Stage, serve: Serve, work: () => Pro
     databaseMb: database?.memoryMb ?? 0,
   };
 }
-
-/** The median of several figures. */
-export function median(figures: readonly number[]): number {
-  const sorted = [...figures].sort((one, other) => one - other);
-  const half = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? (sorted[half] ?? 0) : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
-}

@@ -1,20 +1,13 @@
-/**
- * `npm run bench:metrics`: the cost of metrics and traces. The CPU time that a call spends in the counters,
- * in the spans of its trace, and in the batcher without either, in one process.
- *
- *   npm run bench:metrics -- --base FOLDER     the batcher of another checkout too, in turns
- */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { Batcher } from '../src/db/batcher.ts';
 import type { Operation } from '../src/db/operation.ts';
 import type { Database } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { startTracing } from '../src/tracing.ts';
-import { median } from './measure.ts';
+import { median, print } from './figures.ts';
+import type { Given } from './scenario.ts';
 
-const { values } = parseArgs({ options: { base: { type: 'string' } } });
 const ROUNDS = 7;
 const CALLS = 200_000;
 /** Requests that share a statement. */
@@ -71,27 +64,32 @@ const batch = (batcher: Batcher) => async () => {
     await Promise.all(Array.from({ length: GATHERED }, (_, at) => batcher.add(OPERATION, 0, call + at)));
 };
 
-const subjects: Record<string, () => Promise<void>> = {
-  counters: count,
-  spans: trace('1'),
-  'spans, 1 %': trace('0.01'),
-  batcher: batch(new Batcher({} as Database)),
-};
-if (values.base !== undefined) {
-  const base = (await import(join(values.base, 'src/db/batcher.ts'))) as { Batcher: typeof Batcher };
-  subjects['batcher of the base'] = batch(new base.Batcher({} as Database));
-}
-const figures = new Map<string, number[]>(Object.keys(subjects).map((name) => [name, []]));
-for (let round = 0; round <= ROUNDS; round++)
-  for (const [name, run] of Object.entries(subjects)) {
-    const from = process.cpuUsage();
-    await run();
-    const { user, system } = process.cpuUsage(from);
-    // The first round compiles the code.
-    if (round > 0) figures.get(name)?.push((user + system) / CALLS);
+/**
+ * The cost of metrics and traces: the CPU time that a call spends in the counters, in the spans of its trace,
+ * and in the batcher without either, in one process.
+ */
+export async function run({ values }: Given): Promise<void> {
+  const subjects: Record<string, () => Promise<void>> = {
+    counters: count,
+    spans: trace('1'),
+    'spans, 1 %': trace('0.01'),
+    batcher: batch(new Batcher({} as Database)),
+  };
+  if (typeof values['base'] === 'string') {
+    const base = (await import(join(values['base'], 'src/db/batcher.ts'))) as { Batcher: typeof Batcher };
+    subjects['batcher of the base'] = batch(new base.Batcher({} as Database));
   }
-for (const [name, found] of figures)
-  process.stdout.write(
-    `${name}: ${median(found).toFixed(2)} µs of CPU a call (${Math.min(...found).toFixed(2)} to ${Math.max(...found).toFixed(2)})\n`,
-  );
-process.exit();
+  const figures = new Map<string, number[]>(Object.keys(subjects).map((name) => [name, []]));
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const [name, work] of Object.entries(subjects)) {
+      const from = process.cpuUsage();
+      await work();
+      const { user, system } = process.cpuUsage(from);
+      // The first round compiles the code.
+      if (round > 0) figures.get(name)?.push((user + system) / CALLS);
+    }
+  for (const [name, found] of figures)
+    print(
+      `${name}: ${median(found).toFixed(2)} µs of CPU a call (${Math.min(...found).toFixed(2)} to ${Math.max(...found).toFixed(2)})`,
+    );
+}

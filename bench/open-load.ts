@@ -5,8 +5,9 @@
  * a request was due.
  */
 import { readFileSync } from 'node:fs';
+import { pause, type Times } from './figures.ts';
 import { SEPARATOR } from './requests.ts';
-import { quantile, sorted } from './statistics.ts';
+import { quantile, sorted, timesOf } from './statistics.ts';
 import { Wire, type WireAnswer } from './wire.ts';
 
 export type OpenPlan = {
@@ -21,12 +22,7 @@ export type OpenPlan = {
   readonly windowMs?: number;
 };
 
-type Times = {
-  readonly count: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
-};
+type Counted = Times & { readonly count: number };
 
 /** The accepted requests of a window of time. */
 export type Window = { readonly fromMs: number; readonly accepted: number; readonly p99Ms: number };
@@ -36,10 +32,10 @@ export type OpenLoad = {
   readonly sent: number;
   /** Requests that were due while every connection waited for an answer. */
   readonly unsent: number;
-  readonly accepted: Times;
+  readonly accepted: Counted;
   /** The same without the first second, in which a burst is accepted. */
-  readonly later: Times;
-  readonly refused: Times;
+  readonly later: Counted;
+  readonly refused: Counted;
   /** Refused without Retry-After. */
   readonly withoutRetryAfter: number;
   /** Neither accepted nor refused for overload, or not answered. */
@@ -169,17 +165,10 @@ class Generator {
   }
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-function times(all: readonly Answered[]): Times {
-  const took = sorted(all.map(({ tookMs }) => tookMs));
-  return {
-    count: all.length,
-    p50Ms: quantile(took, 0.5),
-    p99Ms: quantile(took, 0.99),
-    p999Ms: quantile(took, 0.999),
-  };
-}
+const times = (all: readonly Answered[]): Counted => ({
+  count: all.length,
+  ...timesOf(all.map(({ tookMs }) => tookMs)),
+});
 
 /** Groups answers by windows, including windows without any. */
 function windowsOf(all: readonly Answered[], startedAt: number, windowMs: number): Window[] {

@@ -1,4 +1,5 @@
-import { type Measured, measure, median, needOf } from './measure.ts';
+import { middle, print, textOf, whole } from './figures.ts';
+import { type Measured, measure, needOf } from './measure.ts';
 import type { OperationName } from './requests.ts';
 import type { Stage } from './stage.ts';
 import { bareFastify, yardstick } from './yardstick.ts';
@@ -18,9 +19,6 @@ type OperationResult = Measured & { readonly ratios: Yardsticks; readonly turns:
 
 export type OperationsResult = { readonly yardsticks: Yardsticks; readonly all: readonly OperationResult[] };
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
-const whole = (figure: number) => Math.round(figure).toLocaleString('en');
-
 /** Measures operations and yardsticks in alternating turns, after a warm-up of each operation. */
 export async function measureOperations(
   stage: Stage,
@@ -29,42 +27,36 @@ export async function measureOperations(
   turns: number,
 ): Promise<OperationsResult> {
   const serve = await stage.serve();
-  try {
-    await stage.stock(0, 0);
-    const measured: Measured[][] = [];
-    const yardsticks: Yardsticks[] = [];
-    for (let turn = 0; turn <= turns; turn++) {
-      const runSeconds = turn === 0 ? WARM_UP_SECONDS : seconds;
-      const need = needOf(names, runSeconds);
-      const stock = await stage.stock(
-        need.inactive * CONNECTIONS.length,
-        need.updatable * CONNECTIONS.length,
-      );
-      if (turn > 0) yardsticks.push(await measureYardsticks(stage, turn));
-      const runs: Measured[] = [];
-      for (const name of names) {
-        const tried: Measured[] = [];
-        for (const connections of turn === 0 ? CONNECTIONS.slice(0, 1) : CONNECTIONS) {
-          tried.push(await measure(stage, serve, stock, name, { connections, seconds: runSeconds }));
-        }
-        const best = tried.reduce((one, other) => (other.perSecond > one.perSecond ? other : one));
-        runs.push(best);
-        if (turn > 0) print(lineOf(best));
+  await stage.stock(0, 0);
+  const measured: Measured[][] = [];
+  const yardsticks: Yardsticks[] = [];
+  for (let turn = 0; turn <= turns; turn++) {
+    const runSeconds = turn === 0 ? WARM_UP_SECONDS : seconds;
+    const need = needOf(names, runSeconds);
+    const stock = await stage.stock(need.inactive * CONNECTIONS.length, need.updatable * CONNECTIONS.length);
+    if (turn > 0) yardsticks.push(await measureYardsticks(stage, turn));
+    const runs: Measured[] = [];
+    for (const name of names) {
+      const tried: Measured[] = [];
+      for (const connections of turn === 0 ? CONNECTIONS.slice(0, 1) : CONNECTIONS) {
+        tried.push(await measure(stage, serve, stock, name, { connections, seconds: runSeconds }));
       }
-      if (turn > 0) measured.push(runs);
+      const best = tried.reduce((one, other) => (other.perSecond > one.perSecond ? other : one));
+      runs.push(best);
+      if (turn > 0) print(lineOf(best));
     }
-    const all = names.map((_, index) =>
-      summarize(
-        measured.map((runs) => runs[index] as Measured),
-        yardsticks,
-      ),
-    );
-    for (const each of all) print(summaryOf(each));
-    if (all.some(({ failed }) => failed > 0)) process.exitCode = 1;
-    return { yardsticks: middle(yardsticks), all };
-  } finally {
-    await serve.stop();
+    if (turn > 0) measured.push(runs);
   }
+  const all = names.map((_, index) =>
+    summarize(
+      measured.map((runs) => runs[index] as Measured),
+      yardsticks,
+    ),
+  );
+  for (const each of all) print(summaryOf(each));
+  if (all.some(({ failed }) => failed > 0)) process.exitCode = 1;
+  await serve.stop();
+  return { yardsticks: middle(yardsticks), all };
 }
 
 async function measureYardsticks(stage: Stage, turn: number): Promise<Yardsticks> {
@@ -79,42 +71,18 @@ async function measureYardsticks(stage: Stage, turn: number): Promise<Yardsticks
   return found;
 }
 
-function middle(all: readonly Yardsticks[]): Yardsticks {
-  return {
-    function: median(all.map((each) => each.function)),
-    plain: median(all.map((each) => each.plain)),
-    bare: median(all.map((each) => each.bare)),
-  };
-}
-
 function summarize(runs: readonly Measured[], yardsticks: readonly Yardsticks[]): OperationResult {
-  const of = (figure: (run: Measured) => number) => median(runs.map(figure));
-  const ratio = (to: keyof Yardsticks) =>
-    median(runs.map((run, turn) => run.perSecond / (yardsticks[turn]?.[to] ?? 1)));
-  const first = runs[0] as Measured;
-  return {
-    operation: first.operation,
-    connections: of((run) => run.connections),
-    perSecond: of((run) => run.perSecond),
-    p50Ms: of((run) => run.p50Ms),
-    p99Ms: of((run) => run.p99Ms),
-    p999Ms: of((run) => run.p999Ms),
-    failed: Math.max(...runs.map((run) => run.failed)),
-    answered: of((run) => run.answered),
-    serviceCpuUs: of((run) => run.serviceCpuUs),
-    databaseCpuUs: of((run) => run.databaseCpuUs),
-    serviceMb: of((run) => run.serviceMb),
-    databaseMb: of((run) => run.databaseMb),
-    ratios: { function: ratio('function'), plain: ratio('plain'), bare: ratio('bare') },
-    turns: runs.length,
-  };
+  const ratios = runs.map(({ perSecond }, turn) => {
+    const { function: called = 1, plain = 1, bare = 1 } = yardsticks[turn] ?? {};
+    return { function: perSecond / called, plain: perSecond / plain, bare: perSecond / bare };
+  });
+  return { ...middle(runs), ratios: middle(ratios), turns: runs.length };
 }
 
 function lineOf(run: Measured): string {
-  const times = `p50 ${run.p50Ms.toFixed(1)}, p99 ${run.p99Ms.toFixed(1)}, p99.9 ${run.p999Ms.toFixed(1)} ms`;
   const cost = `CPU a request: service ${run.serviceCpuUs.toFixed(0)} µs, database ${run.databaseCpuUs.toFixed(0)} µs`;
   const memory = `${run.serviceMb.toFixed(0)} and ${run.databaseMb.toFixed(0)} MB`;
-  return `  ${run.operation.padEnd(9)}${whole(run.perSecond).padStart(7)}/s at ${run.connections}; ${times}; failed ${run.failed}; ${cost}; ${memory}`;
+  return `  ${run.operation.padEnd(9)}${textOf(run)} at ${run.connections}; failed ${run.failed}; ${cost}; ${memory}`;
 }
 
 function summaryOf({ operation, perSecond, ratios }: OperationResult): string {

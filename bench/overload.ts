@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { pause, print, type Rate, textOf, whole } from './figures.ts';
 import { prepare } from './measure.ts';
 import type { OpenLoad, Window } from './open-load.ts';
 import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
+import { watchMemory } from './usage.ts';
 
 /**
  * An open load of redemptions of one merchant, five times as many as can be served, beside the tills of
@@ -20,29 +21,18 @@ const BEFORE_MS = 3_000;
 const AFTER_MS = 4_000;
 /** Normal again: not much slower than the slowest window before the flood. A window holds fifty answers. */
 const NORMAL = 1.25;
-const LOOK_MS = 100;
-
-const print = (line: string) => process.stdout.write(`${line}\n`);
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 type Shape = { readonly connections: number; readonly perSecond?: number; readonly windowMs?: number };
 
-type Times = {
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
-};
-
 export type OverloadResult = {
-  readonly greatest: Times;
+  readonly greatest: Rate;
   readonly offeredPerSecond: number;
   /** The share of the offered requests that found all clients waiting for an answer. */
   readonly unsentPerSecond: number;
-  readonly accepted: Times;
+  readonly accepted: Rate;
   /** Without the first second, in which a burst is accepted and waits. */
-  readonly later: Times;
-  readonly refused: Times;
+  readonly later: Rate;
+  readonly refused: Rate;
   readonly withoutRetryAfter: number;
   readonly broken: number;
   /** The generator's share of a core, and the longest that it was late by itself. */
@@ -63,53 +53,51 @@ export type OverloadResult = {
 
 export async function measureOverload(stage: Stage, seconds: number): Promise<OverloadResult> {
   const serve = await stage.serve();
-  try {
-    const own = await stage.stock(0, 0);
-    const ask = async (shape: Shape, lastsMs: number, stock = own) => {
-      const spanSeconds = Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2));
-      // A list of its own: the same requests again would be replays.
-      const file = await prepare(stage, stock, 'redeem', spanSeconds, `overload-${shape.connections}`);
-      return () => playOpen({ url: serve.url, file, seconds: lastsMs / 1000, ...shape });
-    };
-    await (await ask({ connections: GREATEST_CONNECTIONS }, 3_000))();
-    const greatest = await (await ask({ connections: GREATEST_CONNECTIONS }, seconds * 1000))();
-    const offeredPerSecond = Math.round((greatest.accepted.count / greatest.seconds) * TIMES);
-    const flood = await ask({ connections: FLOOD_CONNECTIONS, perSecond: offeredPerSecond }, seconds * 1000);
-    const lightMs = BEFORE_MS + seconds * 1000 + AFTER_MS;
-    const others = { ...own, authorization: await stage.anotherMerchant() };
-    const light = await ask({ ...LIGHT, windowMs: WINDOW_MS }, lightMs, others);
-    const memory = watchMemory(serve.pid);
-    const beside = light();
-    const lightFrom = performance.now();
-    await pause(BEFORE_MS);
-    const before = memory.last();
-    const floodFrom = performance.now() - lightFrom;
-    const flooded = await flood();
-    const floodUntil = performance.now() - lightFrom;
-    const seen = await beside;
-    const result: OverloadResult = {
-      greatest: timesOf(greatest.accepted, greatest.seconds),
-      offeredPerSecond,
-      unsentPerSecond: flooded.unsent / flooded.seconds,
-      accepted: timesOf(flooded.accepted, flooded.seconds),
-      later: timesOf(flooded.later, flooded.seconds - 1),
-      refused: timesOf(flooded.refused, flooded.seconds),
-      withoutRetryAfter: flooded.withoutRetryAfter,
-      broken: flooded.broken + seen.broken,
-      generator: { cores: flooded.cpuShare, lateMs: flooded.lateMs },
-      light: { ...judge(seen.windows, floodFrom, floodUntil), asked: seen.sent, refused: seen.refused.count },
-      memoryMb: { before, most: memory.most(), after: memory.last() },
-    };
-    memory.stop();
-    describeResult(result, greatest);
-    if (result.broken > 0 || result.withoutRetryAfter > 0) process.exitCode = 1;
-    return result;
-  } finally {
-    await serve.stop();
-  }
+  const own = await stage.stock(0, 0);
+  const ask = async (shape: Shape, lastsMs: number, stock = own) => {
+    const spanSeconds = Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2));
+    // A list of its own: the same requests again would be replays.
+    const file = await prepare(stage, stock, 'redeem', spanSeconds, `overload-${shape.connections}`);
+    return () => playOpen({ url: serve.url, file, seconds: lastsMs / 1000, ...shape });
+  };
+  await (await ask({ connections: GREATEST_CONNECTIONS }, 3_000))();
+  const greatest = await (await ask({ connections: GREATEST_CONNECTIONS }, seconds * 1000))();
+  const offeredPerSecond = Math.round((greatest.accepted.count / greatest.seconds) * TIMES);
+  const flood = await ask({ connections: FLOOD_CONNECTIONS, perSecond: offeredPerSecond }, seconds * 1000);
+  const lightMs = BEFORE_MS + seconds * 1000 + AFTER_MS;
+  const others = { ...own, authorization: await stage.anotherMerchant() };
+  const light = await ask({ ...LIGHT, windowMs: WINDOW_MS }, lightMs, others);
+  const memory = watchMemory(serve.pid);
+  const beside = light();
+  const lightFrom = performance.now();
+  await pause(BEFORE_MS);
+  const before = await memory.now();
+  const floodFrom = performance.now() - lightFrom;
+  const flooded = await flood();
+  const floodUntil = performance.now() - lightFrom;
+  const seen = await beside;
+  const after = await memory.now();
+  const { mostMb } = await memory.stop();
+  const result: OverloadResult = {
+    greatest: timesOf(greatest.accepted, greatest.seconds),
+    offeredPerSecond,
+    unsentPerSecond: flooded.unsent / flooded.seconds,
+    accepted: timesOf(flooded.accepted, flooded.seconds),
+    later: timesOf(flooded.later, flooded.seconds - 1),
+    refused: timesOf(flooded.refused, flooded.seconds),
+    withoutRetryAfter: flooded.withoutRetryAfter,
+    broken: flooded.broken + seen.broken,
+    generator: { cores: flooded.cpuShare, lateMs: flooded.lateMs },
+    light: { ...judge(seen.windows, floodFrom, floodUntil), asked: seen.sent, refused: seen.refused.count },
+    memoryMb: { before, most: mostMb, after },
+  };
+  describeResult(result, greatest);
+  if (result.broken > 0 || result.withoutRetryAfter > 0) process.exitCode = 1;
+  await serve.stop();
+  return result;
 }
 
-function timesOf({ count, p50Ms, p99Ms, p999Ms }: OpenLoad['accepted'], seconds: number): Times {
+function timesOf({ count, p50Ms, p99Ms, p999Ms }: OpenLoad['accepted'], seconds: number): Rate {
   return { perSecond: count / seconds, p50Ms, p99Ms, p999Ms };
 }
 
@@ -125,33 +113,17 @@ function judge(windows: readonly Window[], floodFrom: number, floodUntil: number
   return { beforeP99Ms, besideP99Ms: worst(between(floodFrom, floodUntil)), backMs };
 }
 
-/** Samples the memory of the service from /proc; 0 where there is none. */
-function watchMemory(pid: number) {
-  let last = 0;
-  let most = 0;
-  const look = async () => {
-    const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-    last = Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1024;
-    most = Math.max(most, last);
-  };
-  const timer = setInterval(() => void look(), LOOK_MS);
-  void look();
-  return { last: () => last, most: () => most, stop: () => clearInterval(timer) };
-}
-
-const whole = (figure: number) => Math.round(figure).toLocaleString('en');
-const show = ({ perSecond, p50Ms, p99Ms, p999Ms }: Times) =>
-  `${whole(perSecond)}/s, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)}, p99.9 ${p999Ms.toFixed(1)} ms`;
-
 function describeResult(result: OverloadResult, greatest: OpenLoad): void {
   const { accepted, refused, withoutRetryAfter, broken, generator, light, memoryMb } = result;
-  print(`greatest load: ${show(result.greatest)}; the generator took ${greatest.cpuShare.toFixed(2)} cores`);
+  print(
+    `greatest load: ${textOf(result.greatest)}; the generator took ${greatest.cpuShare.toFixed(2)} cores`,
+  );
   print(
     `overload: ${whole(result.offeredPerSecond)}/s offered (${TIMES} ×), ${whole(result.unsentPerSecond)}/s not sent since all ${FLOOD_CONNECTIONS} clients waited; the generator took ${generator.cores.toFixed(2)} cores, and was ${generator.lateMs.toFixed(0)} ms late at most`,
   );
-  print(`  accepted ${show(accepted)}`);
-  print(`  after the first second ${show(result.later)}`);
-  print(`  refused  ${show(refused)}; ${withoutRetryAfter} without Retry-After, anything else ${broken}`);
+  print(`  accepted ${textOf(accepted)}`);
+  print(`  after the first second ${textOf(result.later)}`);
+  print(`  refused  ${textOf(refused)}; ${withoutRetryAfter} without Retry-After, anything else ${broken}`);
   print(
     `  another merchant beside it: ${light.refused} of ${whole(light.asked)} refused, p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before ${whole(light.backMs)} ms after it`,
   );

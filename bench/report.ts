@@ -5,16 +5,15 @@ import { drawBatches, tellDownload, tellGenerate } from './batches.report.ts';
 import type { BloatResult } from './bloat.ts';
 import { barChart } from './chart.ts';
 import type { CrowdsResult } from './crowds.ts';
+import { cellsOf, median, TIMES, table, whole } from './figures.ts';
 import type { BatchesResult } from './generate.ts';
 import type { GrowthResult } from './growth.ts';
 import type { LatencyResult, ProcessesResult, StartResult } from './limits.ts';
-import { median } from './measure.ts';
 import type { OperationsResult } from './operations.ts';
 import { tellCrowds, tellOverload } from './overload.report.ts';
 import type { OverloadResult } from './overload.ts';
 import { GENERATOR } from './play.ts';
 import type { Stage } from './stage.ts';
-import { table } from './table.ts';
 import { DATABASE_GENERATOR } from './yardstick.ts';
 
 /**
@@ -58,8 +57,6 @@ type Past = {
   readonly others: number;
 } & Report;
 
-const whole = (figure: number) => Math.round(figure).toLocaleString('en');
-
 /** Writes the report of a run: parts that it did not measure keep the figures of the last run that did. */
 export async function writeReport(stage: Stage, report: Report): Promise<void> {
   const { rows } = await stage.owner.query("select current_setting('server_version') as version");
@@ -77,20 +74,9 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
   await appendFile(HISTORY, `${JSON.stringify(own)}\n`);
   const all = [...history, own];
   const latest = <Key extends keyof Report>(key: Key) => all.findLast((past) => past[key] !== undefined);
-  const sections = [
-    tellOperations(latest('operations')),
-    withHead(latest('generate'), ({ generate }) => generate && tellGenerate(generate)),
-    withHead(latest('download'), ({ download }) => download && tellDownload(download)),
-    tellLatency(latest('latency')),
-    withHead(latest('beyond'), ({ beyond }) => beyond && tellOverload(beyond)),
-    withHead(latest('crowds'), ({ crowds }) => crowds && tellCrowds(crowds)),
-    tellProcesses(latest('processes')),
-    tellStart(latest('start')),
-    tellGrowth(latest('growth')),
-    tellBloat(latest('bloat')),
-  ];
+  const sections = Object.keys(SECTIONS).flatMap((key) => sectionOf(key as keyof Report, latest));
   const page = await readFile(PAGE, 'utf8');
-  const figures = sections.filter((section) => section !== '').join('\n\n');
+  const figures = sections.join('\n\n');
   const before = page.slice(0, page.indexOf(BEGIN) + BEGIN.length);
   await writeFile(PAGE, `${before}\n\n${figures}\n\n${page.slice(page.indexOf(END))}`);
   const operations = latest('operations')?.operations;
@@ -149,102 +135,64 @@ const when = ({ at, commit, machine: on, others }: Past) => {
   return `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*${disturbed}`;
 };
 
-function tellOperations(past: Past | undefined): string {
-  if (!past?.operations) return '';
-  const { yardsticks, all } = past.operations;
+function tellOperations({ yardsticks, all }: OperationsResult): Section {
   const rows = all.map((each) => [
     each.operation,
     whole(each.perSecond),
     `**${each.ratios.function.toFixed(2)}**`,
     each.ratios.plain.toFixed(2),
     each.ratios.bare.toFixed(2),
-    each.p50Ms.toFixed(1),
-    each.p99Ms.toFixed(1),
-    each.p999Ms.toFixed(1),
+    ...cellsOf(each).slice(1),
     `${whole(each.serviceCpuUs)} + ${whole(each.databaseCpuUs)}`,
     `${whole(each.serviceMb)} + ${whole(each.databaseMb)}`,
   ]);
-  const head = [
-    'operation',
-    'a second',
-    '× function',
-    '× plain',
-    '× bare',
-    'p50 ms',
-    'p99 ms',
-    'p99.9 ms',
-    'CPU µs',
-    'memory MB',
-  ];
-  return `### Operations at the greatest load
-
-${when(past)} Medians of ${all[0]?.turns ?? 0} turns. The yardsticks of the same turns: ${whole(yardsticks.function)} stored-function calls,
+  const head = ['operation', 'a second', '× function', '× plain', '× bare', ...TIMES, 'CPU µs', 'memory MB'];
+  return [
+    'Operations at the greatest load',
+    `Medians of ${all[0]?.turns ?? 0} turns. The yardsticks of the same turns: ${whole(yardsticks.function)} stored-function calls,
 ${whole(yardsticks.plain)} plain transactions, ${whole(yardsticks.bare)} answers of bare Fastify a second. CPU is for each request, service + database.
 
 ${table(head, rows)}
 
-![Requests a second](performance/operations.svg)`;
-}
-
-const times = (name: string, each: { perSecond: number; p50Ms: number; p99Ms: number; p999Ms: number }) => [
-  name,
-  whole(each.perSecond),
-  each.p50Ms.toFixed(2),
-  each.p99Ms.toFixed(1),
-  each.p999Ms.toFixed(1),
-];
-
-function tellLatency(past: Past | undefined): string {
-  if (!past?.latency) return '';
-  const { alone, half, greatest } = past.latency;
-  const rows = [
-    times('one client', alone),
-    times('half of the greatest load', half),
-    times('the greatest load', greatest),
+![Requests a second](performance/operations.svg)`,
   ];
-  return `### Redemptions by load\n\n${when(past)}\n\n${table(['load', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms'], rows)}`;
 }
 
-/** A section of another file: its heading, when it was measured, and its text. */
-function withHead(
-  past: Past | undefined,
-  write: (past: Past) => readonly [string, string] | undefined,
-): string {
-  const [heading, text] = (past && write(past)) ?? [];
-  return past && text !== undefined ? `### ${heading}\n\n${when(past)}\n\n${text}` : '';
+function tellLatency({ alone, half, greatest }: LatencyResult): Section {
+  const rows = [
+    ['one client', ...cellsOf(alone)],
+    ['half of the greatest load', ...cellsOf(half)],
+    ['the greatest load', ...cellsOf(greatest)],
+  ];
+  return ['Redemptions by load', table(['load', 'a second', ...TIMES], rows)];
 }
 
-function tellProcesses(past: Past | undefined): string {
-  if (!past?.processes) return '';
-  const rows = past.processes.map(({ processes, ratio, run }) => [
-    ...times(String(processes), run),
-    ratio.toFixed(2),
-  ]);
-  return `### Processes\n\n${when(past)}\n\n${table(['processes', 'redemptions a second', 'p50 ms', 'p99 ms', 'p99.9 ms', '× function'], rows)}`;
+function tellProcesses(all: ProcessesResult): Section {
+  const rows = all.map(({ processes, ratio, run }) => [String(processes), ...cellsOf(run), ratio.toFixed(2)]);
+  return ['Processes', table(['processes', 'redemptions a second', ...TIMES, '× function'], rows)];
 }
 
-function tellStart(past: Past | undefined): string {
-  if (!past?.start) return '';
-  return `### Start\n\n${when(past)}\n\nWith an existing embedded database, ready after **${whole(past.start.readyMs)} ms**.`;
+function tellStart({ readyMs }: StartResult): Section {
+  return ['Start', `With an existing embedded database, ready after **${whole(readyMs)} ms**.`];
 }
 
-function tellGrowth(past: Past | undefined): string {
-  if (!past?.growth) return '';
-  const rows = past.growth.map((each) => [
+function tellGrowth(growth: GrowthResult): Section {
+  const rows = growth.map((each) => [
     whole(each.vouchers),
     whole(each.journalRows),
     whole(each.databaseMb),
     `${each.indexBytes.vouchers} / ${each.indexBytes.journal}`,
     ...each.figures.map(({ perSecond, ratio }) => `${whole(perSecond)} (${ratio.toFixed(2)})`),
   ]);
-  const names = past.growth[0]?.figures.map(({ operation }) => operation) ?? [];
+  const names = growth[0]?.figures.map(({ operation }) => operation) ?? [];
   const head = ['vouchers', 'journal rows', 'MB', 'index bytes a voucher / a row', ...names];
-  return `### Growth\n\n${when(past)} A second, and in parentheses the ratio to the stored function on the same tables.\n\n${table(head, rows)}\n\n![Growth](performance/growth.svg)`;
+  return [
+    'Growth',
+    `A second, and in parentheses the ratio to the stored function on the same tables.\n\n${table(head, rows)}\n\n![Growth](performance/growth.svg)`,
+  ];
 }
 
-function tellBloat(past: Past | undefined): string {
-  if (!past?.bloat) return '';
-  const { vouchers, redemptions, hotShare, tables } = past.bloat;
+function tellBloat({ vouchers, redemptions, hotShare, tables }: BloatResult): Section {
   const told = ({ tableMb, indexesMb }: { tableMb: number; indexesMb: number }) =>
     `${whole(tableMb)} + ${whole(indexesMb)}`;
   const rows = tables.map(({ table: name, before, after, anew }) => [
@@ -254,7 +202,34 @@ function tellBloat(past: Past | undefined): string {
     told(anew),
   ]);
   const head = ['MB, with indexes', 'before', 'after', 'rewritten'];
-  return `### Bloat\n\n${when(past)} ${whole(redemptions)} redemptions from ${whole(vouchers)} vouchers; ${(hotShare * 100).toFixed(1)} % of the updates of vouchers stayed on their page and wrote no index.\n\n${table(head, rows)}`;
+  return [
+    'Bloat',
+    `${whole(redemptions)} redemptions from ${whole(vouchers)} vouchers; ${(hotShare * 100).toFixed(1)} % of the updates of vouchers stayed on their page and wrote no index.\n\n${table(head, rows)}`,
+  ];
+}
+
+type Section = readonly [heading: string, text: string];
+
+/** The sections of the report, in their order. */
+const SECTIONS = {
+  operations: tellOperations,
+  generate: tellGenerate,
+  download: tellDownload,
+  latency: tellLatency,
+  beyond: tellOverload,
+  crowds: tellCrowds,
+  processes: tellProcesses,
+  start: tellStart,
+  growth: tellGrowth,
+  bloat: tellBloat,
+} satisfies { readonly [Key in keyof Report]-?: (result: Exclude<Report[Key], undefined>) => Section };
+
+/** The section of a part, with the time of its last run; none if it was never measured. */
+function sectionOf(key: keyof Report, latest: (key: keyof Report) => Past | undefined): string[] {
+  const past = latest(key);
+  if (!past) return [];
+  const [heading, text] = (SECTIONS[key] as (result: unknown) => Section)(past[key]);
+  return [`### ${heading}\n\n${when(past)}\n\n${text}`];
 }
 
 async function drawOperations({ yardsticks, all }: OperationsResult): Promise<void> {

@@ -6,83 +6,110 @@
  *   npm run bench                              the suite; its report goes to docs/explanation/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only
  *   npm run bench -- growth --vouchers 100000,1000000 --entries 10   a long part, on its own
- *   npm run bench -- bloat --redemptions 1000000                       another one
+ *   npm run bench -- books --rows 2000000      a scenario of its own; `--help` lists them
  */
 import { parseArgs } from 'node:util';
 import { leavingNothing } from '../test/support/leave-nothing.ts';
-import { measureBloat } from './bloat.ts';
-import { measureCrowds } from './crowds.ts';
-import { measureDownload } from './download.ts';
-import { measureGenerate } from './generate.ts';
-import { measureGrowth } from './growth.ts';
-import { measureLatency, measureProcesses, measureStart } from './limits.ts';
-import { measureOperations } from './operations.ts';
-import { measureOverload } from './overload.ts';
-import { writeReport } from './report.ts';
-import { OPERATIONS, type OperationName } from './requests.ts';
-import { Stage } from './stage.ts';
+import { print } from './figures.ts';
+import type { Given } from './scenario.ts';
 
-/** Parts of the suite beside the operations. */
-const PARTS = [
-  'generate',
-  'download',
-  'latency',
-  'overload',
-  'crowds',
-  'processes',
-  'start',
-  'growth',
-  'bloat',
-] as const;
-/** Parts that take too long for every run. */
-const LONG = ['growth', 'bloat'];
+type Scenario = {
+  readonly about: string;
+  /** The options with their defaults. */
+  readonly options?: Readonly<Record<string, string | boolean | undefined>>;
+  /** The words that select parts of it. */
+  readonly words?: string;
+  readonly load: () => Promise<{ run(given: Given): Promise<void> }>;
+};
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: 'string', default: '4' },
-    turns: { type: 'string', default: '3' },
-    vouchers: { type: 'string', default: '100000,1000000' },
-    /** Journal rows of each voucher, those of the last size for all further ones. */
-    entries: { type: 'string', default: '10' },
-    redemptions: { type: 'string', default: '1000000' },
-    report: { type: 'boolean', default: false },
+const SHAPE = { seconds: '4', turns: '3' };
+
+const SUITE: Scenario = {
+  about: 'every operation, batches, load beyond the greatest, crowds, processes and the start',
+  options: { ...SHAPE, vouchers: '100000,1000000', entries: '10', redemptions: '1000000', report: false },
+  words: 'the operations, generate, download, latency, overload, crowds, processes, start, growth, bloat',
+  load: () => import('./suite.ts'),
+};
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  batches: {
+    about: 'tills beside large batches, and memory; fails above its limits',
+    load: () => import('./batches.ts'),
   },
-});
+  books: {
+    about: 'the close of a large day beside tills, and reports of a year',
+    options: { rows: '2000000', merchants: '200', vouchers: '0', quiet: false },
+    load: () => import('./books.ts'),
+  },
+  citus: {
+    about: 'processor time of a redemption, on one server and over shards',
+    options: { seconds: '8', buckets: '2' },
+    load: () => import('./citus.ts'),
+  },
+  cost: {
+    about: 'what metrics, traces and a backup cost redemptions',
+    options: { seconds: '30', turns: '3', connections: '64' },
+    words: 'nothing, metrics, traces, backup',
+    load: () => import('./cost.ts'),
+  },
+  desk: {
+    about: 'operators on a large database, and tills beside them',
+    options: { ...SHAPE, vouchers: '100000', calls: '40', keep: undefined },
+    words: 'lists, tills, crowd, consoles, core',
+    load: () => import('./desk.ts'),
+  },
+  metrics: {
+    about: 'the CPU time of counters and spans, beside the batcher of another checkout',
+    options: { base: undefined },
+    load: () => import('./metrics.ts'),
+  },
+  paint: {
+    about: 'the first page of the console, with an empty cache',
+    load: () => import('./paint.ts'),
+  },
+  services: {
+    about: 'connections and statements of a hundred processes',
+    options: { processes: '100', merchants: '20', redemptions: '20000' },
+    load: () => import('./services.ts'),
+  },
+  timing: {
+    about: 'whether the time of an answer tells something',
+    options: { samples: '4000', load: false, report: false },
+    words: 'the subjects, guessing',
+    load: () => import('./timing.ts'),
+  },
+  webhooks: {
+    about: 'deliveries beside endpoints that hang',
+    load: () => import('./webhooks.ts'),
+  },
+};
 
-const names = Object.keys(OPERATIONS) as OperationName[];
-const unknown = positionals.find((name) => ![...names, ...PARTS].includes(name as OperationName));
-if (unknown !== undefined) {
-  process.stderr.write(`there is no part "${unknown}": ${[...names, ...PARTS].join(', ')}\n`);
-  process.exit(2);
+function help(): void {
+  for (const [name, { about, options = {}, words }] of Object.entries({ suite: SUITE, ...SCENARIOS })) {
+    print(`${name.padEnd(10)}${about}`);
+    const given = Object.entries(options).map(([option, value]) => `--${option} ${value ?? 'VALUE'}`);
+    if (given.length > 0) print(`${' '.repeat(10)}${given.join(' ')}`);
+    if (words !== undefined) print(`${' '.repeat(10)}parts: ${words}`);
+  }
 }
-const whole = positionals.length === 0;
-const wants = (name: string) => (whole ? !LONG.includes(name) : positionals.includes(name));
-const seconds = Number(values.seconds);
-const turns = Number(values.turns);
-const entries = values.entries.split(',').map(Number);
-const sizes = values.vouchers.split(',').map((vouchers, index) => ({
-  vouchers: Number(vouchers),
-  entries: entries[Math.min(index, entries.length - 1)] as number,
-}));
 
-await leavingNothing(async () => {
-  const stage = await Stage.open();
-  const operations = names.filter(wants);
-  const report = {
-    ...(operations.length > 0 && { operations: await measureOperations(stage, operations, seconds, turns) }),
-    ...(wants('latency') && { latency: await measureLatency(stage, seconds, turns) }),
-    ...(wants('overload') && { beyond: await measureOverload(stage, seconds) }),
-    ...(wants('crowds') && { crowds: await measureCrowds(stage, seconds) }),
-    ...(wants('processes') && { processes: await measureProcesses(stage, seconds, turns) }),
-    ...(wants('start') && { start: await measureStart() }),
-    // Last, since they leave many vouchers behind.
-    ...(wants('generate') && { generate: await measureGenerate(stage, seconds, turns) }),
-    ...(wants('download') && { download: await measureDownload(stage, seconds, turns) }),
-    ...(wants('growth') && {
-      growth: await measureGrowth(stage, sizes, seconds, turns),
-    }),
-    ...(wants('bloat') && { bloat: await measureBloat(stage, Number(values.redemptions)) }),
-  };
-  if (whole || values.report) await writeReport(stage, report);
-});
+const [, , name = '', ...rest] = process.argv;
+const named = SCENARIOS[name];
+const { options = {}, load } = named ?? SUITE;
+if (name === '--help') help();
+else {
+  const { values, positionals: words } = parseArgs({
+    args: named ? rest : process.argv.slice(2),
+    allowPositionals: true,
+    options: Object.fromEntries(
+      Object.entries(options).map(([option, value]) => [
+        option,
+        { type: typeof value === 'boolean' ? 'boolean' : 'string', default: value } as const,
+      ]),
+    ),
+  });
+  const { run } = await load();
+  await leavingNothing(() => run({ words, values: values as Given['values'] }));
+  // What a scenario has opened for good, such as a collector of traces, would keep the process alive.
+  process.exit();
+}

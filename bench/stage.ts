@@ -15,6 +15,7 @@ import type { Context, Operator, Service } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
 import { end, opened, started, temporaryFolder } from '../test/support/leave-nothing.ts';
+import { pause } from './figures.ts';
 import type { Stock, Voucher } from './requests.ts';
 
 /**
@@ -27,8 +28,6 @@ export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const VOUCHERS = 20_000;
 /** The default limit of vouchers that a product may generate at once. */
 const MOST_QUANTITY = 100_000;
-
-const pause = (ms = 50) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export type Serve = {
   readonly pid: number;
@@ -161,7 +160,7 @@ export class Stage {
     const reference = `bench-${++this.#batches}`;
     await generate(this.context, { reference, quantity, value });
     let batch = await findBatch(this.context, reference);
-    for (; batch.status === 'PROCESSING'; batch = await findBatch(this.context, reference)) await pause();
+    for (; batch.status === 'PROCESSING'; batch = await findBatch(this.context, reference)) await pause(50);
     return batch;
   }
 

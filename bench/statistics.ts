@@ -1,3 +1,5 @@
+import type { Times } from './figures.ts';
+
 /** Compares two lists of durations. */
 
 /** Values in ascending order. */
@@ -10,6 +12,12 @@ export function sorted(values: readonly number[]): Sorted {
 /** The value below which a share of all lies. */
 export function quantile(values: Sorted, share: number): number {
   return values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
+}
+
+/** The times that most, nearly all and all but one in a thousand take at most. */
+export function timesOf(durations: readonly number[]): Times {
+  const took = sorted(durations);
+  return { p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), p999Ms: quantile(took, 0.999) };
 }
 
 /** The quantiles from 0 to 100 %, from which a curve is drawn. */

@@ -10,7 +10,7 @@ import { type Difference, percentiles, quantile, type Sorted } from './statistic
 const PAGE = new URL('../docs/explanation/guessing.md', import.meta.url);
 const FOLDER = new URL('../docs/explanation/timing/', import.meta.url);
 const FIGURES = new URL('timing.jsonl', FOLDER);
-const BEGIN = '<!-- timing: written by npm run bench:timing -->';
+const BEGIN = '<!-- timing: written by the scenario timing of npm run bench -->';
 const END = '<!-- end of timing -->';
 
 type Pair = Difference & { readonly first: string; readonly second: string };

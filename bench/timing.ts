@@ -1,18 +1,8 @@
-/**
- * `npm run bench:timing`: whether the time of an answer reveals that a code exists, that a PIN was right,
- * or that a key is in use. The cases of a subject are sent in random order, alone or beside other calls,
- * and compared with each other. The comparison of a case with itself shows the effect of chance.
- *
- *   npm run bench:timing                            all subjects, by a client that is alone
- *   npm run bench:timing -- redeem --load           beside redemptions at half of the greatest load
- *   npm run bench:timing -- --report                also written to docs/explanation/guessing.md
- *   npm run bench:timing -- guessing                what a wrong PIN of an opaque merchant costs
- */
-import { parseArgs } from 'node:util';
-import { leavingNothing } from '../test/support/leave-nothing.ts';
+import { print } from './figures.ts';
 import { measure, prepare } from './measure.ts';
 import { GENERATOR, play } from './play.ts';
 import type { Stock } from './requests.ts';
+import { type Given, numberOf, wants } from './scenario.ts';
 import { type Serve, Stage, shuffle } from './stage.ts';
 import { compare, quantile, type Sorted, sorted } from './statistics.ts';
 import { type Case, forgetGuesses, MOST_SAMPLES, type Subject, subjectsOf } from './timing.cases.ts';
@@ -20,22 +10,12 @@ import { measureGuessing } from './timing.guessing.ts';
 import { type SubjectResult, writeTimingReport } from './timing.report.ts';
 import { Wire } from './wire.ts';
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    samples: { type: 'string', default: '4000' },
-    load: { type: 'boolean', default: false },
-    report: { type: 'boolean', default: false },
-  },
-});
-
 /** The warm-up before samples count: code is compiled, caches are filled, connections are open. */
 const WARM_UP = 300;
 const GREATEST_CONNECTIONS = 128;
 const HALF_CONNECTIONS = 64;
 const LOAD_SECONDS = 5;
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
 const us = (ms: number) => `${Math.round(ms * 1000)} µs`;
 
 /** Sends all cases of a subject in random order, and keeps their durations. */
@@ -113,11 +93,12 @@ async function besideLoad<T>(stage: Stage, serve: Serve, stock: Stock, work: () 
 }
 
 /** All wanted subjects, one after the other. */
-async function measureSubjects(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
+async function measureSubjects(given: Given, stage: Stage, serve: Serve, stock: Stock): Promise<void> {
+  const { values } = given;
   // The load has other vouchers, since it would reset the wrong PINs.
   const subjects = await subjectsOf(stage, stock.quiet);
-  const wanted = subjects.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-  const count = Math.min(Number(values.samples), MOST_SAMPLES);
+  const wanted = subjects.filter(({ name }) => wants(given, name));
+  const count = Math.min(numberOf(given, 'samples'), MOST_SAMPLES);
   const results: SubjectResult[] = [];
   const work = async () => {
     for (const subject of wanted) {
@@ -125,13 +106,19 @@ async function measureSubjects(stage: Stage, serve: Serve, stock: Stock): Promis
       await forgetGuesses(stage);
     }
   };
-  await (values.load ? besideLoad(stage, serve, stock, work) : work());
-  if (values.report) await writeTimingReport(values.load ? 'beside a load' : 'alone', results);
+  await (values['load'] ? besideLoad(stage, serve, stock, work) : work());
+  if (values['report']) await writeTimingReport(values['load'] ? 'beside a load' : 'alone', results);
 }
 
-await leavingNothing(async () => {
+/**
+ * Whether the time of an answer reveals that a code exists, that a PIN was right, or that a key is in use.
+ * The cases of a subject are sent in random order, alone or beside other calls, and compared with each other.
+ * The comparison of a case with itself shows the effect of chance.
+ */
+export async function run(given: Given): Promise<void> {
   const stage = await Stage.open();
   const serve = await stage.serve();
   const stock = await stage.stock(0, 0);
-  await (positionals.includes('guessing') ? measureGuessing : measureSubjects)(stage, serve, stock);
-});
+  if (given.words.includes('guessing')) await measureGuessing(stage, serve, stock);
+  else await measureSubjects(given, stage, serve, stock);
+}

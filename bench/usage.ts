@@ -40,6 +40,7 @@ export function watchMemory(pid: number) {
     most = Math.max(most, await look());
   }, 100);
   return {
+    now: look,
     async stop() {
       clearInterval(timer);
       return { beforeMb: await before, mostMb: Math.max(most, await look()) };

@@ -18,7 +18,7 @@ import { Till, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 /**
  * Answers that must not be told apart cost the same work: the same statements in the same order, with the
- * same waits for the disk. `npm run bench:timing` measures how long they take.
+ * same waits for the disk. `npm run bench -- timing` measures how long they take.
  */
 
 /** The tables of declines, which a timer writes up to a second after a call: during this one or another. */

@@ -1,11 +1,3 @@
-/**
- * `npm run bench:processes`: the work of one database for a hundred processes. Each is a service in this
- * process, with its own connections, batcher and cache of keys. The figures are counts, not times, so that
- * a shared machine does not matter: connections, transactions for each redemption, and look-ups of keys.
- *
- *   npm run bench:processes -- --processes 100 --merchants 20 --redemptions 20000
- */
-import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { createService, type Service } from '../src/context.ts';
@@ -13,19 +5,12 @@ import { openEmbedded } from '../src/db/embedded.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
+import { temporaryFolder } from '../test/support/leave-nothing.ts';
+import { pause } from './figures.ts';
 import type { Voucher } from './requests.ts';
+import { type Given, numberOf } from './scenario.ts';
 import { Stage } from './stage.ts';
 
-const { values } = parseArgs({
-  options: {
-    processes: { type: 'string', default: '100' },
-    merchants: { type: 'string', default: '20' },
-    redemptions: { type: 'string', default: '20000' },
-  },
-});
-const processes = Number(values.processes);
-const redemptions = Number(values.redemptions);
 /** Tills of each process that wait for an answer at the same time. */
 const CALLERS = [1, 4, 16];
 const CONNECTIONS_MAX = 2_000;
@@ -34,8 +19,6 @@ const IDLE_MS = 20_000;
 const NAME = 'scrip-many';
 
 type Counters = { readonly commits: number; readonly keyLookUps: number };
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The counters of the server, without those of this connection. */
 async function readCounters({ owner }: Stage): Promise<Counters> {
@@ -79,6 +62,7 @@ async function play(
   headers: readonly string[],
   vouchers: readonly Voucher[],
   callers: number,
+  redemptions: number,
 ): Promise<void> {
   let left = redemptions;
   const till = async (service: Service) => {
@@ -104,12 +88,19 @@ async function openStage(): Promise<Stage> {
   return Stage.open(folder);
 }
 
-async function bench(): Promise<void> {
+/**
+ * The work of one database for a hundred processes. Each is a service in this process, with its own
+ * connections, batcher and cache of keys. The figures are counts, not times, so that a shared machine does
+ * not matter: connections, transactions for each redemption, and look-ups of keys.
+ */
+export async function run(given: Given): Promise<void> {
+  const [processes, redemptions] = [numberOf(given, 'processes'), numberOf(given, 'redemptions')];
   const stage = await openStage();
   const serve = await stage.serve();
   const { vouchers } = await stage.stock(0, 0);
   const headers: string[] = [];
-  for (let count = 0; count < Number(values.merchants); count++) headers.push(await stage.anotherMerchant());
+  for (let count = 0; count < numberOf(given, 'merchants'); count++)
+    headers.push(await stage.anotherMerchant());
   await serve.stop();
   const { service } = stage.context;
   const services = Array.from({ length: processes }, () => {
@@ -120,7 +111,7 @@ async function bench(): Promise<void> {
   const table: Record<string, Record<string, number>> = {};
   for (const callers of CALLERS) {
     const before = await readCounters(stage);
-    const connections = await watch(stage, play(services, headers, vouchers, callers));
+    const connections = await watch(stage, play(services, headers, vouchers, callers, redemptions));
     // Backends report what they have counted once a second.
     await pause(2_000);
     const after = await readCounters(stage);
@@ -141,5 +132,3 @@ async function bench(): Promise<void> {
   console.table(table);
   await Promise.all(services.map(({ db }) => db.close()));
 }
-
-await leavingNothing(bench);
