@@ -158,8 +158,10 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
     dir,
     writer,
     troubleLog(config),
-    async (addresses) => {
-      books = await readBooks(addresses);
+    async ({ url, ownerUrl }) => {
+      // Its schema may be older than this program.
+      await migrate(ownerUrl);
+      books = await readBooks(url);
     },
   );
   const ok = books?.ok === true;
@@ -171,9 +173,8 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
   say(ok ? 'The backup is complete, starts, and its books agree.' : 'The books of the backup differ.');
 }
 
-/** Reconciles a database, whose schema may be older than this program. */
-async function readBooks({ url, ownerUrl }: { url: string; ownerUrl: string }): Promise<Reconciliation> {
-  await migrate(ownerUrl);
+/** Reconciles a database that nothing else uses. */
+export async function readBooks(url: string): Promise<Reconciliation> {
   const db = openDatabase(url, 'scrip-verify');
   try {
     return await reconcile({ db, buckets: await readBuckets(db), clock: () => new Date() });

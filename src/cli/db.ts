@@ -1,13 +1,10 @@
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
-import { readBuckets } from '../db/buckets.ts';
 import { dump } from '../db/dump.ts';
 import { findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { load, openDump } from '../db/load.ts';
-import { openDatabase } from '../db/pool.ts';
 import { findKeyRing } from '../keyring/store.ts';
-import { reconcile } from '../ledger/reconcile.ts';
-import { acceptedWriter, TRUST, type Trusting, troubleLog } from './backup.ts';
+import { acceptedWriter, readBooks, TRUST, type Trusting, troubleLog } from './backup.ts';
 import { distributeOnly, migrateOnly, noDatabase } from './open.ts';
 import { numberOf, printJson, say, wrongUsage } from './output.ts';
 import { parseCount } from './parse.ts';
@@ -76,12 +73,7 @@ async function loadAll(dir: string, { json, trust }: Json & Trusting): Promise<v
   const whole = await openDump(dir, await acceptedWriter(config, { trust }));
   const books = await asOwner(config, async (ownerUrl, serviceUrl) => {
     await load(ownerUrl, whole);
-    const db = openDatabase(serviceUrl, 'scrip-load');
-    try {
-      return await reconcile({ db, buckets: await readBuckets(db), clock: () => new Date() });
-    } finally {
-      await db.close();
-    }
+    return readBooks(serviceUrl);
   });
   if (!books.ok) process.exitCode = 1;
   const { takenAt, version, tables } = whole.manifest;

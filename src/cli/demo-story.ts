@@ -15,6 +15,7 @@ import { createProduct, findProduct, type Product, productDefaults } from '../pr
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
+import { requireDecimals } from '../schema.ts';
 import { approve } from '../settlement/approve.ts';
 import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
@@ -80,8 +81,9 @@ export class Story {
     await createPartitions(this.#operator.service.db, this.#startsAt, new Date(Date.now()));
     await this.#at(0, HOUR_MS);
     const products = new Map<string, Product>();
-    for (const { code, name, currency, decimals, ...terms } of PRODUCTS) {
-      const wanted = { ...productDefaults(currency, decimals), ...terms, code, name };
+    for (const { currency, ...terms } of PRODUCTS) {
+      const wanted = { ...productDefaults(currency, requireDecimals(currency)), ...terms };
+      const { code } = terms;
       const product =
         (await createProduct(this.#operator, wanted)) ??
         // From a start that was killed before it created the first merchant.

@@ -1,24 +1,15 @@
-import { readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { authenticate } from '../api-keys/authenticate.ts';
-import { createMerchant } from '../api-keys/create-merchant.ts';
 import type { NewKey } from '../api-keys/keys.ts';
-import { findBatch, readVouchers } from '../batches/export.ts';
-import { type Generate, generate } from '../batches/generate.ts';
+import type { Generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
 import { VARIANT_A } from '../http/variant-a.ts';
 import { VARIANT_B } from '../http/variant-b.ts';
 import { topUp } from '../merchants/floats.ts';
-import { draftName, writePrivate } from '../private-file.ts';
-import {
-  createProduct,
-  DEFAULT_PRODUCT,
-  findProduct,
-  type Product,
-  productDefaults,
-} from '../products/products.ts';
+import { createProduct, findProduct, type Product, productDefaults } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { contextOf, defaultProduct, keep, makeMerchant, order } from './trial.ts';
 import { actor } from './usage.ts';
 
 /** The top-up of each start, in major units: enough for a long session. */
@@ -35,8 +26,8 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   await makeDataFolder(dataDir);
   const operator = { service, actor: demoActor() };
   const standard = await defaultProduct(service);
-  const key = await findOrCreate(operator, standard, join(dataDir, 'demo.json'));
-  const { context } = await authenticate(service, basic(key));
+  const key = await findOrCreate(operator, join(dataDir, 'demo.json'));
+  const context = await contextOf(service, key);
   const { currency, decimals } = standard;
   const amountMinor = DEMO_FLOAT * 10n ** BigInt(decimals);
   await topUp(operator, { merchantId: context.merchant.id, currency, amountMinor });
@@ -46,48 +37,35 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   }
   const run = Date.now().toString(36);
   const { quantity } = DEMO_ORDER;
-  const inA = await order(context, { ...DEMO_ORDER, reference: `order-${run}`, productCode: DEMO_PRODUCT });
-  const inB = await order(context, { quantity, reference: `order-b-${run}` });
+  const inA = await firstOf(context, { ...DEMO_ORDER, reference: `order-${run}`, productCode: DEMO_PRODUCT });
+  const inB = await firstOf(context, { quantity, reference: `order-b-${run}` });
   return curlRound({ baseUrl, ...key, run, productCode: DEMO_PRODUCT, inA, inB });
 }
 
 export const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
 
 /** Places an order, and returns its first voucher. */
-async function order(context: Context, wanted: Generate): Promise<DemoVoucher> {
-  await generate(context, wanted);
-  const pages = readVouchers(context.service, await findBatch(context, wanted.reference));
-  for await (const [voucher] of pages) if (voucher) return voucher;
-  throw new Error('the demo order has no vouchers');
+async function firstOf(context: Context, wanted: Generate): Promise<DemoVoucher> {
+  const [voucher] = await order(context, wanted);
+  if (!voucher) throw new Error('the demo order has no vouchers');
+  return voucher;
 }
 
-const basic = (key: NewKey) => `Basic ${Buffer.from(`${key.keyId}:${key.secret}`).toString('base64')}`;
-
-async function defaultProduct(service: Service): Promise<Product> {
-  const product = await findProduct(service.db, DEFAULT_PRODUCT);
-  if (!product) throw new Error('the product DEFAULT is missing');
-  return product;
-}
-
-async function findOrCreate(operator: Operator, product: Product, file: string): Promise<NewKey> {
+async function findOrCreate(operator: Operator, file: string): Promise<NewKey> {
   const kept = await readFile(file, 'utf8').then(
     (text) => JSON.parse(text) as NewKey,
     () => undefined,
   );
   if (kept) {
     // The key belongs to another database, or was revoked. A new demo merchant is then created.
-    const known = await authenticate(operator.service, basic(kept)).catch((error: unknown) => {
+    const known = await contextOf(operator.service, kept).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === '01') return undefined;
       throw error;
     });
     if (known) return kept;
   }
-  const permit = ['update-redemption'] as const;
-  const wanted = { name: 'Demo', permit, opaque: false, productId: product.id };
-  const { keyId, secret } = await createMerchant(operator, wanted);
-  const draft = draftName(file);
-  await writePrivate(draft, [`${JSON.stringify({ keyId, secret })}\n`]);
-  await rename(draft, file);
+  const { keyId, secret } = await makeMerchant(operator, 'Demo');
+  await keep(file, { keyId, secret });
   return { keyId, secret };
 }
 
@@ -154,48 +132,13 @@ function curlRound({ baseUrl, keyId, secret, run, productCode, inA, inB }: Demo)
 
 /** The participants of the demo's history, and their terms. */
 
-type DemoProduct = {
-  readonly code: string;
-  readonly name: string;
-  readonly currency: string;
-  readonly decimals: number;
-  readonly validityDays: number;
-  readonly expiryPolicy: 'operator' | 'issuer' | 'unclaimed';
-};
+type DemoProduct = Pick<Product, 'code' | 'name' | 'currency' | 'validityDays' | 'expiryPolicy'>;
 
 export const PRODUCTS: readonly DemoProduct[] = [
-  {
-    code: 'GIFT-USD',
-    name: 'Gift card',
-    currency: 'USD',
-    decimals: 2,
-    validityDays: 365,
-    expiryPolicy: 'operator',
-  },
-  {
-    code: 'MEAL-USD',
-    name: 'Meal voucher',
-    currency: 'USD',
-    decimals: 2,
-    validityDays: 30,
-    expiryPolicy: 'operator',
-  },
-  {
-    code: 'GIFT-EUR',
-    name: 'Geschenkkarte',
-    currency: 'EUR',
-    decimals: 2,
-    validityDays: 45,
-    expiryPolicy: 'issuer',
-  },
-  {
-    code: 'TEA-JPY',
-    name: 'Tea card',
-    currency: 'JPY',
-    decimals: 0,
-    validityDays: 40,
-    expiryPolicy: 'unclaimed',
-  },
+  { code: 'GIFT-USD', name: 'Gift card', currency: 'USD', validityDays: 365, expiryPolicy: 'operator' },
+  { code: 'MEAL-USD', name: 'Meal voucher', currency: 'USD', validityDays: 30, expiryPolicy: 'operator' },
+  { code: 'GIFT-EUR', name: 'Geschenkkarte', currency: 'EUR', validityDays: 45, expiryPolicy: 'issuer' },
+  { code: 'TEA-JPY', name: 'Tea card', currency: 'JPY', validityDays: 40, expiryPolicy: 'unclaimed' },
 ];
 
 /** Floats and values in major units. The float of the last one is nearly used up at the end. */

@@ -1,23 +1,20 @@
-import { access, readFile, rename } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { authenticate } from '../api-keys/authenticate.ts';
-import { createMerchant } from '../api-keys/create-merchant.ts';
-import { findBatch, readVouchers } from '../batches/export.ts';
-import { generate } from '../batches/generate.ts';
 import type { Config } from '../config.ts';
 import type { Context, Operator, Service } from '../context.ts';
 import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
 import { topUp } from '../merchants/floats.ts';
-import { draftName, writePrivate } from '../private-file.ts';
-import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../products/products.ts';
+import { writePrivate } from '../private-file.ts';
+import { createProduct, productDefaults } from '../products/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { HOUR_MS } from '../time.ts';
 import { balance } from '../vouchers/balance.ts';
 import { blockVoucher, replaceVoucher, setExpiry } from '../vouchers/operate.ts';
+import { contextOf, defaultProduct, keep, makeMerchant, order } from './trial.ts';
 import { actor } from './usage.ts';
 
 /** A service for the tests of integrators: known vouchers in every state, in a separate data folder. */
@@ -92,18 +89,13 @@ export async function openSandbox(service: Service, dataDir: string): Promise<Sa
 }
 
 async function createMerchants(operator: Operator, file: string): Promise<Keys> {
-  const standard = await findProduct(operator.service.db, DEFAULT_PRODUCT);
-  if (!standard) throw new Error('the product DEFAULT is missing');
-  const { currency, decimals } = standard;
-  const create = async (name: string) => {
-    const wanted = { name, permit: ['update-redemption'] as const, opaque: false, productId: standard.id };
-    const { id, keyId, secret } = await createMerchant(operator, {
-      ...wanted,
-      float: { currency, amountMinor: FLOAT_MINOR },
-    });
-    return { id, keyId, secret };
-  };
-  const [own, other] = [await create('Sandbox'), await create('Another merchant')];
+  const { currency, decimals } = await defaultProduct(operator.service);
+  const [own, other] = [
+    await makeMerchant(operator, 'Sandbox'),
+    await makeMerchant(operator, 'Another merchant'),
+  ];
+  for (const { id: merchantId } of [own, other])
+    await topUp(operator, { merchantId, currency, amountMinor: FLOAT_MINOR });
   const terms = productDefaults(currency, decimals);
   await createProduct(operator, { ...terms, code: CARD, name: 'Sandbox card', activation: 'on-activation' });
   await createProduct(operator, { ...terms, code: OWN, name: "Another merchant's own", scope: 'issuer' });
@@ -111,9 +103,7 @@ async function createMerchants(operator: Operator, file: string): Promise<Keys> 
     own: { keyId: own.keyId, secret: own.secret },
     other: { keyId: other.keyId, secret: other.secret },
   };
-  const draft = draftName(file);
-  await writePrivate(draft, [`${JSON.stringify(keys)}\n`]);
-  await rename(draft, file);
+  await keep(file, keys);
   return keys;
 }
 
@@ -126,12 +116,23 @@ async function makeSet(operator: Operator, { own, other }: Keys): Promise<Sandbo
   const [context, elsewhere] = await Promise.all([contextOf(service, own), contextOf(service, other)]);
   await ensureFloat(operator, context);
   const [active, redeemed, blocked, expired, replaced, locked, updated] = await order(context, {
+    value: VALUE,
     reference: `set-${run}`,
     quantity: 7,
   });
   const [large] = await order(context, { reference: `large-${run}`, quantity: 1, value: LARGE_VALUE });
-  const [inactive] = await order(context, { reference: `cards-${run}`, quantity: 1, productCode: CARD });
-  const [foreign] = await order(elsewhere, { reference: `own-${run}`, quantity: 1, productCode: OWN });
+  const [inactive] = await order(context, {
+    value: VALUE,
+    reference: `cards-${run}`,
+    quantity: 1,
+    productCode: CARD,
+  });
+  const [foreign] = await order(elsewhere, {
+    value: VALUE,
+    reference: `own-${run}`,
+    quantity: 1,
+    productCode: OWN,
+  });
   const all = { active, large, redeemed, blocked, expired, replaced, locked, updated, inactive, foreign };
   const made = all as Record<keyof typeof all, Made>;
   await redeem(context, { ...made.redeemed, amount: VALUE, reference: `redeemed-${run}` });
@@ -168,24 +169,10 @@ const shown = ([state, voucher, redeemAnswers]: readonly [string, Made, string])
 
 const otherPin = (pin: string) => String((Number(pin) + 1) % 10_000).padStart(4, '0');
 
-async function contextOf(service: Service, { keyId, secret }: Key): Promise<Context> {
-  const header = `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
-  return (await authenticate(service, header)).context;
-}
-
 /** Tops the float up, so that orders of integrators cannot exhaust the sandbox. */
 async function ensureFloat(operator: Operator, { merchant }: Context): Promise<void> {
-  const currency = (await findProduct(operator.service.db, DEFAULT_PRODUCT))?.currency ?? '';
+  const { currency } = await defaultProduct(operator.service);
   await topUp(operator, { merchantId: merchant.id, currency, amountMinor: FLOAT_MINOR });
-}
-
-async function order(
-  context: Context,
-  wanted: { reference: string; quantity: number; value?: number; productCode?: string },
-): Promise<Made[]> {
-  await generate(context, { value: VALUE, ...wanted });
-  const batch = await findBatch(context, wanted.reference);
-  return (await Array.fromAsync(readVouchers(context.service, batch))).flat();
 }
 
 async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {
