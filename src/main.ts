@@ -24,6 +24,9 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+/** A damaged page or index of the database. */
+const DAMAGED = new Set(['XX001', 'XX002']);
+
 // Without a handler, this signal opens Node's debugger: a port through which every account of the machine
 // could run code in this process, with access to its keys. Log rotation often sends the signal.
 process.on('SIGUSR1', () => {});
@@ -36,9 +39,6 @@ try {
   // Abandoned work must not keep the process alive.
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
-
-/** A damaged page or index of the database. */
-const DAMAGED = new Set(['XX001', 'XX002']);
 
 /** Prints why a command failed: a line, or a document with `--json`. @returns the exit status */
 async function report(error: unknown): Promise<number> {
