@@ -7,16 +7,7 @@ const operator = Operator.ofTests();
 
 test('scrip api-key creates, shows, limits and rotates restricted keys', async () => {
   const { id } = await operator.json`merchant create --name Kiosk`;
-  const terms = [
-    '--scope',
-    'balance',
-    '--scope',
-    'redeem',
-    '--network',
-    '127.0.0.1',
-    '--network',
-    '2001:db8::/32',
-  ];
+  const terms = typed`--scope balance --scope redeem --network 127.0.0.1 --network 2001:db8::/32`;
   const made = await operator.json`api-key create --merchant ${id} ${terms} --expires 2099-01-31`;
   assert.deepEqual(Object.keys(made), ['keyId', 'secret']);
   const shown = await operator.json`api-key show ${made.keyId}`;
@@ -48,18 +39,34 @@ test('scrip api-key creates, shows, limits and rotates restricted keys', async (
 });
 
 test('scrip api-key revoke finds the only key of a merchant, and requires the id of one of several', async () => {
-  const { id, keyId } = await operator.json`merchant create --name Kiosk`;
+  const first = await operator.json`merchant create --name Kiosk`;
+  const { id, keyId } = first;
   const second = await operator.json`api-key create --merchant ${id}`;
+  const third = await operator.json`api-key create --merchant ${id}`;
+  // Until they are revoked, each of the keys is valid.
+  for (const key of [first, second, third]) await operator.enter(key);
+  await Promise.all([
+    operator.fails(/which key/, ...typed`api-key revoke --merchant ${id}`),
+    operator.fails(/which key/, ...typed`api-key revoke`),
+    operator.fails(/no key key_thatThereIsNo000/, ...typed`api-key revoke key_thatThereIsNo000`),
+    operator.fails(/no key/, ...typed`api-key revoke --merchant ${Number(id) + 1} --key ${keyId}`),
+  ]);
+  const revoked = async () =>
+    (await operator.json`api-key list --merchant ${id}`)
+      .filter((key: { revokedAt: string | null }) => key.revokedAt !== null)
+      .map((key: { keyId: string }) => key.keyId);
+  assert.equal((await operator.run`api-key revoke ${third.keyId}`).out, 'revoked\n');
   await operator.fails(
     new RegExp(`which key.*${keyId}, ${second.keyId}`),
     ...typed`api-key revoke --merchant ${id}`,
   );
-  await operator.fails(/which key/, ...typed`api-key revoke`);
-  assert.equal((await operator.run`api-key revoke --merchant ${id} ${keyId}`).out, 'revoked\n');
+  assert.equal((await operator.run`api-key revoke --merchant ${id} --key ${keyId}`).out, 'revoked\n');
+  assert.deepEqual(await revoked(), [keyId, third.keyId]);
   assert.equal((await operator.run`api-key revoke --merchant ${id}`).out, 'revoked\n');
-  const keys = await operator.json`api-key list --merchant ${id}`;
-  assert.ok(keys.every(({ revokedAt }: { revokedAt: string | null }) => revokedAt !== null));
+  assert.deepEqual(await revoked(), [keyId, second.keyId, third.keyId]);
   await operator.fails(/no key to revoke/, ...typed`api-key revoke --merchant ${id}`);
+  const other = await operator.json`merchant create --name Other`;
+  assert.equal((await operator.run`api-key revoke --merchant ${other.id} ${other.keyId}`).out, 'revoked\n');
 });
 
 test('scrip api-key reports an error in one line', async () => {

@@ -85,7 +85,7 @@ describe('the command line', () => {
   });
 
   test('refuses an amount that is not in plain digits', async () => {
-    for (const amount of ['1e5', '+5', '1,000', ' 5', '.5', '']) {
+    for (const amount of ['1e5', '+5', '-1', '1,000', ' 5', '.5', 'much', '']) {
       const { status } = await operator.fails(/plain digits/, ...create('--float', amount));
       assert.equal(status, USAGE, amount);
     }
