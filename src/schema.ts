@@ -40,10 +40,12 @@ export function Id(what: string) {
   });
 }
 
-export const MerchantId = Id('merchant');
+/** `x-format` says what a value is: a page shows it and asks for it accordingly. */
+export const MerchantId = { ...Id('merchant'), 'x-format': 'merchant' };
 
 export const SerialNumber = Type.String({
   pattern: '^[1-9][0-9]{0,14}$',
+  'x-format': 'voucher',
   description: 'The serial number of the voucher.',
   examples: ['10000000064'],
 });
@@ -124,6 +126,7 @@ export function toId(text: string, field = 'id'): number {
 }
 
 export const Day = Type.String({
+  'x-format': 'day',
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
   description: 'A day.',
   examples: ['2026-01-31'],
@@ -141,6 +144,7 @@ const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)
 export function End(description: string) {
   const rule = 'A day, whose end in the zone of the books it is, or a date and time.';
   return Type.String({
+    'x-format': 'day',
     pattern: DAY_OR_TIME,
     maxLength: 40,
     description: `${description} ${rule}`,
@@ -151,6 +155,7 @@ export function End(description: string) {
 export function Start(description: string) {
   const rule = 'A day, whose beginning in the zone of the books it is, or a date and time.';
   return Type.String({
+    'x-format': 'day',
     pattern: DAY_OR_TIME,
     maxLength: 40,
     description: `${description} ${rule}`,
@@ -244,7 +249,7 @@ const PERCENT_DECIMALS = 4;
 
 /** A percentage with up to four decimals. */
 export function Percent(description: string) {
-  return Type.Number({ minimum: 0, maximum: 100, description, examples: [2.5] });
+  return Type.Number({ 'x-format': 'percent', minimum: 0, maximum: 100, description, examples: [2.5] });
 }
 
 /**

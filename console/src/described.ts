@@ -10,6 +10,12 @@ export type Field = {
   readonly options: readonly string[];
   readonly description: string;
   readonly example: string;
+  /** What the value is, such as `merchant` or `day`; empty: what its type says. */
+  readonly format: string;
+  /** The greatest length of a text. */
+  readonly maxLength: number;
+  /** Whether the value is the content of a file. */
+  readonly isFile: boolean;
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
   readonly isArgument: boolean;
@@ -28,6 +34,26 @@ export type Operation = {
   readonly approvers: readonly string[];
   readonly risk: 'plain' | 'step-up' | 'four-eyes';
   readonly fields: readonly Field[];
+  /** The fields of an item that a list shows, in their order. */
+  readonly columns: readonly string[];
+};
+
+/** What the answers say about a field of this name: how its value is shown. */
+export type Shape = {
+  readonly isKnown: boolean;
+  readonly isMoney: boolean;
+  readonly isList: boolean;
+  /** The value is shown once. */
+  readonly isSecret: boolean;
+  readonly format: string;
+  /** The words of a closed list. */
+  readonly words: readonly string[];
+};
+
+/** An API, as its document describes it. */
+export type Api = {
+  readonly operations: ReadonlyMap<string, Operation>;
+  readonly shapes: ReadonlyMap<string, Shape>;
 };
 
 type Schema = {
@@ -40,6 +66,12 @@ type Schema = {
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
+  $ref?: string;
+  format?: string;
+  maxLength?: number;
+  secret?: boolean;
+  file?: string;
+  'x-format'?: string;
   'x-option'?: string;
   'x-argument'?: string;
   stdin?: boolean;
@@ -58,24 +90,85 @@ type Described = {
     | { $ref: string }
   )[];
   requestBody?: { content: Record<string, { schema: Schema }> };
+  responses?: Record<string, { content?: Record<string, { schema: Schema }> }>;
+  'x-columns'?: string[];
   'x-command'?: string;
   'x-roles'?: string[];
   'x-proposers'?: string[];
   'x-approvers'?: string[];
   'x-risk'?: Operation['risk'];
 };
-type Document = { paths: Record<string, Record<string, Described>> };
+type Document = {
+  paths: Record<string, Record<string, Described>>;
+  components?: { schemas?: Record<string, Schema> };
+};
 
-export function readDocument({ paths }: Document, door: 'operator' | 'portal'): Map<string, Operation> {
-  const found = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, described]) =>
-      readOperation(path.replace(`/${door}/v1`, ''), method, described),
-    ),
+export function readDocument({ paths, components = {} }: Document, door: 'operator' | 'portal'): Api {
+  const { schemas = {} } = components;
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => ({ path, method, described })),
   );
-  return new Map(found.map((operation) => [operation.name, operation]));
+  const found = all.map(({ path, method, described }) =>
+    readOperation(path.replace(`/${door}/v1`, ''), method, described, schemas),
+  );
+  const shapes = new Map<string, Shape>();
+  for (const schema of [
+    ...Object.values(schemas),
+    ...all.flatMap(({ described }) => answerOf(described) ?? []),
+  ])
+    addShapes(schema, shapes);
+  return { operations: new Map(found.map((operation) => [operation.name, operation])), shapes };
 }
 
-function readOperation(path: string, method: string, described: Described): Operation {
+function answerOf({ responses = {} }: Described): Schema | undefined {
+  const { content = {} } = responses['200'] ?? responses['201'] ?? {};
+  return content['application/json']?.schema;
+}
+
+/** A field of one name has one meaning, so all answers that have it say how it is shown. */
+function addShapes({ properties = {}, items, anyOf = [] }: Schema, shapes: Map<string, Shape>): void {
+  for (const each of [...anyOf, ...(items ? [items] : [])]) addShapes(each, shapes);
+  for (const [name, schema] of Object.entries(properties)) {
+    const {
+      format = '',
+      words = [],
+      isMoney = false,
+      isList = false,
+      isSecret = false,
+    } = shapes.get(name) ?? {};
+    shapes.set(name, {
+      isKnown: true,
+      isMoney: isMoney || schema.format === 'money',
+      isList: isList || [schema.type].flat().includes('array'),
+      isSecret: isSecret || schema.secret === true,
+      format: schema['x-format'] ?? format,
+      words: [...words, ...optionsOf(schema)],
+    });
+    addShapes(schema, shapes);
+  }
+}
+
+function optionsOf(schema: Schema): string[] {
+  const all = [schema, ...(schema.anyOf ?? []), ...[schema.items ?? []].flat()];
+  const options = all.flatMap((each) => each.enum ?? (each.const === undefined ? [] : [each.const]));
+  return options.filter((option) => option !== null).map(String);
+}
+
+/** The fields of an item of a list, without what is itself a list or an object. */
+function columnsOf(described: Described, schemas: Record<string, Schema>): string[] {
+  const resolved = (schema?: Schema) =>
+    schema?.$ref ? schemas[schema.$ref.split('/').at(-1) ?? ''] : schema;
+  const item = resolved(resolved(answerOf(described))?.properties?.['items']?.items);
+  const isPlain = ({ type }: Schema) => ![type].flat().some((each) => each === 'object' || each === 'array');
+  return Object.entries(item?.properties ?? {}).flatMap(([name, each]) => (isPlain(each) ? [name] : []));
+}
+
+function readOperation(
+  path: string,
+  method: string,
+  described: Described,
+  schemas: Record<string, Schema>,
+): Operation {
   const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
   // Headers, such as the idempotency key, are not typed by the user. The shared ones are references.
   const given = (described.parameters ?? []).flatMap((parameter) => {
@@ -98,14 +191,12 @@ function readOperation(path: string, method: string, described: Described): Oper
     approvers: described['x-approvers'] ?? described['x-roles'] ?? [],
     risk: described['x-risk'] ?? 'plain',
     fields: [...given, ...sent],
+    columns: described['x-columns'] ?? columnsOf(described, schemas),
   };
 }
 
 function readField(name: string, place: Field['in'], required: boolean, schema: Schema): Field {
   const types = [schema, ...(schema.anyOf ?? [])].flatMap(({ type = [] }) => type);
-  const options = [schema, ...(schema.anyOf ?? []), ...[schema.items ?? []].flat()].flatMap(
-    (each) => each.enum ?? (each.const === undefined ? [] : [each.const]),
-  );
   return {
     name,
     in: place,
@@ -113,9 +204,12 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     // A secret is not shown in a command: its option has no value.
     type: schema.stdin ? 'secret' : (types.find((type) => type !== 'null') ?? 'string'),
     nullable: types.includes('null'),
-    options: options.filter((option) => option !== null).map(String),
+    options: optionsOf(schema),
     description: schema.description ?? '',
     example: String(schema.examples?.[0] ?? ''),
+    format: schema['x-format'] ?? '',
+    maxLength: schema.maxLength ?? 0,
+    isFile: schema.file !== undefined,
     option: schema['x-option'] ?? null,
     isArgument: schema['x-argument'] !== undefined,
   };

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { type Door, send } from './api.ts';
-import { type Operation, readDocument } from './described.ts';
+import { type Api, type Operation, readDocument } from './described.ts';
 
 /** The operations that the service offers. Pages, actions and forms are derived from them. */
-export function useOperations(door: Door): ReadonlyMap<string, Operation> | undefined {
+export function useDescribed(door: Door): Api | undefined {
   const { data } = useQuery({
     queryKey: ['operations', door],
     staleTime: Number.POSITIVE_INFINITY,
@@ -32,14 +32,4 @@ export function perform(
   );
   const body = Object.fromEntries(inBody.map(({ name }) => [name, clean(input[name] ?? null)]));
   return send(method === 'GET' ? 'POST' : method, target, { body, idempotencyKey });
-}
-
-/** Returns the operation that lists what is at a path. */
-export function listingAt(
-  operations: ReadonlyMap<string, Operation> | undefined,
-  path: string,
-): Operation | undefined {
-  return [...(operations?.values() ?? [])].find(
-    (each) => each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
-  );
 }

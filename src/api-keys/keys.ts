@@ -60,7 +60,7 @@ const KeySchema = Type.Object({
   revokedAt: NullableTime,
   expiresAt: NullableTime,
   rotatedTo: NullableText,
-  scopes: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
+  scopes: Type.Unsafe<Permission[] | null>({ type: ['array', 'null'], items: Word(PERMISSIONS) }),
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
   limit: Type.Unsafe<Static<typeof LimitSchema> | null>({ ...LimitSchema, type: ['object', 'null'] }),
   lastUsedAt: NullableTime,

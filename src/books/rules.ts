@@ -157,9 +157,9 @@ const VatSchema = Type.Object({
   from: Day,
   treatment: Treatment,
   country: Country,
-  rate: Type.Number({ title: 'Rate (%)' }),
+  rate: { ...Percent('In percent.'), title: 'Rate (%)' },
 });
-const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Type.Number() });
+const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Percent('In percent.') });
 
 export const rules = reading({
   name: 'books.rules',

@@ -35,6 +35,7 @@ export const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;
 
 export const ProductCode = Type.String({
+  'x-format': 'product',
   pattern: '^[A-Za-z0-9_.-]{1,50}$',
   description: 'The code of the product.',
   examples: [DEFAULT_PRODUCT],
@@ -310,6 +311,7 @@ const list = listing({
   name: 'product.list',
   summary: 'List products, oldest first',
   path: '/products',
+  columns: ['code', 'name', 'onSale', 'scope', 'validityDays', 'minValue', 'maxValue'],
   item: ProductSchema,
   roles: SEE_VOUCHERS,
   rows: ({ service }, _filters, [after = 0], count) => listProducts(service.readDb, Number(after), count),

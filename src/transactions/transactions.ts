@@ -25,6 +25,7 @@ import {
   Titled,
   TransactionId,
   toId,
+  Word,
 } from '../schema.ts';
 
 /** Transactions as operators see them: every movement of money in the journal, of all merchants. */
@@ -46,7 +47,10 @@ export const TransactionSchema = Type.Object({
   originalTransactionId: Nullable(Text, {
     description: 'The redemption that an update corrected by this one.',
   }),
-  refundStatus: Nullable(Text, { title: 'Update', description: '`CANCELLED`, `NEW` or null.' }),
+  refundStatus: Nullable(Word(['CANCELLED', 'NEW']), {
+    title: 'Update',
+    'x-labels': { CANCELLED: 'Corrected', NEW: 'Correction' },
+  }),
 });
 
 export type Transaction = Static<typeof TransactionSchema>;

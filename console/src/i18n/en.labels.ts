@@ -39,8 +39,6 @@ export const fields: Labels = {
 export const words: Labels = {
   ...declared.words,
   'recovery-code': 'Recovery code',
-  CANCELLED: 'Corrected',
-  NEW: 'Correction',
   'off sale': 'Not on sale',
   total: 'Total',
   opening: 'Opening balance',

@@ -20,7 +20,9 @@ export function Screen() {
         <Sessions />
         <Stack>
           <Panel padded title={texts.person}>
-            {session && <Fields of={session.user} show={['name', 'email', 'roles', 'factors']} />}
+            {session && (
+              <Fields of={session.user} without={['id', 'merchantId', 'merchantName', 'singleSignOn']} />
+            )}
           </Panel>
           <Password />
           <RecoveryCodes />
@@ -65,12 +67,15 @@ function Sessions() {
       ) : data ? (
         <Rows
           items={data.items}
-          columns={['agent', 'address', 'lastSeenAt', '']}
-          wide={['address']}
+          columns={['agent', 'address', 'lastSeenAt']}
+          narrow={['agent', 'lastSeenAt']}
           cell={(name, item) =>
             name === 'agent' ? (
               <span title={String(item['agent'])}>{browserOf(String(item['agent'] ?? '–'))}</span>
-            ) : name !== '' ? undefined : item['current'] ? (
+            ) : undefined
+          }
+          actions={(item) =>
+            item['current'] ? (
               <span className="quiet">{texts.current}</span>
             ) : (
               <Button

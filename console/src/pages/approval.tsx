@@ -15,6 +15,9 @@ import { nameOf } from './approvals.tsx';
 
 type Approval = Answer<'approval.show'>;
 
+/** What the head of the page and its panels say. */
+const IN_HEAD = ['id', 'operation', 'state', 'statement', 'effect', 'input', 'output', 'approvers'];
+
 /** A proposal: the change in words, and the decision. */
 export function Screen() {
   const texts = useTexts().approvals;
@@ -99,11 +102,7 @@ export function Screen() {
           </Panel>
         </Stack>
         <Panel title={texts.details} padded>
-          <Fields
-            of={shown}
-            show={['maker', 'createdAt', 'reason', 'expiresAt']}
-            also={['notBefore', 'firstChecker', 'checker', 'decidedAt', 'comment', 'breakGlass', 'alone']}
-          />
+          <Fields of={shown} without={IN_HEAD} />
         </Panel>
       </div>
     </>

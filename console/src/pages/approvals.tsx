@@ -44,7 +44,7 @@ export function Screen() {
       </Tabs>
       <List
         key={tab}
-        path="/approvals"
+        of="approval.list"
         fixed={fixed}
         refetchMs={10_000}
         columns={[
@@ -54,7 +54,7 @@ export function Screen() {
           'reason',
           ...(isWaiting ? ['expiresAt'] : ['state', 'checker']),
         ]}
-        wide={isWaiting ? ['reason', 'expiresAt'] : ['maker', 'reason', 'checker']}
+        narrow={['createdAt', 'statement', isWaiting ? 'maker' : 'state']}
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
           name === 'statement' ? (

@@ -63,11 +63,10 @@ export function Screen() {
         <Same name="audit.list" given={search} />
       </Head>
       <List
-        path="/audit"
+        of="audit.list"
         search={search}
-        filters={['actor', 'action', 'subject', 'from', 'to']}
         columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
-        wide={['subject', 'effect']}
+        narrow={['occurredAt', 'action', 'actor']}
         cell={cell}
         empty={<Empty text={texts.empty.audit} />}
       />

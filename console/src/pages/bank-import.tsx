@@ -147,7 +147,7 @@ function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Importe
         <Rows
           items={entries.slice(0, SHOWN_MAX)}
           columns={['day', 'description', 'reference', 'amount']}
-          wide={['reference']}
+          narrow={['day', 'description', 'amount']}
           currency={currency}
         />
       )}

@@ -19,30 +19,30 @@ export function Screen() {
   const lists = [
     {
       key: 'entries',
-      path: '/bank/entries',
-      columns: ['bookedOn', 'account', 'description', 'reference', 'matched', 'amount', ''],
-      filters: ['account', 'open'],
+      of: 'bank.entries',
+      columns: ['bookedOn', 'account', 'description', 'reference', 'matched', 'amount'],
+      narrow: ['bookedOn', 'description', 'amount'],
       empty: texts.bank.noEntries,
     },
     {
       key: 'movements',
-      path: '/bank/movements',
+      of: 'bank.movements',
       columns: ['day', 'kind', 'reference', 'bankReference', 'matched', 'amount'],
-      filters: ['open'],
+      narrow: ['day', 'kind', 'amount'],
       empty: texts.bank.noMovements,
     },
     {
       key: 'statements',
-      path: '/bank/statements',
+      of: 'bank.statements',
       columns: ['closingOn', 'account', 'entries', 'importedBy', 'opening', 'gap', 'missing', 'closing'],
-      filters: ['account'],
+      narrow: ['closingOn', 'entries', 'gap', 'missing', 'closing'],
       empty: texts.bank.noEntries,
     },
     {
       key: 'accounts',
-      path: '/bank/accounts',
+      of: 'bank.accounts',
       columns: ['name', 'iban', 'currency', 'from', 'own'],
-      filters: [],
+      narrow: ['name', 'currency', 'own'],
       empty: texts.bank.noAccounts,
     },
   ] as const;
@@ -64,21 +64,19 @@ export function Screen() {
           <Panel title={texts.bank.payouts}>
             <Rows
               items={found.payouts}
-              columns={['bookedOn', 'merchant', 'number', 'bankReference', 'amount', '']}
-              wide={['bookedOn', 'bankReference']}
-              cell={(name, { settlement, bankReference, bookedOn }) =>
-                name === '' ? (
-                  <Actions
-                    of={String(settlement)}
-                    acts={[
-                      {
-                        name: 'settlement.pay',
-                        given: { id: settlement, bankReference, valueDate: bookedOn },
-                      },
-                    ]}
-                  />
-                ) : undefined
-              }
+              columns={['bookedOn', 'merchant', 'number', 'bankReference', 'amount']}
+              narrow={['merchant', 'number', 'amount']}
+              actions={({ settlement, bankReference, bookedOn }) => (
+                <Actions
+                  of={String(settlement)}
+                  acts={[
+                    {
+                      name: 'settlement.pay',
+                      given: { id: settlement, bankReference, valueDate: bookedOn },
+                    },
+                  ]}
+                />
+              )}
             />
           </Panel>
         )}
@@ -94,26 +92,14 @@ export function Screen() {
               </Tabs.Tab>
             ))}
           </Tabs.List>
-          {lists.map(({ key, path, columns, filters, empty }) => (
+          {lists.map(({ key, empty, ...list }) => (
             <Tabs.Panel key={key} value={key}>
               <List
-                path={path}
-                columns={columns}
-                wide={[
-                  'account',
-                  'reference',
-                  'bankReference',
-                  'matched',
-                  'importedBy',
-                  'opening',
-                  'iban',
-                  'from',
-                ]}
+                {...list}
                 search={search}
-                filters={filters}
                 empty={<Empty text={empty} />}
-                cell={(name, item) =>
-                  name === '' && Number(item['matched']) !== 0 ? (
+                actions={(item) =>
+                  Number(item['matched']) !== 0 ? (
                     <Actions
                       shown={0}
                       of={String(item['id'])}

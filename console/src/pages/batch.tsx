@@ -14,9 +14,22 @@ import { Copyable, Fields, State } from '../ui/value.tsx';
 
 type Batch = Answer<'batch.show'>;
 
+/** What the head of the page and its numbers say. */
+const IN_HEAD = [
+  'transactionId',
+  'reference',
+  'status',
+  'quantity',
+  'produced',
+  'percent',
+  'open',
+  'activated',
+  'balance',
+];
+
 export function Screen() {
   const texts = useTexts();
-  const { door, offers } = useApp();
+  const { offers } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
   const { transactionId = '' } = useParams({ strict: false }) as { transactionId?: string };
@@ -80,17 +93,7 @@ export function Screen() {
           <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
           <Stack>
             <Panel title={texts.batch.details} padded>
-              <Fields
-                of={thing}
-                show={[
-                  ...(door === 'operator' ? ['merchantId'] : []),
-                  'product',
-                  'value',
-                  'expiryDate',
-                  'acceptedAt',
-                ]}
-                also={['endedAt', 'failure']}
-              />
+              <Fields of={thing} without={IN_HEAD} />
             </Panel>
             {offers('sheets.order') && status === 'COMPLETED' && (
               <Sheets
@@ -105,8 +108,10 @@ export function Screen() {
             {offers('batch.exports') && (
               <List
                 title={texts.batch.exports}
-                path={`/batches/${transactionId}/exports`}
+                of="batch.exports"
+                fixed={given}
                 columns={['begunAt', 'format', 'by', 'state']}
+                narrow={['begunAt', 'format', 'by', 'state']}
                 empty={<Empty text={texts.empty.exports} />}
                 brief
               />
@@ -132,10 +137,10 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
   return (
     <List
       title={texts.nav.vouchers}
-      path="/vouchers"
+      of="voucher.list"
       fixed={{ batch: transactionId }}
       columns={['serialNumber', 'voucherCode', 'state', 'balance']}
-      wide={['serialNumber']}
+      narrow={['voucherCode', 'state', 'balance']}
       to={({ serialNumber }) => `/vouchers/${serialNumber}`}
     />
   );

@@ -2,7 +2,6 @@ import { Progress } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -11,10 +10,8 @@ import { useWords } from '../ui/words.ts';
 export function Screen() {
   const texts = useTexts();
   const { label } = useWords();
-  const { door } = useApp();
   const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Filters;
-  const merchant = door === 'operator' ? ['merchantId'] : [];
   const order = (
     <Actions
       primary
@@ -33,12 +30,11 @@ export function Screen() {
         <Same name="batch.list" given={search} />
       </Head>
       <List
-        path="/batches"
+        of="batch.list"
         search={search}
         refetchMs={5_000}
-        filters={[...merchant, 'status']}
-        columns={['acceptedAt', 'reference', ...merchant, 'status', 'value', 'quantity', 'produced']}
-        wide={['acceptedAt', ...merchant, 'value', 'produced']}
+        columns={['acceptedAt', 'reference', 'merchantId', 'status', 'value', 'quantity', 'produced']}
+        narrow={['reference', 'status', 'quantity']}
         to={({ transactionId }) => `/batches/${transactionId}`}
         cell={(name, item) =>
           name === 'produced' && item['status'] === 'PROCESSING' ? (

@@ -71,7 +71,6 @@ export function Days({ days }: { days: readonly Day[] }) {
           <Rows
             items={[...own].reverse() as unknown as Item[]}
             columns={['day', 'state', 'rows', 'hash']}
-            wide={['hash']}
             cell={(name, item) =>
               name === 'hash' && item['hash'] ? (
                 <span className="mono" title={String(item['hash'])}>

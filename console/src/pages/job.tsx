@@ -65,7 +65,7 @@ export function Screen() {
               mb="md"
             />
           )}
-          <Fields of={thing} show={['createdBy', 'createdAt']} also={['startedAt', 'endedAt', 'failure']} />
+          <Fields of={thing} without={['id', 'operation', 'state', 'total', 'done', 'failed']} />
         </Panel>
         {result && 'ok' in result && (
           <Text className={result['ok'] ? 'ok' : 'bad'} fw={600}>
@@ -83,10 +83,10 @@ export function Screen() {
               {texts.job.file}
             </Anchor>
             <List
-              path={`/jobs/${id}/rows`}
+              of="job.rows"
+              fixed={{ id }}
               refetchMs={isRunning(thing) ? 2_000 : undefined}
-              columns={['number', 'subject', 'outcome', 'message']}
-              wide={['number']}
+              narrow={['subject', 'outcome', 'message']}
               cell={(name, { outcome }) =>
                 name === 'outcome' && typeof outcome === 'string' ? <Outcome of={outcome} /> : undefined
               }

@@ -13,13 +13,14 @@ import { useAuditCell } from './audit.tsx';
 type Tab = {
   readonly key: string;
   readonly label: string;
-  readonly needs: string;
-  readonly path: string;
+  /** The operation that lists, without which there is no tab. */
+  readonly of: string;
   readonly columns: readonly string[];
-  readonly wide?: readonly string[];
+  readonly narrow?: readonly string[];
   readonly fixed: Readonly<Record<string, string>>;
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
+  readonly actions?: (item: Item) => ReactNode;
   readonly empty?: ReactNode;
 };
 
@@ -40,10 +41,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'transactions',
       label: nav.transactions,
-      needs: 'transaction.list',
-      path: '/transactions',
+      of: 'transaction.list',
       columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
-      wide: ['serialNumber', 'reference'],
+      narrow: ['timestamp', 'kind', 'amount'],
       to: ({ transactionId }) => `/transactions/${transactionId}`,
       empty: (
         <Empty
@@ -66,21 +66,20 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'keys',
       label: nav.keys,
-      needs: 'api-key.list',
-      path: '/api-keys',
-      columns: ['keyId', 'madeBy', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
-      wide: ['madeBy', 'scopes', 'expiresAt', 'calls'],
+      of: 'api-key.list',
+      columns: ['keyId', 'madeBy', 'scopes', 'lastUsedAt', 'expiresAt', 'calls'],
+      narrow: ['keyId', 'lastUsedAt'],
       cell: keyCell,
+      actions: keyActions,
       empty: <Empty text={empty.keys} action={act('api-key.create')} />,
       fixed,
     },
     {
       key: 'batches',
       label: nav.batches,
-      needs: 'batch.list',
-      path: '/batches',
+      of: 'batch.list',
       columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
-      wide: ['acceptedAt', 'value', 'produced'],
+      narrow: ['reference', 'status', 'quantity'],
       to: ({ transactionId }) => `/batches/${transactionId}`,
       empty: <Empty text={empty.batches} />,
       fixed,
@@ -88,10 +87,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'webhooks',
       label: nav.webhooks,
-      needs: 'webhook.list',
-      path: '/webhooks',
+      of: 'webhook.list',
       columns: ['url', 'events', 'pending', 'failed', 'enabled'],
-      wide: ['events', 'pending', 'failed', 'enabled'],
+      narrow: ['url'],
       to: ({ id }) => `/webhooks/${id}`,
       empty: <Empty text={empty.webhooks} action={act('webhook.add')} />,
       fixed,
@@ -99,10 +97,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'settlements',
       label: nav.settlements,
-      needs: 'settlement.list',
-      path: '/settlements',
+      of: 'settlement.list',
       columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
-      wide: ['firstDay', 'lastDay'],
+      narrow: ['number', 'state', 'payable'],
       to: ({ id }) => `/settlements/${id}`,
       empty: <Empty text={empty.settlements} />,
       fixed,
@@ -110,16 +107,14 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'terms',
       label: merchant.terms,
-      needs: 'settlement.list-terms',
-      path: '/settlement-terms',
+      of: 'settlement.list-terms',
       columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
-      wide: ['vat', 'period', 'leastPayout'],
       cell: (name, item) => {
         if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
         // The limit applies in every currency.
         if (name === 'leastPayout' && typeof item['leastPayout'] === 'number')
           return currencies.map((each) => format.money(item['leastPayout'] as number, each)).join(', ');
-        return /^(commission|vat)$/.test(name) ? format.percent(String(item[name])) : undefined;
+        return undefined;
       },
       empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,
       fixed,
@@ -127,20 +122,17 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
     {
       key: 'users',
       label: nav.users,
-      needs: 'user.list',
-      path: '/users',
+      of: 'user.list',
       columns: ['email', 'name', 'roles', 'state'],
-      wide: ['name'],
+      narrow: ['email', 'roles', 'state'],
       empty: <Empty text={empty.users} action={act('user.invite')} />,
       fixed,
     },
     {
       key: 'audit',
       label: merchant.changes,
-      needs: 'audit.list',
-      path: '/audit',
+      of: 'audit.list',
       columns: ['occurredAt', 'action', 'actor', 'effect'],
-      wide: ['effect'],
       cell: auditCell,
       fixed: { subject: `merchant ${merchantId}` },
     },
@@ -153,10 +145,12 @@ function MadeBy({ operator }: { operator: boolean }) {
   return operator ? <b>{texts.byOperator}</b> : texts.byMerchant;
 }
 
-/** Who made a key, and the actions on it at the end of its row. */
-export function keyCell(name: string, item: Item): ReactNode | undefined {
-  if (name === 'madeBy') return <MadeBy operator={item['madeBy'] === 'operator'} />;
-  if (name !== '') return undefined;
+/** Who made a key. */
+export const keyCell = (name: string, { madeBy }: Item): ReactNode | undefined =>
+  name === 'madeBy' ? <MadeBy operator={madeBy === 'operator'} /> : undefined;
+
+/** The actions on a key. */
+export function keyActions(item: Item): ReactNode {
   if (item['revokedAt']) return <span className="quiet">–</span>;
   const keyId = String(item['keyId']);
   const given = { keyId };

@@ -18,18 +18,17 @@ export function Screen() {
   const navigate = useNavigate();
   const format = useFormat();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { tab, ...search } = useSearch({ strict: false }) as Filters;
+  const { tab } = useSearch({ strict: false }) as Filters;
   const path = `/merchants/${id}`;
   const { thing, instead } = useThing(path);
   const { thing: floats } = useThing<Floats>('/floats', {
     query: { merchantId: id },
     enabled: offers('float.show'),
   });
-  const tabs = useMerchantTabs(id).filter(({ needs }) => offers(needs));
+  const tabs = useMerchantTabs(id).filter(({ of }) => offers(of));
   if (!thing) return instead;
   const name = String(thing['name']);
   const chosen = tabs.find(({ key }) => key === tab) ?? tabs[0];
-  const current = { name, opaque: thing['opaque'], product: thing['product'] };
   // Most merchants have one float.
   const [float] = floats?.items ?? [];
   const initial = float ? { currency: float['currency'] } : {};
@@ -60,7 +59,7 @@ export function Screen() {
           primary
           acts={[
             { name: 'float.top-up', given: { merchantId: id }, initial, effect: toppedUp },
-            { name: 'merchant.set', given: { id }, current, source: path },
+            { name: 'merchant.set', given: { id }, current: thing, source: path },
             { name: 'api-key.create', given: { merchantId: id } },
             { name: 'merchant.permit', given: { id }, effect: name },
             { name: 'merchant.forbid', given: { id }, effect: name },
@@ -86,11 +85,7 @@ export function Screen() {
         <div className="two even">
           {offers('float.show') && <Floats merchantId={id} />}
           <Panel title={texts.merchant.details} padded>
-            <Fields
-              of={thing}
-              show={['product', 'permissions', 'createdAt']}
-              also={['opaque', 'suspendedAt']}
-            />
+            <Fields of={thing} without={['id', 'name']} />
           </Panel>
         </div>
         <Tabs
@@ -107,7 +102,7 @@ export function Screen() {
           </Tabs.List>
           {tabs.map(({ key, ...list }) => (
             <Tabs.Panel key={key} value={key}>
-              <List {...list} search={search} />
+              <List {...list} />
             </Tabs.Panel>
           ))}
         </Tabs>

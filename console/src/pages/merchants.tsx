@@ -23,11 +23,10 @@ export function Screen() {
         <Same name="merchant.list" given={search} />
       </Head>
       <List
-        path="/merchants"
+        of="merchant.list"
         search={search}
-        filters={['name']}
         columns={['id', 'name', 'state', 'product', 'createdAt']}
-        wide={['id', 'product', 'createdAt']}
+        narrow={['name', 'state']}
         to={({ id }) => `/merchants/${id}`}
         cell={(name, item) =>
           name === 'state' ? <State name={item['suspendedAt'] ? 'suspended' : 'active'} /> : undefined

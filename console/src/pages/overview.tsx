@@ -35,11 +35,11 @@ export function Screen() {
           {offers('transaction.list') && (
             <List
               title={texts.overview.latest}
-              path="/transactions"
+              of="transaction.list"
               limit={8}
               refetchMs={10_000}
               columns={['timestamp', 'kind', 'merchantId', 'amount']}
-              wide={['merchantId']}
+              narrow={['timestamp', 'kind', 'amount']}
               to={({ transactionId }) => `/transactions/${transactionId}`}
               brief
             />

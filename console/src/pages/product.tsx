@@ -8,8 +8,6 @@ import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
 
-const EDITED = ['name', 'expiryPolicy', 'minValue', 'maxValue', 'maxQuantity', 'validityDays'];
-
 type Product = Answer<'product.show'>;
 
 export function Screen() {
@@ -19,7 +17,6 @@ export function Screen() {
   const path = `/products/${encodeURIComponent(code)}`;
   const { thing, instead } = useThing<Product>(path);
   if (!thing) return instead;
-  const current = Object.fromEntries(Object.entries(thing).filter(([field]) => EDITED.includes(field)));
   const { name, minValue, maxValue, currency } = thing;
   const effect = `${name}: ${format.money(minValue, currency)} – ${format.money(maxValue, currency)}`;
   return (
@@ -36,7 +33,7 @@ export function Screen() {
       >
         <Actions
           acts={[
-            { name: 'product.set', given: { code }, current, source: path },
+            { name: 'product.set', given: { code }, current: thing, source: path },
             thing['onSale'] === true
               ? { name: 'product.off-sale', given: { code }, effect, isDanger: true }
               : { name: 'product.on-sale', given: { code }, effect },
@@ -45,20 +42,7 @@ export function Screen() {
         <Same name="product.show" given={{ code }} />
       </Head>
       <Panel padded>
-        <Fields
-          of={thing}
-          show={[
-            'currency',
-            'activation',
-            'scope',
-            'expiryPolicy',
-            'validityDays',
-            'minValue',
-            'maxValue',
-            'maxQuantity',
-          ]}
-          also={['merchantId']}
-        />
+        <Fields of={thing} without={['code', 'name', 'onSale']} />
       </Panel>
     </>
   );

@@ -1,15 +1,13 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { type Filters, List } from '../ui/list.tsx';
+import { List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
-import { State } from '../ui/value.tsx';
 
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const search = useSearch({ strict: false }) as Filters;
   const create = (
     <Actions
       primary
@@ -20,17 +18,11 @@ export function Screen() {
     <>
       <Head title={texts.nav.products}>
         {create}
-        <Same name="product.list" given={search} />
+        <Same name="product.list" />
       </Head>
       <List
-        path="/products"
-        search={search}
-        columns={['name', 'code', 'state', 'scope', 'validityDays', 'minValue', 'maxValue']}
-        wide={['scope', 'validityDays', 'minValue', 'maxValue']}
+        of="product.list"
         to={({ code }) => `/products/${code}`}
-        cell={(name, item) =>
-          name === 'state' ? <State name={item['onSale'] ? 'on sale' : 'off sale'} /> : undefined
-        }
         empty={<Empty text={texts.empty.products} action={create} />}
       />
     </>

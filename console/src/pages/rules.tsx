@@ -3,11 +3,9 @@ import type { ReactNode } from 'react';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { useWords } from '../ui/words.ts';
 
 type Items = readonly Item[];
 type Books = Answer<'books.rules'>;
@@ -15,18 +13,13 @@ type Books = Answer<'books.rules'>;
 /** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {
   const texts = useTexts().rules;
-  const { word, kind } = useWords();
-  const format = useFormat();
   const { thing: books, instead } = useThing<Books>('/books/rules');
   const { thing: numbers } = useThing<Item & { readonly items: Items }>('/books/accounts');
   if (!books || !numbers) return instead;
-  const percent = (value: unknown) => format.percent(String(value));
   const cell = (name: string, item: Item): ReactNode => {
     if (name === 'product' && item['product'] === null) return texts.every;
     if (name === 'merchantId' && item['merchantId'] === null) return texts.anyMerchant;
-    if (/^(percent|rate)$/.test(name)) return percent(item[name]);
-    if (/^(basis|treatment)$/.test(name)) return word(String(item[name]));
-    return name === 'kind' ? kind(String(item[name])) : undefined;
+    return undefined;
   };
   const panels = [
     {

@@ -106,7 +106,7 @@ function Found({ wanted, merchantId, turn }: FoundProps) {
           <Rows
             items={data.vouchers}
             columns={['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance']}
-            wide={['serialNumber', 'product', 'expiresAt']}
+            narrow={['voucherCode', 'state', 'balance']}
             to={({ serialNumber }) => `/vouchers/${serialNumber}`}
           />
         </Panel>
@@ -116,7 +116,7 @@ function Found({ wanted, merchantId, turn }: FoundProps) {
           <Rows
             items={data.transactions}
             columns={['timestamp', 'kind', 'merchantId', 'reference', 'amount']}
-            wide={['merchantId', 'reference']}
+            narrow={['timestamp', 'kind', 'amount']}
             to={({ transactionId }) => `/transactions/${transactionId}`}
           />
         </Panel>
@@ -126,7 +126,7 @@ function Found({ wanted, merchantId, turn }: FoundProps) {
           <Rows
             items={data.batches}
             columns={['reference', 'merchantId', 'status', 'quantity']}
-            wide={['merchantId']}
+            narrow={['reference', 'status', 'quantity']}
             to={({ transactionId }) => `/batches/${transactionId}`}
           />
         </Panel>

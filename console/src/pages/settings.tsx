@@ -30,7 +30,7 @@ export function Screen() {
           aside={<Actions acts={[{ name: 'settings.set', current: thing, source: '/settings' }]} />}
           padded
         >
-          <Fields of={thing} show={['approvalMode', 'approvalVouchers']} />
+          <Fields of={thing} />
         </Panel>
         <Panel title={texts.settings.limits} padded>
           <Text size="sm" className="quiet" mb="sm">
@@ -60,7 +60,7 @@ export function Screen() {
             aside={<Actions acts={[{ name: 'books.set', current: books, source: '/books' }]} />}
             padded
           >
-            <Fields of={books} show={['zone', 'graceMinutes']} />
+            <Fields of={books} />
           </Panel>
         )}
       </Stack>

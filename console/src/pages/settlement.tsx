@@ -13,6 +13,24 @@ import { Fields, State } from '../ui/value.tsx';
 
 type Settlement = Answer<'settlement.show'>;
 
+/** What the head of the page and its numbers say. */
+const IN_HEAD = [
+  'id',
+  'merchantId',
+  'merchant',
+  'state',
+  'number',
+  'currency',
+  'firstDay',
+  'lastDay',
+  'startsAt',
+  'endsAt',
+  'carried',
+  'closing',
+  'outstanding',
+  'payable',
+];
+
 /** The amount that a merchant is paid for a period, and the reasons. */
 export function Screen() {
   const texts = useTexts();
@@ -93,6 +111,7 @@ export function Screen() {
                 <Rows
                   items={rates}
                   columns={['commission', 'base', 'fee', 'vat', 'feeVat']}
+                  narrow={['commission', 'base', 'fee', 'vat', 'feeVat']}
                   currency={currency}
                 />
               </Panel>
@@ -101,7 +120,7 @@ export function Screen() {
               <Rows
                 items={lines}
                 columns={['kind', 'product', 'rows', 'amount']}
-                wide={['rows']}
+                narrow={['kind', 'product', 'amount']}
                 currency={currency}
               />
             </Panel>
@@ -110,7 +129,7 @@ export function Screen() {
                 <Rows
                   items={payouts}
                   columns={['kind', 'valueDate', 'bankReference', 'amount']}
-                  wide={['bankReference']}
+                  narrow={['kind', 'valueDate', 'amount']}
                   currency={currency}
                 />
               </Panel>
@@ -120,7 +139,7 @@ export function Screen() {
                 <Rows
                   items={disputes}
                   columns={['line', 'comment', 'state', 'answer']}
-                  wide={['line']}
+                  narrow={['comment', 'state', 'answer']}
                   cell={(name, item) =>
                     name === 'answer' && item['state'] === 'OPEN' ? (
                       <Actions acts={[{ name: 'settlement.answer', given: { id: String(item['id']) } }]} />
@@ -131,11 +150,7 @@ export function Screen() {
             )}
           </Stack>
           <Panel title={texts.settlement.details} padded>
-            <Fields
-              of={thing}
-              show={['zone', 'dueOn', 'fileId']}
-              also={['madeBy', 'madeAt', 'approvedBy', 'approvedAt', 'contentHash', 'closingHash']}
-            />
+            <Fields of={thing} without={IN_HEAD} />
           </Panel>
         </div>
       </Stack>

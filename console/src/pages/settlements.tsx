@@ -12,7 +12,6 @@ export function Screen() {
   const navigate = useNavigate();
   const { door, offers } = useApp();
   const search = useSearch({ strict: false }) as Filters;
-  const merchant = door === 'operator' ? ['merchantId'] : [];
   const openDraft = ({ items = [] }: { items?: readonly Item[] }) => {
     if (items.length === 1) void navigate({ to: `/settlements/${items[0]?.['id']}` });
   };
@@ -28,12 +27,11 @@ export function Screen() {
       </Head>
       <Stack>
         <List
-          path="/settlements"
+          of="settlement.list"
           search={search}
-          filters={[...merchant, 'state']}
           columns={[
             'number',
-            ...merchant,
+            'merchantId',
             'state',
             'firstDay',
             'lastDay',
@@ -41,7 +39,7 @@ export function Screen() {
             'openDisputes',
             'payable',
           ]}
-          wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn', 'openDisputes']}
+          narrow={[door === 'operator' ? 'merchantId' : 'number', 'state', 'payable']}
           to={({ id }) => `/settlements/${id}`}
           empty={
             <Empty
@@ -52,10 +50,9 @@ export function Screen() {
         />
         {offers('settlement.files') && (
           <List
-            path="/payout-files"
+            of="settlement.files"
             title={texts.settlement.files}
-            columns={['madeAt', 'madeBy', 'format', 'settlements', 'again', 'sha256']}
-            wide={['madeBy', 'again', 'sha256']}
+            columns={['madeAt', 'format', 'settlements', 'madeBy', 'again', 'sha256']}
           />
         )}
       </Stack>

@@ -27,10 +27,9 @@ export function Screen() {
         {offers('job.list') && (
           <List
             title={texts.system.jobs}
-            path="/jobs"
+            of="job.list"
             refetchMs={5_000}
             columns={['createdAt', 'operation', 'state', 'createdBy', 'done', 'total']}
-            wide={['createdBy', 'done', 'total']}
             to={({ id }) => `/jobs/${id}`}
             cell={(name, item) => (name === 'operation' ? action(String(item[name])).label : undefined)}
             empty={<Empty text={texts.empty.jobs} />}
@@ -39,9 +38,8 @@ export function Screen() {
         {offers('keyring.show') && (
           <List
             title={texts.system.keyRing}
-            path="/keyring"
-            columns={['keyId', 'state', 'since', 'inKeyRing', 'vouchers', 'webhookSecrets']}
-            wide={['since', 'inKeyRing', 'webhookSecrets']}
+            of="keyring.show"
+            narrow={['keyId', 'state', 'vouchers']}
             brief
           />
         )}

@@ -1,7 +1,6 @@
-import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { type Filters, List } from '../ui/list.tsx';
+import { List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { State } from '../ui/value.tsx';
@@ -14,23 +13,20 @@ function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, un
 
 export function Screen() {
   const texts = useTexts();
-  const search = useSearch({ strict: false }) as Filters;
   const create = <Actions primary acts={[{ name: 'token.create' }]} />;
   return (
     <>
       <Head title={texts.nav.tokens} note={texts.tokens.lead}>
         {create}
-        <Same name="token.list" given={search} />
+        <Same name="token.list" />
       </Head>
       <List
-        path="/tokens"
-        search={search}
-        columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt', '']}
-        wide={['createdBy', 'expiresAt', 'lastUsedAt']}
-        cell={(name, item) =>
-          name === 'state' ? (
-            <State name={stateOf(item)} />
-          ) : name === '' && !item['revokedAt'] ? (
+        of="token.list"
+        columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt']}
+        narrow={['name', 'roles', 'state', 'for']}
+        cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
+        actions={(item) =>
+          item['revokedAt'] ? undefined : (
             <Actions
               shown={0}
               of={String(item['name'] ?? item['id'])}
@@ -43,7 +39,7 @@ export function Screen() {
                 },
               ]}
             />
-          ) : undefined
+          )
         }
         empty={<Empty text={texts.empty.tokens} action={create} />}
       />

@@ -63,11 +63,7 @@ export function Screen() {
       </Head>
       <Stack>
         <Panel padded>
-          <Fields
-            of={thing}
-            show={['timestamp', ...(door === 'operator' ? ['merchantId'] : [])]}
-            also={['reference', 'keyId', 'serialNumber', 'voucherCode', 'amount']}
-          />
+          <Fields of={thing} without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']} />
           <Group className="links">
             {serial !== null && door === 'operator' && (
               <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">

@@ -10,10 +10,8 @@ import { Same } from '../ui/same.tsx';
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const { door, offers } = useApp();
+  const { offers } = useApp();
   const { tab = 'booked', ...search } = useSearch({ strict: false }) as Filters;
-  const isOperator = door === 'operator';
-  const merchant = isOperator ? ['merchantId'] : [];
   const declines = tab === 'declined' && offers('decline.list');
   return (
     <>
@@ -34,11 +32,9 @@ export function Screen() {
       </Tabs>
       {declines ? (
         <List
-          path="/declines"
+          of="decline.list"
           search={search}
-          filters={[...merchant, 'serialNumber']}
-          columns={['at', 'operation', 'code', ...merchant, 'serialNumber', 'reference', 'amount']}
-          wide={['operation', ...merchant, 'serialNumber', 'reference']}
+          narrow={['at', 'code', 'amount']}
           cell={(name, { code, amount, currency }) => {
             if (name === 'code') return <Decline code={String(code)} />;
             return name === 'amount' && amount !== null && currency === null ? (
@@ -49,11 +45,10 @@ export function Screen() {
         />
       ) : (
         <List
-          path="/transactions"
+          of="transaction.list"
           search={search}
-          filters={[...merchant, 'serialNumber', 'from', 'to']}
-          columns={['timestamp', 'kind', ...merchant, 'serialNumber', 'voucherCode', 'reference', 'amount']}
-          wide={[...merchant, 'serialNumber', 'voucherCode', 'reference']}
+          columns={['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount']}
+          narrow={['timestamp', 'kind', 'amount']}
           to={({ transactionId }) => `/transactions/${transactionId}`}
           empty={<Empty text={texts.empty.transactions} />}
         />

@@ -12,7 +12,6 @@ export function Screen() {
   const texts = useTexts();
   const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
-  const merchant = door === 'operator' ? ['merchantId'] : [];
   const invite = <Actions primary acts={[{ name: 'user.invite' }]} />;
   return (
     <>
@@ -21,24 +20,22 @@ export function Screen() {
         <Same name="user.list" given={search} />
       </Head>
       <List
-        path="/users"
+        of="user.list"
         search={search}
-        filters={merchant}
-        columns={['email', 'name', 'roles', ...merchant, 'state', 'factors', 'signedInAt', '']}
-        wide={['name', 'merchantId', 'factors', 'signedInAt']}
+        columns={['email', 'name', 'roles', 'merchantId', 'state', 'factors', 'signedInAt']}
+        narrow={['email', 'roles', 'state']}
         cell={(name, item) => {
-          if (name === 'state')
-            return (
-              <>
-                <State name={String(item['state'])} />
-                {door === 'operator' && item['confirmed'] === false && (
-                  <Text size="xs" className="quiet">
-                    {texts.users.unconfirmed}
-                  </Text>
-                )}
-              </>
-            );
-          if (name !== '') return undefined;
+          if (name !== 'state' || door !== 'operator' || item['confirmed'] !== false) return undefined;
+          return (
+            <>
+              <State name={String(item['state'])} />
+              <Text size="xs" className="quiet">
+                {texts.users.unconfirmed}
+              </Text>
+            </>
+          );
+        }}
+        actions={(item) => {
           const given = { id: String(item['id']) };
           const effect = String(item['email']);
           return (

@@ -72,8 +72,16 @@ export function Screen() {
               </div>
               <Fields
                 of={thing}
-                show={['product', 'merchantId', 'batchReference', 'activatedAt', 'expiresAt', 'wrongPins']}
-                also={['payerId', 'blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
+                without={[
+                  'serialNumber',
+                  'voucherCode',
+                  'state',
+                  'batch',
+                  'currency',
+                  'balance',
+                  'value',
+                  'reserved',
+                ]}
               />
             </Stack>
           </Panel>

@@ -7,8 +7,6 @@ import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
-const WIDE = ['serialNumber', 'product', 'merchantId', 'expiresAt'];
-
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
@@ -25,11 +23,10 @@ export function Screen() {
         <Same name="voucher.list" given={search} />
       </Head>
       <List
-        path="/vouchers"
+        of="voucher.list"
         search={search}
-        filters={['state', 'batch']}
         columns={['serialNumber', 'voucherCode', 'state', 'product', 'merchantId', 'expiresAt', 'balance']}
-        wide={WIDE}
+        narrow={['voucherCode', 'state', 'balance']}
         to={({ serialNumber }) => `/vouchers/${serialNumber}`}
         empty={<Empty text={texts.empty.vouchers} />}
       />

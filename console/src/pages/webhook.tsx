@@ -3,7 +3,6 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useApp } from '../ui/app.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
@@ -21,7 +20,6 @@ export function Screen() {
   const navigate = useNavigate();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const search = useSearch({ strict: false }) as Filters;
-  const { door } = useApp();
   const [tested, setTested] = useState<Item>();
   const [shown, setShown] = useState<string>();
   const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
@@ -73,47 +71,34 @@ export function Screen() {
         <div className="two">
           <List
             title={texts.webhook.deliveries}
-            path={`/webhooks/${id}/deliveries`}
+            of="webhook.deliveries"
+            fixed={given}
             refetchMs={10_000}
             search={search}
-            filters={['state']}
-            columns={['occurredAt', 'type', 'state', 'attempts', '']}
-            wide={['occurredAt']}
-            cell={(name, item) => {
-              const eventId = String(item['eventId']);
-              if (name === 'attempts')
-                return (
-                  <button
-                    type="button"
-                    className="text-button"
-                    title={texts.webhook.attempts}
-                    onClick={() => setShown(eventId)}
-                  >
-                    {String(item['attempts'])}
-                  </button>
-                );
-              return name === '' ? (
-                <Actions
-                  shown={0}
-                  of={eventId}
-                  acts={[{ name: 'webhook.resend', given: { id, eventId: item['eventId'] } }]}
-                />
-              ) : undefined;
-            }}
+            columns={['occurredAt', 'type', 'state', 'attempts']}
+            narrow={['type', 'state', 'attempts']}
+            cell={(name, item) =>
+              name === 'attempts' ? (
+                <button
+                  type="button"
+                  className="text-button"
+                  title={texts.webhook.attempts}
+                  onClick={() => setShown(String(item['eventId']))}
+                >
+                  {String(item['attempts'])}
+                </button>
+              ) : undefined
+            }
+            actions={({ eventId }) => (
+              <Actions
+                shown={0}
+                of={String(eventId)}
+                acts={[{ name: 'webhook.resend', given: { id, eventId } }]}
+              />
+            )}
           />
           <Panel title={texts.webhook.details} padded>
-            <Fields
-              of={thing}
-              show={[
-                ...(door === 'operator' ? ['merchantId'] : []),
-                'events',
-                'full',
-                'createdAt',
-                'pending',
-                'failed',
-              ]}
-              also={['failingSince', 'disabledAt', 'disabledReason']}
-            />
+            <Fields of={thing} without={['id', 'url', 'enabled']} />
           </Panel>
         </div>
       </Stack>
@@ -125,8 +110,9 @@ export function Screen() {
       >
         {shown && (
           <List
-            path={`/webhooks/${id}/deliveries/${shown}`}
-            columns={['number', 'at', 'status', 'durationMs', 'error']}
+            of="webhook.attempts"
+            fixed={{ id, eventId: shown }}
+            narrow={['number', 'at', 'status', 'durationMs', 'error']}
             brief
           />
         )}

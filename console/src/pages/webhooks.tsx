@@ -1,7 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -10,9 +9,7 @@ import { endpointState } from './webhook.tsx';
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
-  const merchant = door === 'operator' ? ['merchantId'] : [];
   const add = (
     <Actions
       primary
@@ -26,11 +23,10 @@ export function Screen() {
         <Same name="webhook.list" given={search} />
       </Head>
       <List
-        path="/webhooks"
+        of="webhook.list"
         search={search}
-        filters={merchant}
-        columns={['url', ...merchant, 'state', 'events', 'pending', 'failed']}
-        wide={['merchantId', 'events', 'pending']}
+        columns={['url', 'merchantId', 'state', 'events', 'pending', 'failed']}
+        narrow={['url', 'state', 'failed']}
         to={({ id }) => `/webhooks/${id}`}
         cell={(name, item) => (name === 'state' ? endpointState(item) : undefined)}
         empty={<Empty text={texts.empty.webhooks} action={add} />}

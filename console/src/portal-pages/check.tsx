@@ -82,7 +82,7 @@ export function Screen() {
                 </Text>
                 <div className="stat">{money('usableAmount')}</div>
               </div>
-              <Fields of={answer} show={['balance', 'expiryDate', 'serialNumber']} />
+              <Fields of={answer} without={['state', 'currency', 'usableAmount']} />
             </Stack>
           </Panel>
         )}

@@ -23,11 +23,11 @@ export function Screen() {
         {offers('transaction.list') && (
           <List
             title={texts.overview.latest}
-            path="/transactions"
+            of="transaction.list"
             limit={10}
             refetchMs={10_000}
             columns={['timestamp', 'kind', 'voucherCode', 'reference', 'amount']}
-            wide={['voucherCode', 'reference']}
+            narrow={['timestamp', 'kind', 'amount']}
             to={({ transactionId }) => `/transactions/${transactionId}`}
             empty={<Empty text={texts.empty.transactions} />}
             brief

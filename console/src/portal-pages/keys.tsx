@@ -1,6 +1,6 @@
 import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { keyCell } from '../pages/merchant-tabs.tsx';
+import { keyActions, keyCell } from '../pages/merchant-tabs.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
@@ -17,11 +17,11 @@ export function Screen() {
         <Same name="api-key.list" given={search} />
       </Head>
       <List
-        path="/api-keys"
-        search={search}
-        columns={['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt', '']}
-        wide={['scopes', 'createdAt', 'expiresAt', 'revokedAt']}
+        of="api-key.list"
+        columns={['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt']}
+        narrow={['keyId', 'madeBy', 'lastUsedAt']}
         cell={keyCell}
+        actions={keyActions}
         empty={<Empty text={texts.empty.keys} action={create} />}
       />
     </>

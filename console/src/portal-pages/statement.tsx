@@ -71,7 +71,7 @@ export function Statement() {
             <Rows
               items={table.rows.map((row, index) => ({ ...row, id: String(index) }))}
               columns={['time', 'kind', 'reference', 'amount', 'balance']}
-              wide={['reference']}
+              narrow={['time', 'kind', 'amount', 'balance']}
             />
           </div>
         ))

@@ -8,6 +8,7 @@ import type { Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
 import type { Act, Input } from './actions.tsx';
+import { useApp } from './app.tsx';
 import { type Change, Changes } from './changes.tsx';
 import { save } from './csv.ts';
 import { focusesFirst } from './dialog.tsx';
@@ -21,15 +22,18 @@ import { useWords } from './words.ts';
 type Props = { act: Act; operation: Operation; close(): void };
 type Answer = Readonly<Record<string, unknown>>;
 
-const SECRET = /^(secret|token|link|key|passphrase)$/;
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, close }: Props) {
-  const { name, given = {}, current = {}, initial = {}, isDanger, onDone } = act;
+  const { name, given = {}, initial = {}, isDanger, onDone } = act;
+  // Of what is there now, only what the operation changes.
+  const isInput = ([field]: [string, unknown]) => operation.fields.some((each) => each.name === field);
+  const current = Object.fromEntries(Object.entries(act.current ?? {}).filter(isInput));
   const texts = useTexts().action;
   const words = useWords();
   const client = useQueryClient();
+  const { shapeOf } = useApp();
   const [base, setBase] = useState<Input>(current);
   const [values, setValues] = useState<Input>({ ...current, ...initial });
   const [error, setError] = useState<unknown>();
@@ -54,7 +58,7 @@ export function ActionForm({ act, operation, close }: Props) {
       error instanceof ApiProblem && error.code === 'effect-changed' ? error.effect : undefined;
     const input = { ...given, ...Object.fromEntries(changed), ...(confirmed ? { effect: confirmed } : {}) };
     try {
-      const other = await changedMeanwhile(act, base);
+      const other = act.source && (await changedMeanwhile(name, act.source, base));
       if (other) {
         setMeanwhile(other);
         const now = other.after as Input;
@@ -71,7 +75,7 @@ export function ActionForm({ act, operation, close }: Props) {
       const result = (done['output'] ?? done) as Answer;
       const approval = done['approval'] as Answer | undefined;
       const isProposed = approval !== undefined && approval['alone'] !== true;
-      if (isProposed || Object.entries(result).some(([field, value]) => SECRET.test(field) && value))
+      if (isProposed || Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value))
         return setAnswer(result);
       const file = done['download'] as Download | undefined;
       if (file) save(file.name, file.content);
@@ -155,13 +159,12 @@ export function ActionForm({ act, operation, close }: Props) {
 }
 
 /** The changes that somebody else has made since the form was opened. */
-async function changedMeanwhile({ name, source, current }: Act, base: Input): Promise<Change | undefined> {
-  if (source === undefined || current === undefined) return undefined;
+async function changedMeanwhile(action: string, source: string, base: Input): Promise<Change | undefined> {
   const now = await get<Input>(source);
-  const names = Object.keys(current).filter((field) => !isEqual(now[field], base[field]));
+  const names = Object.keys(base).filter((field) => !isEqual(now[field], base[field]));
   if (names.length === 0) return undefined;
   const pick = (from: Input) => Object.fromEntries(names.map((field) => [field, from[field] ?? null]));
-  return { action: name, subject: '', before: pick(base), after: pick(now) };
+  return { action, subject: '', before: pick(base), after: pick(now) };
 }
 
 function Proposed({ approval, operation, close }: { approval: Answer; operation: string; close(): void }) {

@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
 import { type ApiProblem, type Door, get, isThere } from '../api.ts';
-import type { Operation } from '../described.ts';
-import { useOperations } from '../operations.ts';
+import type { Operation, Shape } from '../described.ts';
+import { useDescribed } from '../operations.ts';
 
 export type Session = {
   readonly id: string;
@@ -34,11 +34,22 @@ type App = {
   /** The service does not answer. */
   readonly isAway: boolean;
   readonly operations: ReadonlyMap<string, Operation> | undefined;
+  /** How a field of this name is shown. */
+  shapeOf(name: string): Shape;
   /** Whether the service offers an operation to this person. The service checks again at each request. */
   offers(name: string): boolean;
 };
 
 const Context = createContext<App | undefined>(undefined);
+
+const UNKNOWN: Shape = {
+  isKnown: false,
+  isMoney: false,
+  isList: false,
+  isSecret: false,
+  format: '',
+  words: [],
+};
 
 /** The query that asks whether the service is there. It rests while the tab is hidden. */
 export const THERE = ['there'];
@@ -78,13 +89,16 @@ export function AppProvider({ door, children }: { readonly door: Door; readonly 
   });
   const isAway = useAway();
   useSamePerson(session?.user.id);
-  const operations = useOperations(door);
+  const { operations, shapes } = useDescribed(door) ?? {};
+  const shapeOf = (name: string) => shapes?.get(name) ?? UNKNOWN;
   const offers = (name: string) => {
     const { roles = [], proposers = [] } = operations?.get(name) ?? {};
     return [...roles, ...proposers].some((role) => session?.user.roles.includes(role) ?? false);
   };
   const isSignedOut = error?.status === 401;
-  return <Context value={{ door, session, isSignedOut, isAway, operations, offers }}>{children}</Context>;
+  return (
+    <Context value={{ door, session, isSignedOut, isAway, operations, shapeOf, offers }}>{children}</Context>
+  );
 }
 
 export function useApp(): App {

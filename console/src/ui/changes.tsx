@@ -1,5 +1,6 @@
 import { Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
 import { isDay, isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useUsers } from './users.ts';
@@ -79,9 +80,6 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
   );
 }
 
-const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below|refunded)$/;
-/** Texts of people, which are no words of the API. */
-const FREE = /^(name|reference|reason|comment|bankReference|answer|merchant|payer|paidBy|payee|email|url)$/;
 const PERCENT_PPM = 10_000;
 const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
 
@@ -91,16 +89,17 @@ export function useShown() {
   const format = useFormat();
   const { yes, no } = useTexts().list;
   const { nameOf } = useMerchants();
+  const { shapeOf } = useApp();
   const shown = (name: string, value: unknown, currency?: unknown): string => {
     if (value === null || value === undefined || value === '') return '–';
     if (name.endsWith('Minor') && typeof currency === 'string') return toMoney(value, currency, format.money);
     if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
-    if (AMOUNT.test(name) && !Number.isNaN(Number(value)))
+    const { isMoney, isKnown, format: what, words: list } = shapeOf(name);
+    if (isMoney && !Number.isNaN(Number(value)))
       return typeof currency === 'string'
         ? format.money(Number(value), currency)
         : format.exactly(String(value));
-    if (FREE.test(name)) return String(value);
-    if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
+    if (what === 'merchant') return nameOf(String(value)) ?? String(value);
     if (isTime(value)) return format.time(value);
     if (isDay(value)) return format.day(value);
     if (typeof value === 'boolean') return value ? yes : no;
@@ -109,7 +108,9 @@ export function useShown() {
     if (code && amount) return format.money(Number(amount), code);
     if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
       return value.map((each) => shown(name, each, currency)).join(', ');
-    return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value), name);
+    if (typeof value === 'object') return JSON.stringify(value);
+    // A text of a person is no word of the API.
+    return isKnown && list.length === 0 ? String(value) : words.word(String(value), name);
   };
   return shown;
 }

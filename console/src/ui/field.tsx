@@ -20,10 +20,10 @@ type FieldProps = {
   onChange(value: unknown): void;
 };
 
-const DAYS = /^(expiry|expiryDate|expiresAt|day|lastDay|valueDate|failedSince|from|to|due)$/;
-const LINES = /^(serialNumbers|networks)$/;
+/** The length from which a text gets several lines. */
+const LONG = 500;
 
-/** The input of a field of an operation, by its name and type. */
+/** The input of a field of an operation, by its schema. */
 export function FieldInput({ operation, field, value, problem, onChange }: FieldProps) {
   const { label, word, hint } = useWords();
   const { name, type, options } = field;
@@ -71,13 +71,13 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
     );
   if (type === 'number' || type === 'integer')
     return <NumberText {...shared} isWhole={type === 'integer'} value={value} onChange={onChange} />;
-  if (name === 'accounts') return <TextFile {...shared} value={value} onChange={onChange} />;
-  if (type === 'array' || name === 'reason' || name === 'comment')
-    return <Text {...shared} isList={type === 'array'} name={name} value={value} onChange={onChange} />;
+  if (field.isFile) return <TextFile {...shared} value={value} onChange={onChange} />;
+  if (type === 'array' || field.maxLength >= LONG)
+    return <Text {...shared} isList={type === 'array'} value={value} onChange={onChange} />;
   return (
     <TextInput
       {...shared}
-      type={DAYS.test(name) ? 'date' : name === 'email' ? 'email' : 'text'}
+      type={field.format === 'day' ? 'date' : name === 'email' ? 'email' : 'text'}
       value={(value as string) ?? ''}
       autoComplete="off"
       onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
@@ -91,7 +91,7 @@ type SharedProps = Pick<FieldProps, 'value' | 'onChange'> & {
   error?: ReactNode;
   required: boolean;
 };
-type TextProps = SharedProps & { isList: boolean; name: string };
+type TextProps = SharedProps & { isList: boolean };
 
 /** A number as it was typed. When the field loses the focus, it shows how the number was understood. */
 function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isWhole: boolean }) {
@@ -135,13 +135,13 @@ function TextFile({ value, onChange, ...shared }: SharedProps) {
 }
 
 /** Several lines: a text, or one entry per line. */
-function Text({ isList, name, value, onChange, ...shared }: TextProps) {
+function Text({ isList, value, onChange, ...shared }: TextProps) {
   const text = isList ? ((value as string[]) ?? []).join('\n') : ((value as string) ?? '');
   return (
     <Textarea
       {...shared}
       autosize
-      minRows={LINES.test(name) ? 3 : 2}
+      minRows={isList ? 3 : 2}
       maxRows={12}
       value={text}
       onChange={({ currentTarget: { value: typed } }) => {
@@ -154,17 +154,17 @@ function Text({ isList, name, value, onChange, ...shared }: TextProps) {
 }
 
 /** The choices for a field that names something. */
-function useChoices({ name }: Field) {
+function useChoices({ format }: Field) {
   const { offers, door } = useApp();
   const { merchants } = useMerchants();
-  const isProduct = name === 'product' && door === 'operator' && offers('product.list');
+  const isProduct = format === 'product' && door === 'operator' && offers('product.list');
   const { data: products } = useQuery({
     queryKey: ['products', 'names'],
     queryFn: () => get<Page<{ code: string; name: string }>>('/products', { limit: 200 }),
     enabled: isProduct,
     staleTime: 60_000,
   });
-  if (name === 'merchantId' && merchants.length > 0)
+  if (format === 'merchant' && merchants.length > 0)
     return merchants.map((each) => ({ value: each.id, label: `${each.name} (${each.id})` }));
   if (isProduct && products)
     return products.items.map(({ code, name: title }) => ({ value: code, label: `${title} (${code})` }));

@@ -1,7 +1,7 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Operation } from '../described.ts';
+import type { Field, Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { useMerchants } from './merchants.ts';
@@ -9,40 +9,31 @@ import { useWords } from './words.ts';
 
 export type Filters = Readonly<Record<string, string | undefined>>;
 
-type Fields = Operation['fields'];
-
-/** The words of a field; one that is yes or no is only ever asked for. */
-function optionsOf(fields: Fields, name: string): readonly string[] | undefined {
-  const field = fields.find((each) => each.name === name);
-  if (field?.type === 'boolean') return ['true'];
-  return field && field.options.length > 0 ? field.options : undefined;
-}
-
 type BarProps = {
-  readonly filters: readonly string[];
-  readonly fields: Fields;
+  readonly fields: Operation['fields'];
   readonly search: Filters;
 };
 
 /** The filters of a list. They are part of the address, so a list can be sent to a colleague. */
-export function FilterBar({ filters, fields, search }: BarProps) {
+export function FilterBar({ fields, search }: BarProps) {
   const texts = useTexts().list;
   const navigate = useNavigate();
+  // With the tab of the page.
+  const address = useSearch({ strict: false }) as Filters;
   const [round, setRound] = useState(0);
   const apply = (changed: Filters) => {
-    const next = Object.fromEntries(Object.entries({ ...search, ...changed }).filter(([, value]) => value));
+    const next = Object.fromEntries(Object.entries({ ...address, ...changed }).filter(([, value]) => value));
     void navigate({ to: '.', search: next as never, replace: true });
   };
-  const isFiltered = filters.some((name) => search[name]);
+  const isFiltered = fields.some(({ name }) => search[name]);
   return (
     <Group gap={8} component="search" className="filters" key={round}>
-      {filters.map((name) => (
+      {fields.map((field) => (
         <FilterInput
-          key={name}
-          name={name}
-          options={optionsOf(fields, name)}
-          value={search[name] ?? ''}
-          apply={(value) => apply({ [name]: value || undefined })}
+          key={field.name}
+          field={field}
+          value={search[field.name] ?? ''}
+          apply={(value) => apply({ [field.name]: value || undefined })}
         />
       ))}
       {isFiltered && (
@@ -50,7 +41,7 @@ export function FilterBar({ filters, fields, search }: BarProps) {
           variant="subtle"
           onClick={() => {
             setRound(round + 1);
-            apply(Object.fromEntries(filters.map((name) => [name, undefined])));
+            apply(Object.fromEntries(fields.map(({ name }) => [name, undefined])));
           }}
         >
           {texts.clear}
@@ -61,13 +52,12 @@ export function FilterBar({ filters, fields, search }: BarProps) {
 }
 
 type InputProps = {
-  readonly name: string;
-  readonly options: readonly string[] | undefined;
+  readonly field: Field;
   readonly value: string;
   apply(value: string): void;
 };
 
-function FilterInput({ name, options, value, apply }: InputProps) {
+function FilterInput({ field: { name, type, format, options }, value, apply }: InputProps) {
   const { label, word } = useWords();
   const { merchants } = useMerchants();
   const { isSecret } = useTexts().search;
@@ -83,10 +73,11 @@ function FilterInput({ name, options, value, apply }: InputProps) {
   };
   const title = label(name);
   const choices =
-    name === 'merchantId' && merchants.length > 0
+    format === 'merchant'
       ? merchants.map((each) => ({ value: each.id, label: each.name }))
-      : options?.map((option) => ({ value: option, label: word(option, name) }));
-  if (choices)
+      : // One that is yes or no is only ever asked for.
+        (type === 'boolean' ? ['true'] : options).map((each) => ({ value: each, label: word(each, name) }));
+  if (choices.length > 0)
     return (
       <Select
         size="xs"
@@ -100,7 +91,7 @@ function FilterInput({ name, options, value, apply }: InputProps) {
         onChange={(chosen) => apply(chosen ?? '')}
       />
     );
-  if (name === 'from' || name === 'to')
+  if (format === 'day')
     return (
       <TextInput
         size="xs"

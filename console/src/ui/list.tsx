@@ -4,55 +4,76 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { listingAt } from '../operations.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
 import { FilterBar, type Filters } from './filters.tsx';
 import { Empty, Problem } from './parts.tsx';
-import { Value } from './value.tsx';
+import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
 
 export type { Filters } from './filters.tsx';
 export type Item = Readonly<Record<string, unknown>>;
 
 type Props = {
-  readonly path: string;
-  readonly columns: readonly string[];
-  /** Columns that a narrow screen leaves out. */
-  readonly wide?: readonly string[];
-  /** The fields by which the list can be filtered; those that the service does not offer are left out. */
-  readonly filters?: readonly string[];
-  /** The filters are in the address of the page. */
-  readonly search?: Filters;
+  /** The operation that lists, such as `voucher.list`. */
+  readonly of: string;
+  /** The parts of its path, and filters that the page sets. */
   readonly fixed?: Filters;
+  /** The columns, if they are not those of the operation. */
+  readonly columns?: readonly string[];
+  /** The columns that a narrow screen keeps: the first three by default. */
+  readonly narrow?: readonly string[];
+  /** The filters are in the address of the page: all fields of the operation, unless the page names them. */
+  readonly search?: Filters;
+  readonly filters?: readonly string[];
   readonly limit?: number;
   readonly refetchMs?: number;
   /** The address that a row links to. */
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
+  /** The actions at the end of a row. */
+  readonly actions?: (item: Item) => ReactNode;
   readonly empty?: ReactNode;
   readonly title?: string;
   /** Only the first rows, without a button for more or an export. */
   readonly brief?: boolean;
 };
 
+const PAGE = ['limit', 'cursor'];
+
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: Props) {
-  const { path, columns, wide, search = {}, fixed = {}, limit = 50, refetchMs } = props;
+  const { search, fixed = {}, limit = 50, refetchMs } = props;
+  const { narrow, to, cell, actions } = props;
+  const shown = { narrow, to, cell, actions };
   const texts = useTexts().list;
-  const { operations } = useApp();
-  const fields = listingAt(operations, path)?.fields ?? [];
-  const filters = (props.filters ?? []).filter((name) => fields.some((field) => field.name === name));
-  const given = Object.fromEntries(filters.map((name) => [name, search[name]]));
+  const { operations, door } = useApp();
+  const operation = operations?.get(props.of);
+  const all = operation?.fields ?? [];
+  // In the portal, everything belongs to one merchant.
+  const isShown = (name: string) => !(name in fixed) && (door === 'operator' || name !== 'merchantId');
+  const columns = (props.columns ?? operation?.columns ?? []).filter(isShown);
+  const fields = all.filter(
+    ({ name, in: place }) =>
+      search !== undefined &&
+      place === 'query' &&
+      !PAGE.includes(name) &&
+      isShown(name) &&
+      (props.filters?.includes(name) ?? true),
+  );
+  const given = Object.fromEntries(fields.map(({ name }) => [name, search?.[name]]));
   // Short lists come in one answer.
-  const isPaged = fields.some(({ name }) => name === 'limit');
-  const query = { ...given, ...fixed };
+  const isPaged = all.some(({ name }) => name === 'limit');
+  const path = operation?.path.replace(/\{(\w+)\}/g, (_, name: string) => fixed[name] ?? '') ?? '';
+  const inPath = new Set(all.flatMap(({ name, in: place }) => (place === 'path' ? [name] : [])));
+  const others = Object.entries(fixed).filter(([name]) => !inPath.has(name));
+  const query = { ...given, ...Object.fromEntries(others) };
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
     useInfiniteQuery({
       queryKey: ['list', path, query, limit],
       queryFn: ({ pageParam }) =>
         get<Page<Item>>(path, { ...query, ...(isPaged && { limit }), cursor: pageParam ?? undefined }),
-      enabled: operations !== undefined,
+      enabled: operation !== undefined,
       initialPageParam: null as string | null,
       getNextPageParam: (page) => page.nextCursor,
       placeholderData: keepPreviousData,
@@ -64,14 +85,14 @@ export function List(props: Props) {
     isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
   // An empty list has nothing to filter or to export.
   const isBare = data !== undefined && items.length === 0 && !isFiltered;
-  const hasTools = !isBare && (filters.length > 0 || (items.length > 0 && !props.brief));
+  const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
   const hasHead = props.title !== undefined || hasTools;
   return (
     <section className="panel" aria-label={props.title ?? texts.table}>
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          {hasTools && filters.length > 0 && <FilterBar filters={filters} fields={fields} search={search} />}
+          {hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />}
           {items.length > 0 && !props.brief && (
             <Export path={path} query={query} columns={columns} isPaged={isPaged} />
           )}
@@ -84,9 +105,7 @@ export function List(props: Props) {
       )}
       {isPending && !error && <Waiting rows={Math.min(limit, 8)} />}
       {data && items.length === 0 && nothing}
-      {items.length > 0 && (
-        <Rows items={items} columns={columns} wide={wide} to={props.to} cell={props.cell} />
-      )}
+      {items.length > 0 && <Rows items={items} columns={columns} {...shown} />}
       {hasNextPage && !props.brief && (
         <Group justify="center" p="sm">
           <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
@@ -111,8 +130,9 @@ function Waiting({ rows }: { rows: number }) {
   );
 }
 
-type RowsProps = Pick<Props, 'columns' | 'wide' | 'to' | 'cell'> & {
+type RowsProps = Pick<Props, 'narrow' | 'to' | 'cell' | 'actions'> & {
   readonly items: readonly Item[];
+  readonly columns: readonly string[];
   /** The currency of amounts, if the items do not name it. */
   readonly currency?: string;
 };
@@ -121,28 +141,28 @@ const keyOf = (item: Item, index: number) =>
   String(
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
-const TIGHT =
-  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^code|^transactionId|^keyId|^state|^status|^kind|^scope|^dueOn|^from|^hash|^email|^actor|^maker|^checker|^month|Month|^)$/;
+const NARROW = 3;
 
-export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
+export function Rows({ items, columns: named, narrow, to, cell, actions, currency }: RowsProps) {
+  const columns = actions ? [...named, ''] : named;
   const texts = useTexts().list;
   const { label } = useWords();
   const navigate = useNavigate();
-  const isNumber = (name: string) =>
-    /^(leastPayout|commission|vat)$/.test(name) ||
-    items.some(({ [name]: value }) => typeof value === 'number' || isAmountCell(value));
-  const narrow = columns.filter((name) => !wide.includes(name));
-  const classes = columns.map((name) =>
-    [
-      (isNumber(name) || name === '') && 'number',
-      wide.includes(name) && 'wide',
-      TIGHT.test(name) && 'tight',
-      name === narrow[0] && 'from-edge',
-      name === narrow.at(-1) && 'to-edge',
+  const isKept = (name: string, index: number) => name === '' || (narrow?.includes(name) ?? index < NARROW);
+  const kept = columns.filter(isKept);
+  const classes = columns.map((name, index) => {
+    const values = items.map((item) => item[name]);
+    const isNumber = values.some((value) => typeof value === 'number' || isAmountCell(value));
+    return [
+      (isNumber || name === '') && 'number',
+      !isKept(name, index) && 'wide',
+      isTight(values) && 'tight',
+      name === kept[0] && 'from-edge',
+      name === kept.at(-1) && 'to-edge',
     ]
       .filter(Boolean)
-      .join(' '),
-  );
+      .join(' ');
+  });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
     <section className="table-scroll" aria-label={texts.table} tabIndex={0}>
@@ -172,7 +192,7 @@ export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProp
               >
                 {columns.map((name, index) => (
                   <td key={name} className={classes[index]}>
-                    {cell?.(name, item) ?? (
+                    {(name === '' ? actions?.(item) : cell?.(name, item)) ?? (
                       <Value
                         name={name}
                         value={item[name]}

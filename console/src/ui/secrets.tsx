@@ -1,15 +1,15 @@
 import { Alert, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
 import { useWords } from './words.ts';
-
-const SHOWN = /^(keyId|secret|token|link|key|passphrase)$/;
 
 /** A secret that is shown once stays on the page until the user closes it. */
 export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {
   const { action: texts, close: closeLabel } = useTexts();
   const { label } = useWords();
+  const { shapeOf } = useApp();
   const shown = Object.entries(secrets)
-    .filter(([name, value]) => SHOWN.test(name) && value)
+    .filter(([name, value]) => (shapeOf(name).isSecret || name === 'keyId') && value)
     // A link is sent to somebody, so it needs the address of this service.
     .map(([name, value]) => [name, name === 'link' ? new URL(String(value), location.origin).href : value]);
   return (

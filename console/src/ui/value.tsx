@@ -119,13 +119,10 @@ function Merchant({ id }: { id: string }) {
   );
 }
 
-const MONEY =
-  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip|matched|own|base|fee|feeVat)$/;
-const WORDS =
-  /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|period|operation|outcome|refundStatus)$/;
-const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
-const MONO =
-  /^(id|serialNumber|voucherCode|keyId|batch|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
+/** An id of letters and digits, which is shown shortened; a code, an address or a number of something. */
+const LONG_ID = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,})$/;
+const CODE = /^(?=.*\d)[^\s@]+$/;
+const CAPITALS = /^[A-Z]{3,}(_[A-Z]+)*$/;
 
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 
@@ -145,25 +142,25 @@ const isAmount = (value: object): value is { amount: string } => 'amount' in val
 
 type ValueProps = { name: string; value: unknown; currency?: string | undefined };
 
-/** A value of the API, formatted for people. */
+/** A value of the API, as its schema describes it. */
 export function Value({ name, value, currency }: ValueProps): ReactNode {
   const format = useFormat();
-  const { word, kind } = useWords();
+  const { kind } = useWords();
+  const { shapeOf } = useApp();
   const { yes, no, all } = useTexts().list;
-  const isNothing = value === null || (Array.isArray(value) && value.length === 0);
-  if (isNothing && /^(events|scopes)$/.test(name)) return all;
-  if (isNothing || value === undefined || value === '') return <span className="quiet">–</span>;
-  if (Array.isArray(value)) {
-    return value.map((each) => (WORDS.test(name) ? word(String(each), name) : String(each))).join(', ');
-  }
+  const shape = shapeOf(name);
+  const isWord = (text: string) =>
+    shape.words.includes(text) || (shape.words.length > 0 && CAPITALS.test(text));
+  if (value === null && shape.isList) return all;
+  if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0))
+    return <span className="quiet">–</span>;
+  if (Array.isArray(value))
+    return value.map((each) => (isWord(String(each)) ? kind(String(each), name) : String(each))).join(', ');
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
-  if (/^(state|status)$/.test(name) && typeof value === 'string') return <State name={value} />;
-  if (name === 'merchantId' || name === 'payerId') return <Merchant id={String(value)} />;
-  if (isTime(value)) return <Moment at={value} />;
-  if (isDay(value)) return format.day(value);
-  if (/^(issueMonth|month)$/.test(name) && isMonth(value)) return format.month(value);
-  if (typeof value === 'number')
-    return currency && MONEY.test(name) ? format.money(value, currency) : format.number(value);
+  if (typeof value === 'number') {
+    if (shape.format === 'percent') return format.percent(String(value));
+    return currency && shape.isMoney ? format.money(value, currency) : format.number(value);
+  }
   if (typeof value === 'object')
     return isAmount(value) ? (
       currency ? (
@@ -175,45 +172,58 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
       <Copyable text={JSON.stringify(value)} />
     );
   const text = String(value);
+  if (/^(state|status)$/.test(name)) return <State name={text} />;
+  if (shape.format === 'merchant') return <Merchant id={text} />;
+  if (isTime(value)) return <Moment at={value} />;
+  if (isDay(value)) return format.day(value);
+  if (isMonth(value)) return format.month(value);
+  if (isWord(text)) return kind(text, name);
   if (ADDRESS.test(text)) return <Address of={text} />;
-  if (name === 'replacedBy')
+  if (LONG_ID.test(text)) return <Copyable text={text} shown={`${text.slice(0, 12)}…`} />;
+  if (shape.format === 'voucher' && name !== 'serialNumber')
     return (
       <Link to={`/vouchers/${text}`} className="quiet-link mono">
         {text}
       </Link>
     );
-  if (IDS.test(name))
-    return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
-  if (WORDS.test(name)) return kind(text, name);
-  if (name === 'url') return <span className="mono long">{text}</span>;
-  return MONO.test(name) ? <span className="mono">{text}</span> : <bdi className="long">{text}</bdi>;
+  if (text.startsWith('https://')) return <span className="mono long">{text}</span>;
+  return CODE.test(text) ? <span className="mono">{text}</span> : <bdi className="long">{text}</bdi>;
 }
+
+/** Whether a column of these values does not need to be wide: no value is a text of several words. */
+export const isTight = (values: readonly unknown[]) =>
+  values.every((value) => typeof value !== 'object' || value === null) &&
+  !values.some((value) => typeof value === 'string' && / /.test(value));
 
 type Thing = Readonly<Record<string, unknown>>;
 
-/** The named fields of one thing, in this order. Those in `also` are left out if they are empty. */
-export function Fields({
-  of,
-  show = Object.keys(of),
-  also = [],
-}: {
-  of: Thing;
-  show?: readonly string[];
-  also?: readonly string[];
-}) {
+const isEmpty = (value: unknown) => value === null || value === undefined || value === '' || value === false;
+
+const isTexts = (value: unknown) =>
+  Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string');
+
+/** The fields of one thing in the order of its schema, without those that are empty, lists or objects. */
+export function Fields({ of, without = [] }: { of: Thing; without?: readonly string[] }) {
   const { label } = useWords();
+  const { door, shapeOf } = useApp();
   const currency = typeof of['currency'] === 'string' ? of['currency'] : undefined;
-  const isSet = (name: string) => ![null, undefined, '', false].includes(of[name] as never);
+  const isShown = ([name, value]: [string, unknown]) =>
+    (!isEmpty(value) || (value === null && shapeOf(name).isList)) &&
+    (typeof value !== 'object' || value === null || isTexts(value)) &&
+    !without.includes(name) &&
+    (door === 'operator' || name !== 'merchantId');
   return (
     <dl className="fields">
-      {[...show, ...also.filter(isSet)].map((name) => (
-        <div key={name} style={{ display: 'contents' }}>
-          <dt>{label(name)}</dt>
-          <dd>
-            <Value name={name} value={of[name]} currency={currency} />
-          </dd>
-        </div>
-      ))}
+      {Object.entries(of)
+        .filter(isShown)
+        .map(([name, value]) => (
+          <div key={name} style={{ display: 'contents' }}>
+            <dt>{label(name)}</dt>
+            <dd>
+              <Value name={name} value={value} currency={currency} />
+            </dd>
+          </div>
+        ))}
     </dl>
   );
 }
