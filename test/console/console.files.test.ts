@@ -148,7 +148,7 @@ test('every action of a page has a German text, and every field of its form a Ge
   const folder = new URL('../../console/src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
   const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
-  const used = new Set(texts.join('').match(/(?<=\bname: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  const used = new Set(texts.join('').match(/(?<=\bname: '|\bcreate=")[a-z-]+\.[a-z0-9-]+(?=['"])/g));
   assert.ok(used.size > 50);
   const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
   for (const name of used) {
@@ -159,12 +159,29 @@ test('every action of a page has a German text, and every field of its form a Ge
   }
 });
 
+/** Fields that pages show as links. */
+const LINKED = ['originalTransactionId', 'nextCursor'];
+
+function plainFieldsOf(schema: object): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string | string[] }> };
+  const isPlain = (type: string) => ['string', 'number', 'integer', 'boolean'].includes(type);
+  return Object.entries(properties).flatMap(([name, { type }]) =>
+    [type ?? []].flat().some(isPlain) ? [name] : [],
+  );
+}
+
 test('every English label has a German one', () => {
   const missing = (['fields', 'actions', 'nouns', 'checks'] as const).flatMap((each) =>
     Object.keys(en[each]).filter((name) => !(name in de[each])),
   );
-  const columns = [...OPERATIONS, ...PORTAL_OPERATIONS].flatMap((each) => each.columns ?? []);
-  missing.push(...columns.filter((name) => !(name in de.fields)));
+  const all = [...OPERATIONS, ...PORTAL_OPERATIONS];
+  // A list shows the columns of its operation, and the page of one thing its plain fields.
+  const columns = all.flatMap((each) => each.columns ?? []);
+  const plain = all
+    .filter(({ name }) => name.endsWith('.show'))
+    .flatMap(({ output }) => plainFieldsOf(output));
+  const shown = new Set([...columns, ...plain].filter((name) => !LINKED.includes(name)));
+  missing.push(...[...shown].filter((name) => !(name in de.fields)));
   assert.deepEqual(missing, []);
 });
 

@@ -1,10 +1,9 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
-import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import type { Item } from '../ui/list.tsx';
+import { ListPage } from '../ui/list-page.tsx';
 import { useWords } from '../ui/words.ts';
 
 /** The pages of changed things, to which a list of the audit links. */
@@ -53,23 +52,17 @@ export function Screen() {
   const texts = useTexts();
   const cell = useAuditCell();
   const navigate = useNavigate();
-  const search = useSearch({ strict: false }) as Filters;
   return (
-    <>
-      <Head title={texts.nav.audit} note={texts.audit.lead}>
-        <Actions
-          acts={[{ name: 'audit.verify', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]}
-        />
-        <Same name="audit.list" given={search} />
-      </Head>
-      <List
-        of="audit.list"
-        search={search}
-        columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
-        narrow={['occurredAt', 'action', 'actor']}
-        cell={cell}
-        empty={<Empty text={texts.empty.audit} />}
-      />
-    </>
+    <ListPage
+      title={texts.nav.audit}
+      note={texts.audit.lead}
+      of="audit.list"
+      columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
+      narrow={['occurredAt', 'action', 'actor']}
+      cell={cell}
+      empty={texts.empty.audit}
+    >
+      <Actions acts={[{ name: 'audit.verify', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]} />
+    </ListPage>
   );
 }

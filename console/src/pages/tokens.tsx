@@ -1,8 +1,6 @@
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { ListPage } from '../ui/list-page.tsx';
 import { State } from '../ui/value.tsx';
 
 function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, unknown>>): string {
@@ -13,36 +11,32 @@ function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, un
 
 export function Screen() {
   const texts = useTexts();
-  const create = <Actions primary acts={[{ name: 'token.create' }]} />;
   return (
-    <>
-      <Head title={texts.nav.tokens} note={texts.tokens.lead}>
-        {create}
-        <Same name="token.list" />
-      </Head>
-      <List
-        of="token.list"
-        columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt']}
-        narrow={['name', 'roles', 'state', 'for']}
-        cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
-        actions={(item) =>
-          item['revokedAt'] ? undefined : (
-            <Actions
-              shown={0}
-              of={String(item['name'] ?? item['id'])}
-              acts={[
-                {
-                  name: 'token.revoke',
-                  given: { id: String(item['id']) },
-                  effect: String(item['name'] ?? item['id']),
-                  isDanger: true,
-                },
-              ]}
-            />
-          )
-        }
-        empty={<Empty text={texts.empty.tokens} action={create} />}
-      />
-    </>
+    <ListPage
+      title={texts.nav.tokens}
+      note={texts.tokens.lead}
+      create="token.create"
+      of="token.list"
+      columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt']}
+      narrow={['name', 'roles', 'state', 'for']}
+      cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
+      actions={(item) =>
+        item['revokedAt'] ? undefined : (
+          <Actions
+            shown={0}
+            of={String(item['name'] ?? item['id'])}
+            acts={[
+              {
+                name: 'token.revoke',
+                given: { id: String(item['id']) },
+                effect: String(item['name'] ?? item['id']),
+                isDanger: true,
+              },
+            ]}
+          />
+        )
+      }
+      empty={texts.empty.tokens}
+    />
   );
 }

@@ -14,7 +14,7 @@ import { useWords } from './words.ts';
 export type { Filters } from './filters.tsx';
 export type Item = Readonly<Record<string, unknown>>;
 
-type Props = {
+export type ListProps = {
   /** The operation that lists, such as `voucher.list`. */
   readonly of: string;
   /** The parts of its path, and filters that the page sets. */
@@ -42,7 +42,7 @@ type Props = {
 const PAGE = ['limit', 'cursor'];
 
 /** A list that is read by cursor, newest first, more on demand. */
-export function List(props: Props) {
+export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50, refetchMs } = props;
   const { narrow, to, cell, actions } = props;
   const shown = { narrow, to, cell, actions };
@@ -130,7 +130,7 @@ function Waiting({ rows }: { rows: number }) {
   );
 }
 
-type RowsProps = Pick<Props, 'narrow' | 'to' | 'cell' | 'actions'> & {
+type RowsProps = Pick<ListProps, 'narrow' | 'to' | 'cell' | 'actions'> & {
   readonly items: readonly Item[];
   readonly columns: readonly string[];
   /** The currency of amounts, if the items do not name it. */
