@@ -57,7 +57,7 @@ function collect(value: unknown, field?: string): void {
     add(wordsByField, `${field}.${word}`, labelOf(name));
   for (const [name, label] of Object.entries(schema['x-titles'] ?? {})) add(fields, name, label);
   for (const about of schema['x-reports'] ?? []) reports.set(about.name, about);
-  for (const word of schema.enum ?? []) words.add(String(word));
+  for (const word of schema.enum ?? []) if (word !== null) words.add(String(word));
   for (const [name, each] of Object.entries(schema.properties ?? {})) collect(each, name);
   if (schema.name && schema.schema) collect(schema.schema, schema.name);
   for (const [key, each] of Object.entries(schema)) {

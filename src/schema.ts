@@ -10,8 +10,13 @@ import { isDay } from './time.ts';
  * serialize and to document.
  */
 export function Nullable<Schema extends TSchema>(schema: Schema, options: object = {}) {
-  const { type } = schema as { type?: string };
-  return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [type, 'null'], ...options });
+  const { type, enum: words } = schema as { type?: string; enum?: readonly string[] };
+  return Type.Unsafe<Static<Schema> | null>({
+    ...schema,
+    type: [type, 'null'],
+    ...(words && { enum: [...words, null] }),
+    ...options,
+  });
 }
 
 /** A string from a closed list. */
