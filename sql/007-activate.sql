@@ -32,6 +32,13 @@ begin
   return true;
 end $$;
 
+-- What is decided about a request: first what `activate` returns to the service, then what it writes.
+create type activation as (
+  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
+  decimals smallint, currency text, sealed bytea, merchant_id integer, key_id text, reference text,
+  unit bigint, row tid, debit bigint, is_float boolean, pin_count smallint
+);
+
 -- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a major
 -- unit or null; p_low_ids, the ids of new `float.low` events. Out: as for redemptions, with the sealed code.
 -- On several shards (p_claimed), the float's share is in the transit account before the call. p_unfunded: the
@@ -40,41 +47,27 @@ create function activate(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
   p_serials bigint[], p_values bigint[], p_references text[], p_ids uuid[], p_low_ids uuid[],
   p_unfunded boolean[], p_claimed boolean, p_now timestamptz
-) returns table (
-  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
-  decimals smallint, currency text, sealed bytea
-)
+) returns setof activation
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  -- On several shards, the claims of these requests exist already, some of them in this bucket. They do not
-  -- show what was booked.
-  unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   earliest_id uuid;
   latest_id uuid;
   voided uuid[];
   serials bigint[];
-  rows tid[];
+  activations activation[];
   outcomes text[];
-  amounts bigint[];
-  units bigint[];
-  currencies text[];
-  scales smallint[];
-  debits bigint[];
-  is_float boolean[];
-  known_ids uuid[];
   known_times timestamptz[];
-  pin_counts smallint[];
-  seals bytea[];
   is_expiring boolean;
   float_ids bigint[];
   left_minor bigint[];
   spent_minor bigint[];
   low_ids uuid[];
+  each activation;
   place integer;
   bookings integer;
   references_used integer;
@@ -108,18 +101,16 @@ begin
 
   -- Decide everything except what the floats cover. A voucher whose code key has changed was sealed again:
   -- the service looks it up by another key.
-  select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
-    array_agg(d.decimals), array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id),
-    array_agg(d.sealed), array_agg(d.row),
-    array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end),
+  select array_agg((d.ord, d.outcome, d.id, p_now, d.serial_number, d.value_minor, d.decimals, d.currency,
+      d.sealed, d.merchant_id, d.key_id, d.reference, d.unit, d.row, d.debit, d.is_float,
+      case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)::activation),
     bool_or(d.expires_at <= p_now + interval '5 minutes')
-  into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts,
-    is_expiring
+  into activations, is_expiring
   from (
-    select v.ctid as row, v.expires_at, t.value_minor, b.unit, b.currency, b.decimals, t.by_code,
-      v.wrong_pins, v.sealed, b.value_minor is null as is_float,
+    select a.ord::integer, a.merchant_id, a.key_id, a.reference, a.serial_number, coalesce(c.id, a.id) as id,
+      v.ctid as row, v.expires_at, v.wrong_pins, v.sealed, t.value_minor, t.by_code, b.unit, b.currency,
+      b.decimals, b.value_minor is null as is_float,
       case when b.value_minor is null then f.id else reserve_of(b.id) end as debit,
-      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
       case
         when not t.by_code and t.other_value then '13'
         when c.id is not null and c.is_same is not true then '94'
@@ -147,9 +138,9 @@ begin
             else 'ok'
           end)
       end as outcome
-    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids, p_unfunded)
-      with ordinality
-      as a (merchant_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
+    from unnest(p_merchants, p_key_ids, p_code_keys, p_pin_keys, serials, p_values, p_references, p_ids,
+      p_unfunded) with ordinality
+      as a (merchant_id, key_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r
       where r.bucket = p_bucket and r.serial_number = a.serial_number
@@ -181,8 +172,8 @@ begin
       select r.id, r.serial_number = v.serial_number
         and r.fingerprint = (t.value_minor * b.unit)::text as is_same
       from claims r
-      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'activate'
-        and r.reference = a.reference limit 1
+      where not p_claimed and r.bucket = p_bucket and r.merchant_id = a.merchant_id
+        and r.operation = 'activate' and r.reference = a.reference limit 1
     ) c on true
     order by a.ord
   ) d;
@@ -190,28 +181,29 @@ begin
   -- Lock the floats after the vouchers, and only those that pay for something. Requests are covered in their
   -- order, each from what the earlier ones left.
   if not p_claimed
-    and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f)
+    and exists (select from unnest(activations) as u where u.outcome = 'ok' and u.is_float)
   then
     select array_agg(f.account_id), array_agg(f.balance_minor), array_agg(0::bigint), array_agg(null::uuid)
     into float_ids, left_minor, spent_minor, low_ids
     from (
       select r.account_id, r.balance_minor from floats r
       where r.account_id = any (array(
-        select u.d from unnest(outcomes, is_float, debits) as u (o, f, d) where u.o = 'ok' and u.f))
+        select u.debit from unnest(activations) as u where u.outcome = 'ok' and u.is_float))
       order by r.account_id for update
     ) f;
-    for at in 1 .. cardinality(outcomes) loop
-      continue when outcomes[at] <> 'ok' or not is_float[at];
-      place := array_position(float_ids, debits[at]);
-      if left_minor[place] < amounts[at] then
+    for at in 1 .. cardinality(activations) loop
+      each := activations[at];
+      continue when each.outcome <> 'ok' or not each.is_float;
+      place := array_position(float_ids, each.debit);
+      if left_minor[place] < each.amount_minor then
         -- The request that emptied the float may have used this reference for another voucher.
-        outcomes[at] := case when exists (
-          select from claims c where c.bucket = p_bucket and c.merchant_id = p_merchants[at]
-            and c.operation = 'activate' and c.reference = p_references[at]
+        activations[at].outcome := case when exists (
+          select from claims c where c.bucket = p_bucket and c.merchant_id = each.merchant_id
+            and c.operation = 'activate' and c.reference = each.reference
         ) then '94' else '50' end;
       else
-        left_minor[place] := left_minor[place] - amounts[at];
-        spent_minor[place] := spent_minor[place] + amounts[at];
+        left_minor[place] := left_minor[place] - each.amount_minor;
+        spent_minor[place] := spent_minor[place] + each.amount_minor;
         low_ids[place] := coalesce(low_ids[place], p_low_ids[at]);
       end if;
     end loop;
@@ -222,18 +214,17 @@ begin
   end if;
 
   -- Write.
-  select count(*) filter (where u.outcome = 'ok'), count(u.reference) filter (where u.outcome = 'ok'),
+  select array_agg(u.outcome), count(*) filter (where u.outcome = 'ok'),
+    count(u.reference) filter (where u.outcome = 'ok'),
     count(*) filter (where u.outcome = 'ok' or u.pin_count is not null)
-  into bookings, references_used, changed
-  from unnest(outcomes, p_references, pin_counts) as u (outcome, reference, pin_count);
+  into outcomes, bookings, references_used, changed
+  from unnest(activations) as u;
   if bookings > 0 then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
       select k.bucket, u.merchant_id, 'activate', u.reference, u.id, u.serial_number,
         (u.amount_minor * u.unit)::text
-      from buckets k
-      cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, amounts, units)
-        as u (outcome, merchant_id, reference, id, serial_number, amount_minor, unit)
+      from buckets k cross join unnest(activations) as u
       where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
       get diagnostics written = row_count;
       perform expect_rows('claims', written, references_used);
@@ -242,10 +233,7 @@ begin
       key_id, serial_number, reference, occurred_at)
     select k.bucket, u.id, 'ACTIVATION', u.debit, u.serial_number, u.amount_minor, u.currency, u.merchant_id,
       u.key_id, u.serial_number, u.reference, p_now
-    from buckets k
-    cross join unnest(outcomes, p_ids, debits, serials, amounts, currencies, p_merchants, p_key_ids,
-      p_references)
-      as u (outcome, id, debit, serial_number, amount_minor, currency, merchant_id, key_id, reference)
+    from buckets k cross join unnest(activations) as u
     where k.bucket = p_bucket and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('journal', written, bookings);
@@ -257,7 +245,7 @@ begin
   end if;
   if 'void' = any (outcomes) then
     insert into voids (bucket, id)
-    select k.bucket, u.id from buckets k cross join unnest(outcomes, p_ids) as u (outcome, id)
+    select k.bucket, u.id from buckets k cross join unnest(activations) as u
     where k.bucket = p_bucket and u.outcome = 'void' on conflict do nothing;
   end if;
   update vouchers v set
@@ -270,8 +258,7 @@ begin
       when u.pin_count is null then v.pin_locked_until
       else pin_locked_until(u.pin_count, p_now)
     end
-  from unnest(outcomes, rows, amounts, pin_counts, p_merchants)
-    as u (outcome, row, amount_minor, pin_count, merchant_id)
+  from unnest(activations) as u
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, changed);
@@ -288,18 +275,17 @@ begin
 
   if 'replay' = any (outcomes) then
     select array_agg(j.occurred_at order by u.ord) into known_times
-    from unnest(known_ids) with ordinality as u (id, ord)
+    from unnest(activations) as u
     left join lateral (
       select r.occurred_at from journal r where r.bucket = p_bucket and r.id = u.id limit 1
     ) j on true;
   end if;
   return query
-    select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
-      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor,
-        u.decimals, u.currency, u.sealed
-    from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies,
-      seals) with ordinality
-      as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, sealed, ord);
+    select u.ord, u.outcome, case when u.outcome in ('ok', 'replay') then u.id end,
+      case when u.outcome = 'ok' then p_now else known_times[u.ord] end, u.serial_number, u.amount_minor,
+      u.decimals, u.currency, u.sealed, u.merchant_id, u.key_id, u.reference, u.unit, u.row, u.debit,
+      u.is_float, u.pin_count
+    from unnest(activations) as u;
 end $$;
 
 revoke execute on function debit_float, activate from public;

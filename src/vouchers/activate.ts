@@ -28,7 +28,9 @@ const DEFAULT_VALUE = 5_000n;
 /** Decides and books a list of activations: sql/007-activate.sql. */
 export const ACTIVATE: HotStatement = {
   name: 'activate',
-  text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+  text: `
+select ord, outcome, id, occurred_at, serial_number, amount_minor, decimals, currency, sealed
+from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 };
 
 type Request = BookingRequest & { readonly pinKey: string | null; readonly valueUnits: bigint | null };
