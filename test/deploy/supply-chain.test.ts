@@ -37,7 +37,9 @@ async function readPackages(): Promise<Package[]> {
   const root: Package = await readJson('package.json');
   const folders = [...(root.workspaces ?? []), 'mutation'];
   return [root, ...(await Promise.all(folders.map((folder) => readJson(`${folder}/package.json`))))];
-} /** A package that an import names, statically or not; types alone are not there when the program runs. */
+}
+
+/** A package that an import names, statically or not; types alone are not there when the program runs. */
 const IMPORTED =
   /^(?!import type ).*?\b(?:from|import\() ?'(?!node:)((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*)(?:\/[^']*)?'/gm;
 const pinsOf = ({ dependencies, devDependencies, optionalDependencies }: Package) =>
@@ -49,7 +51,7 @@ test('the docs give a reason for each dependency, and list no other', async () =
   );
   const rows = (await read('docs/reference/dependencies.md'))
     .split('\n')
-    .filter((line) => line.startsWith('|`'));
+    .filter((line) => line.startsWith('| `'));
   const documented = rows.flatMap((row) => {
     const [, packages = '', reason = ''] = row.split('|');
     assert.ok(reason.trim().length > 5, `${packages} has no reason`);

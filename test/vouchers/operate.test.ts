@@ -55,7 +55,7 @@ describe('showing a voucher', () => {
     const merchantId = String(one.merchant.id);
     const movement = ({ transaction }: typeof opened, reference: string | null, amount: bigint) => ({
       ...{ at: transaction.timestamp, kind: 'money', what: transaction.type, amount },
-      ...{ merchantId, reference, transactionId: transaction.transactionId },
+      ...{ merchantId, keyId: one.keyId, reference, transactionId: transaction.transactionId },
     });
     assert.deepEqual(rest, {
       ...{ serialNumber: String(card.serial), voucherCode: maskCode(card.code), state: 'ACTIVE', merchantId },

@@ -353,7 +353,7 @@ export const fields: Catalogue['fields'] = {
   modeBefore: 'Freigabe durch, bisher',
   vouchersBefore: 'Gutscheine, bisher',
   secondFactor: 'Mit zweitem Faktor',
-  statement: 'Was',
+  statement: 'Auszug',
   lastAttempt: 'Letzter Versuch',
   suspended: 'Gesperrt',
   settlementId: 'Abrechnung',

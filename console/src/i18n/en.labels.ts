@@ -32,7 +32,6 @@ export const fields: Labels = {
   modeBefore: 'Approval by, so far',
   vouchersBefore: 'Vouchers, so far',
   secondFactor: 'With second factor',
-  statement: 'What',
 };
 
 /** States, kinds of bookings and other words; of one field as `kind.REDEEMED`. */

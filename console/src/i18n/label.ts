@@ -11,7 +11,7 @@ export function labelOf(name: string): string {
     .replace(/ percent$/, ' (%)')
     .replace(/ (days|minutes|ms)$/, ' ($1)');
   const text = words.charAt(0).toUpperCase() + words.slice(1);
-  return text.replace(/\b(id|pin|pins|url|api|csv|pdf|vat|iban|bic|ok)\b/gi, (word) =>
+  return text.replace(/\b(id|pin|pins|url|api|csv|pdf|vat|iban|bic|ok|xml|ndjson|gl)\b/gi, (word) =>
     word === 'pins' ? 'PINs' : word.toUpperCase(),
   );
 }

@@ -49,15 +49,15 @@ export function Screen() {
         refetchMs={10_000}
         columns={[
           'createdAt',
-          'statement',
+          'what',
           'maker',
           'reason',
           ...(isWaiting ? ['expiresAt'] : ['state', 'checker']),
         ]}
-        narrow={['createdAt', 'statement', isWaiting ? 'maker' : 'state']}
+        narrow={['createdAt', 'what', isWaiting ? 'maker' : 'state']}
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
-          name === 'statement' ? (
+          name === 'what' ? (
             <>
               <span className="quiet">{title(String(item['operation']))}</span>
               <br />
