@@ -3,8 +3,8 @@ import { Batcher } from '../src/db/batcher.ts';
 import type { Operation } from '../src/db/operation.ts';
 import type { Database } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
-import { createMetrics } from '../src/metrics.ts';
-import { startTracing } from '../src/tracing.ts';
+import { createMetrics } from '../src/monitor/metrics.ts';
+import { startTracing } from '../src/monitor/tracing.ts';
 import { median, print } from './figures.ts';
 import type { Given } from './scenario.ts';
 

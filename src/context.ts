@@ -2,12 +2,12 @@ import { EventEmitter } from 'node:events';
 import { Batcher } from './db/batcher.ts';
 import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
-import { Readiness } from './db/readiness.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './monitor/metrics.ts';
+import { Readiness } from './monitor/readiness.ts';
+import type { Tracing } from './monitor/tracing.ts';
 import { Tally } from './tally.ts';
-import type { Tracing } from './tracing.ts';
 
 /**
  * The resources of a process: the database and its buckets, the key ring, the logger and the clock, which

@@ -16,11 +16,11 @@ import {
 import { StartError } from '../db/errors.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openOwner } from '../db/pool.ts';
-import { noteBackup } from '../db/status.ts';
 import { createKeyFile, keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, findKeyRing, readKeyRingText, requireKeyRing } from '../keyring/store.ts';
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
 import { createLogger, type Logger } from '../log.ts';
+import { noteBackup } from '../monitor/status.ts';
 import { lowerPriority } from '../priority.ts';
 import { noDatabase } from './open.ts';
 import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';

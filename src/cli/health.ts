@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { StartError } from '../db/errors.ts';
 import { CONNECTIONS_MAX } from '../db/pool.ts';
-import { readStatus } from '../db/status.ts';
 import { keyFile } from '../keyring/file.ts';
 import { isExposed } from '../keyring/store.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { examine, type Finding, type Surroundings } from '../monitor/doctor.ts';
+import { readStatus } from '../monitor/status.ts';
 import { withService } from './open.ts';
 import {
   CommandError,
@@ -87,7 +87,7 @@ async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
   let isOpen = false;
   await withService(async (service, config) => {
     isOpen = true;
-    report(await examine(await surroundingsOf(config), service), json);
+    report(await examine(await surroundingsOf(config), service.db), json);
   }).catch(async (error: Error) => {
     const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
     if (isOpen || !(isAway || error instanceof StartError)) throw error;

@@ -12,11 +12,11 @@ import { migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { checkDurability } from '../db/status.ts';
 import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
+import { checkDurability } from '../monitor/status.ts';
 import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
@@ -121,9 +121,11 @@ export async function openService(
       if (books) await createAbsent(db, log);
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
-      const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
+      const metrics = counts ? (await import('../monitor/metrics.ts')).createMetrics() : undefined;
       const traces = isService && config.tracesEndpoint !== undefined;
-      const tracing = traces ? (await import('../tracing.ts')).startTracing(readVersion(), log) : undefined;
+      const tracing = traces
+        ? (await import('../monitor/tracing.ts')).startTracing(readVersion(), log)
+        : undefined;
       service = createService({
         db,
         readDb: readDb ?? db,

@@ -1,6 +1,6 @@
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../monitor/metrics.ts';
+import type { Span, StatementTrace, Tracing } from '../monitor/tracing.ts';
 import { Refusal } from '../refusal.ts';
-import type { Span, StatementTrace, Tracing } from '../tracing.ts';
 import type { Buckets } from './buckets.ts';
 import { isAway, retrying } from './errors.ts';
 import { AGAIN, type Operation } from './operation.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { PoolUsage } from '../metrics.ts';
+import type { PoolUsage } from '../monitor/metrics.ts';
 import { isStarting } from './errors.ts';
 import { clientFor, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';

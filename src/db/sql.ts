@@ -66,16 +66,6 @@ export type HotStatement = {
 };
 
 /**
- * Checks that the pool of the tills has a free connection, and that the server accepts bookings of this time.
- * Returns `writable`: a server that is full, for example, may only be read.
- */
-export const CHECK_BOOKING: HotStatement = {
-  name: 'check-booking',
-  text: "select current_setting('transaction_read_only') = 'off' as writable from check_stamp($1)",
-  background: true,
-};
-
-/**
  * Returns an array parameter of numbers, bigints or uuids. They need no quoting, which makes the driver's own
  * writer slow.
  */

@@ -4,10 +4,10 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import Fastify from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
-import type { ObserveCall } from '../metrics.ts';
+import type { ObserveCall } from '../monitor/metrics.ts';
+import type { RequestTrace } from '../monitor/tracing.ts';
 import type { OidcSettings } from '../people/oidc.ts';
 import type { Principal } from '../principal.ts';
-import type { RequestTrace } from '../tracing.ts';
 import { sendRefusal } from './answer.ts';
 import { limitConnections } from './connections.ts';
 import { serveConsole } from './console.ts';

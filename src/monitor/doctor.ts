@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises';
-import type { Service } from '../context.ts';
 import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
-import { type Sql, sql } from '../db/sql.ts';
-import { readLastBackup } from '../db/status.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { isLoopback } from '../network.ts';
-import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, PARTITIONS_AHEAD, SERVER, WEBHOOKS_BEHIND } from './gauges.ts';
+import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, one, PARTITIONS_AHEAD, WEBHOOKS_BEHIND } from './gauges.ts';
+import { listUndurable, readLastBackup } from './status.ts';
 
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */
 
@@ -48,42 +48,16 @@ const CLOSE_MAX_HOURS = 48;
 const LATE_MAX_SECONDS = 600;
 const PARTITIONS_AHEAD_MIN = 2;
 
-type Found = Omit<Finding, 'check'> | undefined;
+type Found = Omit<Finding, 'check'>;
 
-type Check = (service: Service, surroundings: Surroundings) => Promise<Found>;
+type Check = (db: Queries, surroundings: Surroundings) => Promise<Found | undefined>;
 
 /** A check that needs no database: it also runs when the database cannot be reached. */
-type LocalCheck = (surroundings: Surroundings) => Promise<Found> | Found;
+type LocalCheck = (surroundings: Surroundings) => Promise<Found | undefined> | Found;
 
-const ok = (found: string): Omit<Finding, 'check'> => ({ state: 'ok', found, advice: null });
-const warning = (found: string, advice: string): Omit<Finding, 'check'> => ({
-  state: 'warning',
-  found,
-  advice,
-});
-const failure = (found: string, advice: string): Omit<Finding, 'check'> => ({
-  state: 'failure',
-  found,
-  advice,
-});
-
-async function one<Row>({ db }: Service, statement: Sql): Promise<Row> {
-  return (await db.query<Row>(statement))[0] as Row;
-}
-
-type ServerRow = {
-  version: string;
-  version_number: number;
-  fsync: string;
-  synchronous_commit: string;
-  full_page_writes: string;
-  data_checksums: string;
-  max_connections: number;
-  connections: number;
-  clock: number;
-  /** By how many seconds the database's clock is behind the horizon of the books. */
-  behind: number;
-};
+const ok = (found: string): Found => ({ state: 'ok', found, advice: null });
+const warning = (found: string, advice: string): Found => ({ state: 'warning', found, advice });
+const failure = (found: string, advice: string): Found => ({ state: 'failure', found, advice });
 
 const inHours = (seconds: number) => `${Math.floor(seconds / HOUR)} h ago`;
 const inGb = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
@@ -134,16 +108,28 @@ const LOCAL_CHECKS: Readonly<Record<string, LocalCheck>> = {
 };
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  versions: async (service, { version }) => {
-    const server = await one<ServerRow>(service, SERVER);
-    const found = `Scrip ${version}, PostgreSQL ${server.version}`;
+  versions: async (db, { version }) => {
+    const server = await one<{ name: string; version_number: number }>(
+      db,
+      sql`
+select current_setting('server_version') as name,
+  current_setting('server_version_num')::int as version_number`,
+    );
+    const found = `Scrip ${version}, PostgreSQL ${server.name}`;
     if (server.version_number < POSTGRES_MIN || server.version_number >= POSTGRES_MAX)
       return failure(found, 'use PostgreSQL 15 to 18');
     return ok(found);
   },
-  clocks: async (service) => {
+  clocks: async (db) => {
     const askedAt = Date.now();
-    const { clock, behind } = await one<ServerRow>(service, SERVER);
+    // `behind`: by how many seconds the database's clock is behind the horizon of the books.
+    const { clock, behind } = await one<{ clock: number; behind: number }>(
+      db,
+      sql`
+select extract(epoch from clock_timestamp())::float8 as clock,
+  extract(epoch from greatest(at, 'epoch') - database_time())::float8 as behind
+from book_horizon`,
+    );
     const answeredAt = Date.now();
     if (behind > 0)
       return failure(
@@ -161,42 +147,49 @@ const CHECKS: Readonly<Record<string, Check>> = {
     if (offSeconds > CLOCK_OFF_MAX_SECONDS) return warning(found, 'set both clocks by NTP');
     return ok(found);
   },
-  durability: async (service) => {
-    const server = await one<ServerRow>(service, SERVER);
-    const settings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
-    const found = settings.map((name) => `${name} = ${server[name]}`).join(', ');
-    const isOff = settings.filter((name) => server[name] === 'off');
-    return isOff.length > 0
-      ? failure(found, `set ${isOff.join(' and ')} to on: a crash loses payments that were acknowledged`)
-      : ok(found);
+  durability: async (db) => {
+    const off = await listUndurable(db);
+    if (off.length === 0) return ok('commits are on the disk before they are acknowledged');
+    return failure(
+      `${off.join(' and ')} = off`,
+      `set ${off.join(' and ')} to on: a crash loses payments that were acknowledged`,
+    );
   },
-  checksums: async (service) => {
-    const { data_checksums } = await one<ServerRow>(service, SERVER);
-    if (data_checksums === 'on') return ok('the database notices damaged pages');
+  checksums: async (db) => {
+    const { checksums } = await one<{ checksums: string }>(
+      db,
+      sql`select current_setting('data_checksums') as checksums`,
+    );
+    if (checksums === 'on') return ok('the database notices damaged pages');
     return warning(
       'the database has no checksums of its pages',
       'stop the server and run pg_checksums --enable',
     );
   },
-  connections: async (service, { connectionsMax }) => {
-    const { max_connections, connections } = await one<ServerRow>(service, SERVER);
+  connections: async (db, { connectionsMax }) => {
+    const { max_connections, connections } = await one<{ max_connections: number; connections: number }>(
+      db,
+      sql`
+select current_setting('max_connections')::int as max_connections, count(*)::int as connections
+from pg_stat_activity where backend_type = 'client backend'`,
+    );
     const found = `${connections} of ${max_connections} in use, up to ${connectionsMax} for each process`;
     const room = Math.floor(max_connections / connectionsMax);
     if (max_connections - connections < connectionsMax)
       return warning(found, `raise max_connections, or run fewer processes: there is room for ${room}`);
     return ok(found);
   },
-  backup: async (service, { dataDir }) => {
-    if (dataDir === undefined) return examineServersArchive(service);
+  backup: async (db, { dataDir }) => {
+    if (dataDir === undefined) return examineServersArchive(db);
     const last = await readLastBackup(dataDir);
     if (!last) return warning('no backup was made', 'scrip backup DIR, every night (docs/how-to/back-up.md)');
     const age = (Date.now() - Date.parse(last.endedAt)) / 1_000;
     const found = `the last one ended ${inHours(age)}: ${last.path}`;
     return age > BACKUP_MAX_HOURS * HOUR ? failure(found, 'scrip backup DIR, every night') : ok(found);
   },
-  archive: async (service, { dataDir, archiveDir }) => {
+  archive: async (db, { dataDir, archiveDir }) => {
     if (dataDir === undefined) return undefined;
-    const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service, ARCHIVER);
+    const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
     if (await isLogWaiting(dataDir))
       return failure(
         'the log cannot be sent to its bucket, and fills the data folder',
@@ -207,7 +200,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
         'the log cannot be archived',
         'look into postgres.log: free space in the archive, or mount it',
       );
-    if (archives) return examineTimelines(service, dataDir);
+    if (archives) return examineTimelines(db, dataDir);
     if (archiveDir !== undefined)
       return warning('SCRIP_ARCHIVE_DIR is set, but the log is not archived', 'start `scrip serve` with it');
     return warning(
@@ -215,10 +208,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
       'set SCRIP_ARCHIVE_DIR to a folder on another disk',
     );
   },
-  standbys: async (service) => {
+  standbys: async (db) => {
     // An account without the role pg_monitor does not see how far a standby is behind.
     const { standbys, seconds } = await one<{ standbys: number; seconds: number }>(
-      service,
+      db,
       sql`
 select count(*)::int as standbys,
   coalesce(extract(epoch from max(replay_lag)), 0)::float8 as seconds
@@ -230,9 +223,9 @@ from pg_stat_replication where application_name not in ('pg_basebackup', 'pg_rec
       ? failure(found, 'pg_stat_replication shows which: a failover would lose what it has not replayed')
       : ok(found);
   },
-  'last close': async (service) => {
+  'last close': async (db) => {
     const { seconds } = await one<{ seconds: number | null }>(
-      service,
+      db,
       sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`,
     );
@@ -242,8 +235,8 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
       ? failure(found, 'scrip books close: it says why it cannot')
       : ok(found);
   },
-  partitions: async (service) => {
-    const { months } = await one<{ months: number }>(service, PARTITIONS_AHEAD);
+  partitions: async (db) => {
+    const { months } = await one<{ months: number }>(db, PARTITIONS_AHEAD);
     const found = `created for ${months} months ahead`;
     return months < PARTITIONS_AHEAD_MIN
       ? warning(
@@ -252,9 +245,9 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
         )
       : ok(found);
   },
-  batches: async (service) => {
+  batches: async (db) => {
     const { processing, oldest_seconds } = await one<{ processing: number; oldest_seconds: number }>(
-      service,
+      db,
       BATCHES_BEHIND,
     );
     const found = processing === 0 ? 'none in production' : `${processing} in production`;
@@ -265,7 +258,7 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
       );
     // The batches that a failure of their production canceled in the last day. Orders of merchants were lost.
     const { failed, transaction_id } = await one<{ failed: number; transaction_id: string | null }>(
-      service,
+      db,
       sql`
 select count(*)::int as failed, max(transaction_id::text) as transaction_id
 from batches where status = 'CANCELED' and failure is not null and ended_at > now() - interval '1 day'`,
@@ -277,12 +270,9 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
       );
     return ok(found);
   },
-  webhooks: async (service) => {
-    const { due, oldest_seconds } = await one<{ due: number; oldest_seconds: number }>(
-      service,
-      WEBHOOKS_BEHIND,
-    );
-    const { disabled, failing } = await one<{ disabled: number; failing: number }>(service, ENDPOINTS);
+  webhooks: async (db) => {
+    const { due, oldest_seconds } = await one<{ due: number; oldest_seconds: number }>(db, WEBHOOKS_BEHIND);
+    const { disabled, failing } = await one<{ disabled: number; failing: number }>(db, ENDPOINTS);
     const found = `${due} due, ${failing} failing and ${disabled} disabled endpoints`;
     if (oldest_seconds > LATE_MAX_SECONDS)
       return failure(found, 'is `scrip work`, or `scrip serve` without --no-work, running?');
@@ -293,8 +283,8 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
 };
 
 /** The backups of an operator's own server are made by its own tools. Scrip sees only whether it archives. */
-async function examineServersArchive(service: Service): Promise<Omit<Finding, 'check'>> {
-  const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service, ARCHIVER);
+async function examineServersArchive(db: Queries): Promise<Found> {
+  const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
   if (archives && failing)
     return failure('the server cannot archive its log', 'pg_stat_archiver and the log of the server say why');
   if (archives)
@@ -306,9 +296,9 @@ async function examineServersArchive(service: Service): Promise<Omit<Finding, 'c
 }
 
 /** A restore follows the newest timeline in the archive, which must be that of this database. */
-async function examineTimelines(service: Service, dataDir: string): Promise<Omit<Finding, 'check'>> {
+async function examineTimelines(db: Queries, dataDir: string): Promise<Found> {
   const { timeline } = await one<{ timeline: number }>(
-    service,
+    db,
     sql`
 select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer as timeline`,
   );
@@ -322,21 +312,22 @@ select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer
 
 /**
  * Runs all checks. A check that fails with an error is a finding as well.
- * @param service undefined if the database cannot be reached: only the checks that need none are run
+ * @param db undefined if the database cannot be reached: only the checks that need none are run
  * @returns the finding of each check, in a fixed order; checks that do not apply are left out
  */
-export async function examine(surroundings: Surroundings, service?: Service): Promise<Finding[]> {
+export async function examine(surroundings: Surroundings, db?: Queries): Promise<Finding[]> {
+  const checks: (readonly [string, () => Promise<Found | undefined> | Found])[] = [
+    ...Object.entries(LOCAL_CHECKS).map(([check, run]) => [check, () => run(surroundings)] as const),
+    ...(db
+      ? Object.entries(CHECKS).map(([check, run]) => [check, () => run(db, surroundings)] as const)
+      : []),
+  ];
   const findings: Finding[] = [];
-  const add = async (check: string, run: () => Promise<Found> | Found) => {
-    const found = await Promise.resolve()
-      .then(run)
-      .catch((error: Error) =>
-        failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
-      );
+  for (const [check, run] of checks) {
+    const found = await Promise.try(run).catch((error: Error) =>
+      failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
+    );
     if (found) findings.push({ check, ...found });
-  };
-  for (const [check, run] of Object.entries(LOCAL_CHECKS)) await add(check, () => run(surroundings));
-  if (service)
-    for (const [check, run] of Object.entries(CHECKS)) await add(check, () => run(service, surroundings));
+  }
   return findings;
 }

@@ -1,10 +1,12 @@
 import { statfs } from 'node:fs/promises';
 import { Gauge, Registry } from 'prom-client';
-import type { Service } from '../context.ts';
 import { isLogWaiting } from '../db/embedded.ts';
 import { isAway } from '../db/errors.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { readLastBackup } from '../db/status.ts';
+import type { Logger } from '../log.ts';
+import type { Readiness } from './readiness.ts';
+import { readLastBackup } from './status.ts';
 
 /**
  * The state of a service at a glance. Each query returns one row and is cheap: it uses indexes or small
@@ -49,36 +51,31 @@ from pg_stat_archiver`;
 export const PARTITIONS_AHEAD: Sql = sql`
 select 3 - count(distinct month)::int as months from missing_partitions(now(), now()) where month > now()`;
 
-export const SERVER: Sql = sql`
-select current_setting('server_version') as version,
-  current_setting('server_version_num')::int as version_number,
-  current_setting('fsync') as fsync,
-  current_setting('synchronous_commit') as synchronous_commit,
-  current_setting('full_page_writes') as full_page_writes,
-  current_setting('data_checksums') as data_checksums,
-  current_setting('max_connections')::int as max_connections,
-  (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
-  extract(epoch from clock_timestamp())::float8 as clock,
-  (select extract(epoch from greatest(h.at, 'epoch') - database_time()) from book_horizon h)::float8 as behind,
-  current_setting('TimeZone') as time_zone`;
-
 /** Gauges of the database's state. Every process reports the same values: aggregate them by maximum. */
 
-type Watching = { readonly service: Service; readonly dataDir: string | undefined };
+type Watched = {
+  readonly db: Database;
+  readonly clock: () => Date;
+  readonly log: Logger;
+  readonly readiness: Readiness;
+};
+
+type Watching = { readonly service: Watched; readonly dataDir: string | undefined };
 
 /** Reads a gauge: one value, or one for each label; null if there is none. */
 type Read = (watching: Watching) => Promise<Readonly<Record<string, number | null>>>;
 
 type Definition = { readonly help: string; readonly label?: string; readonly read: Read };
 
-const one = async <Row>({ service }: Watching, statement: Sql): Promise<Row> =>
-  (await service.db.query<Row>(statement))[0] as Row;
+/** Returns the only row of a statement. */
+export const one = async <Row>(db: Queries, statement: Sql): Promise<Row> =>
+  (await db.query<Row>(statement))[0] as Row;
 
 /** Reads a gauge without a label from a column of the only row of a statement. */
 const single =
   (column: string, statement: Sql): Read =>
-  async (watching) => ({
-    '': (await one<Record<string, number | null>>(watching, statement))[column] ?? null,
+  async ({ service }) => ({
+    '': (await one<Record<string, number | null>>(service.db, statement))[column] ?? null,
   });
 
 /** The gauges by name. The key of a value without a label is ''. */
@@ -124,7 +121,7 @@ from batches where status = 'COMPLETED' and swept_at is null and expires_at < no
   scrip_webhook_endpoints: {
     help: 'Webhook endpoints, by state.',
     label: 'state',
-    read: async (watching) => ({ ...(await one<Record<string, number>>(watching, ENDPOINTS)) }),
+    read: async ({ service }) => ({ ...(await one<Record<string, number>>(service.db, ENDPOINTS)) }),
   },
   scrip_floats_low: {
     help: 'Floats below their threshold, by currency.',
@@ -158,9 +155,9 @@ from floats group by currency`);
   },
   scrip_archive_failing: {
     help: '1 while the log of the embedded database cannot be archived.',
-    read: async (watching) => {
-      const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(watching, ARCHIVER);
-      const isWaiting = watching.dataDir !== undefined && (await isLogWaiting(watching.dataDir));
+    read: async ({ service, dataDir }) => {
+      const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service.db, ARCHIVER);
+      const isWaiting = dataDir !== undefined && (await isLogWaiting(dataDir));
       return { '': archives ? Number(failing || isWaiting) : null };
     },
   },
@@ -199,7 +196,7 @@ select extract(epoch from now() - min(applied_at))::float8 as seconds from migra
  * and the others are absent.
  * @param dataDir of the embedded database; undefined if the database is external
  */
-export function createGauges(service: Service, dataDir: string | undefined): () => Promise<string> {
+export function createGauges(service: Watched, dataDir: string | undefined): () => Promise<string> {
   const registry = new Registry();
   const registers = [registry];
   const up = new Gauge({

@@ -8,10 +8,10 @@ import { verifyBooks } from '../../src/books/verify.ts';
 import { adjustVoucher, cashOut, escheatVoucher } from '../../src/books/vouchers.ts';
 import type { Context, Operator } from '../../src/context.ts';
 import { isUnavailable } from '../../src/db/errors.ts';
-import { CHECK_BOOKING } from '../../src/db/sql.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { examine } from '../../src/monitor/doctor.ts';
+import { CHECK_BOOKING } from '../../src/monitor/readiness.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from '../support/books.ts';
@@ -112,7 +112,7 @@ test('nothing is booked while the clock is behind a closed day, so that the day 
     keepBooks(service, [], () => false),
     isUnavailable,
   );
-  const clocks = (await examine(SURROUNDINGS, service)).find(({ check }) => check === 'clocks');
+  const clocks = (await examine(SURROUNDINGS, service.db)).find(({ check }) => check === 'clocks');
   assert.match(clocks?.found ?? '', /clock is 1650 s behind the books/);
   assert.deepEqual(await count(), rows);
   await ledger.at('2026-03-03T09:00:00Z');

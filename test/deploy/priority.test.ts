@@ -52,7 +52,7 @@ test('the doctor reports batches that a failure canceled', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   const find = async () => {
-    const findings = await examine(SURROUNDINGS, service);
+    const findings = await examine(SURROUNDINGS, service.db);
     return findings.find(({ check }) => check === 'batches');
   };
   const { data } = await till.done(A.generate('failed', QUANTITY, 1));

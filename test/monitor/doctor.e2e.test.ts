@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { createService } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import type { Sql } from '../../src/db/sql.ts';
 import { examine, type Finding } from '../../src/monitor/doctor.ts';
@@ -68,7 +67,7 @@ test('the doctor reports a server with synchronous_commit off as a failure', asy
   await owner.close();
   const again = await startTestService(started);
   t.after(again.stop);
-  const findings = await examine(SURROUNDINGS, again.service);
+  const findings = await examine(SURROUNDINGS, again.service.db);
   assert.equal(stateOf(findings, 'durability'), 'failure');
   assert.match(
     findings.find(({ check }) => check === 'durability')?.advice ?? '',
@@ -100,7 +99,7 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
       Object.fromEntries(Object.entries(row).map(([key, value]) => [key, change[key] ?? value])),
     ) as Row[];
   };
-  const findings = await examine(SURROUNDINGS, createService({ ...started.service, db: { ...db, query } }));
+  const findings = await examine(SURROUNDINGS, { query });
   for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
     assert.equal(stateOf(findings, check), 'failure', check);
   for (const check of ['connections', 'partitions']) assert.equal(stateOf(findings, check), 'warning', check);

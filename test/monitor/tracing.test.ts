@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readVouchersOf } from '../../src/batches/export.ts';
 import { createService } from '../../src/context.ts';
 import { buildServer } from '../../src/http/server.ts';
-import { startTracing } from '../../src/tracing.ts';
+import { startTracing } from '../../src/monitor/tracing.ts';
 import { startDelivery } from '../../src/webhooks/deliver.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import { DIALECTS } from '../support/dialects.ts';

@@ -1,13 +1,23 @@
+import { isClockRefused, isUnavailable, STANDBY, sqlState } from '../db/errors.ts';
+import { elapsed } from '../db/health.ts';
+import type { Database } from '../db/pool.ts';
+import type { HotStatement } from '../db/sql.ts';
 import type { Logger } from '../log.ts';
-import { isClockRefused, isUnavailable, STANDBY, sqlState } from './errors.ts';
-import { elapsed } from './health.ts';
-import type { Database } from './pool.ts';
-import { CHECK_BOOKING } from './sql.ts';
 
 /**
  * Whether this process can serve tills, and why not. An outage of the database is logged with its cause when
  * calls begin to be refused, again each minute, and when it is over.
  */
+
+/**
+ * Checks that the pool of the tills has a free connection, and that the server accepts bookings of this time.
+ * Returns `writable`: a server that is full, for example, may only be read.
+ */
+export const CHECK_BOOKING: HotStatement = {
+  name: 'check-booking',
+  text: "select current_setting('transaction_read_only') = 'off' as writable from check_stamp($1)",
+  background: true,
+};
 
 /** The causes, each with what it means for the operator. */
 const CAUSES = {

@@ -1,10 +1,10 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDistributed } from './distribute.ts';
-import { StartError } from './errors.ts';
-import type { Queries } from './pool.ts';
-import { sql } from './sql.ts';
-import { listPlaces, type Place } from './workers.ts';
+import { isDistributed } from '../db/distribute.ts';
+import { StartError } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { listPlaces, type Place } from '../db/workers.ts';
 
 /** A bucket of a distributed database. Its shards of all tables are on one worker, and move together. */
 type BucketStatus = Pick<Place, 'bucket' | 'shardId' | 'worker'> & {
@@ -61,17 +61,20 @@ where a.logicalrelid = 'buckets'::regclass group by a.shardid`)
   return rows && new Map(rows.map(({ shard_id, bytes }) => [shard_id, bytes]));
 }
 
-const OFF = sql`
-select name from pg_settings
-where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name`;
-
 /**
- * Refuses a server that acknowledges commits before they are on disk.
- * @throws StartError if fsync, full_page_writes or synchronous_commit is off, for the server, this account or
- *   this database
+ * Lists what makes a server acknowledge commits before they are on the disk: fsync, full_page_writes or
+ * synchronous_commit, if it is off for the server, this account or this database.
  */
+export async function listUndurable(db: Queries): Promise<string[]> {
+  const off = await db.query<{ name: string }>(sql`
+select name from pg_settings
+where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name`);
+  return off.map(({ name }) => name);
+}
+
+/** Refuses a server that acknowledges commits before they are on the disk. @throws StartError */
 export async function checkDurability(db: Queries): Promise<void> {
-  const off = (await db.query<{ name: string }>(OFF)).map(({ name }) => name);
+  const off = await listUndurable(db);
   if (off.length === 0) return;
   throw new StartError(
     `the database has ${off.join(' and ')} = off, so a crash loses payments that were acknowledged: set it to on`,

@@ -18,7 +18,7 @@ import {
   RandomIdGenerator,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
-import type { Logger } from './log.ts';
+import type { Logger } from '../log.ts';
 
 export type { Span };
 

@@ -4,8 +4,8 @@ import { access, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createMetrics } from '../../src/metrics.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
+import { createMetrics } from '../../src/monitor/metrics.ts';
 import { startTestService } from '../support/harness.ts';
 
 const ROOT = new URL('../../', import.meta.url);
