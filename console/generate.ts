@@ -7,6 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { describeApi } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
+import { REFUSALS } from '../src/refusal.ts';
 import { labelOf } from './src/i18n/label.ts';
 
 const OUT = new URL('generated/', import.meta.url);
@@ -87,7 +88,12 @@ for (const { name, api } of OPERATOR_APIS) {
   const types = await openapiTS(JSON.stringify(document), { immutable: true });
   await writeFile(new URL(`${name}.d.ts`, OUT), astToString(types));
 }
-const texts = Object.entries({ fields, words: labelsOfWords(), actions }).map(
+const texts = Object.entries({
+  fields,
+  words: labelsOfWords(),
+  actions,
+  codes: new Map(Object.entries(REFUSALS)),
+}).map(
   ([name, labels]) =>
     `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(labels))};\n`,
 );

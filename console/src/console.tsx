@@ -1,55 +1,51 @@
-import { useTexts } from './i18n/index.tsx';
 import { start } from './main.tsx';
 import { routerOf } from './router.tsx';
-import type { Places } from './ui/shell.tsx';
+import type { SideMenu } from './ui/shell.tsx';
 
 /** The operator's console: its pages and their addresses. */
 
-function useGroups(): Places {
-  const { nav } = useTexts();
-  return [
-    { label: '', places: [{ to: '/', label: nav.overview, icon: 'overview' }] },
-    {
-      label: nav.groupVouchers,
-      places: [
-        { to: '/vouchers', label: nav.vouchers, icon: 'vouchers', needs: 'voucher.list' },
-        { to: '/transactions', label: nav.transactions, icon: 'transactions', needs: 'transaction.list' },
-        { to: '/batches', label: nav.batches, icon: 'batches', needs: 'batch.list' },
-        { to: '/products', label: nav.products, icon: 'products', needs: 'product.list' },
-      ],
-    },
-    {
-      label: nav.groupMerchants,
-      places: [
-        { to: '/merchants', label: nav.merchants, icon: 'merchants', needs: 'merchant.list' },
-        { to: '/webhooks', label: nav.webhooks, icon: 'webhooks', needs: 'webhook.list' },
-      ],
-    },
-    {
-      label: nav.groupFinance,
-      places: [
-        { to: '/books', label: nav.books, icon: 'books', needs: 'books.days' },
-        { to: '/settlements', label: nav.settlements, icon: 'settlements', needs: 'settlement.list' },
-        { to: '/bank', label: nav.bank, icon: 'bank', needs: 'bank.entries' },
-      ],
-    },
-    {
-      label: nav.groupControl,
-      places: [
-        { to: '/approvals', label: nav.approvals, icon: 'approvals', needs: 'approval.list' },
-        { to: '/audit', label: nav.audit, icon: 'audit', needs: 'audit.list' },
-        { to: '/users', label: nav.users, icon: 'users', needs: 'user.list' },
-        { to: '/tokens', label: nav.tokens, icon: 'tokens', needs: 'token.list' },
-        { to: '/system', label: nav.system, icon: 'system', needs: 'job.list' },
-        { to: '/settings', label: nav.settings, icon: 'settings', needs: 'settings.show' },
-      ],
-    },
-  ];
-}
+const MENU: SideMenu = [
+  { places: [{ name: 'overview', to: '/' }] },
+  {
+    group: 'vouchers',
+    places: [
+      { name: 'vouchers', needs: 'voucher.list' },
+      { name: 'transactions', needs: 'transaction.list' },
+      { name: 'batches', needs: 'batch.list' },
+      { name: 'products', needs: 'product.list' },
+    ],
+  },
+  {
+    group: 'merchants',
+    places: [
+      { name: 'merchants', needs: 'merchant.list' },
+      { name: 'webhooks', needs: 'webhook.list' },
+    ],
+  },
+  {
+    group: 'groupFinance',
+    places: [
+      { name: 'books', needs: 'books.days' },
+      { name: 'settlements', needs: 'settlement.list' },
+      { name: 'bank', needs: 'bank.entries' },
+    ],
+  },
+  {
+    group: 'groupControl',
+    places: [
+      { name: 'approvals', needs: 'approval.list' },
+      { name: 'audit', needs: 'audit.list' },
+      { name: 'users', needs: 'user.list' },
+      { name: 'tokens', needs: 'token.list' },
+      { name: 'system', needs: 'job.list' },
+      { name: 'settings', needs: 'settings.show' },
+    ],
+  },
+];
 
 start(
   'operator',
-  routerOf('/console', useGroups, {
+  routerOf('/console', MENU, {
     '/': () => import('./pages/overview.tsx'),
     '/search': () => import('./pages/search.tsx'),
     '/vouchers': () => import('./pages/vouchers.tsx'),

@@ -19,6 +19,8 @@ Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 const client: QueryClient = new QueryClient({
   defaultOptions: {
+    // A change that failed or is done leaves nothing in memory, such as a password.
+    mutations: { networkMode: 'always', gcTime: 0 },
     queries: {
       staleTime: 5_000,
       // Without a network, a request fails with a message instead of waiting silently.

@@ -1,50 +1,42 @@
-import { useTexts } from './i18n/index.tsx';
 import { start } from './main.tsx';
 import { routerOf } from './router.tsx';
-import type { Places } from './ui/shell.tsx';
+import type { SideMenu } from './ui/shell.tsx';
 
 /** The merchant's portal: its pages and their addresses. */
 
-function useGroups(): Places {
-  const { nav } = useTexts();
-  return [
-    {
-      label: '',
-      places: [
-        { to: '/', label: nav.overview, icon: 'overview' },
-        { to: '/check', label: nav.check, icon: 'check' },
-      ],
-    },
-    {
-      label: nav.groupVouchers,
-      places: [
-        { to: '/transactions', label: nav.transactions, icon: 'transactions', needs: 'transaction.list' },
-        { to: '/batches', label: nav.batches, icon: 'batches', needs: 'batch.list' },
-        { to: '/reconcile', label: nav.reconcile, icon: 'reconcile', needs: 'transaction.list' },
-      ],
-    },
-    {
-      label: nav.groupFinance,
-      places: [
-        { to: '/float', label: nav.floats, icon: 'floats', needs: 'float.show' },
-        { to: '/settlements', label: nav.settlements, icon: 'settlements', needs: 'settlement.list' },
-      ],
-    },
-    {
-      label: nav.groupConnect,
-      places: [
-        { to: '/keys', label: nav.keys, icon: 'keys', needs: 'api-key.list' },
-        { to: '/webhooks', label: nav.webhooks, icon: 'webhooks', needs: 'webhook.list' },
-        { to: '/docs', label: nav.docs, icon: 'docs', needs: 'api-key.list' },
-        { to: '/team', label: nav.users, icon: 'users', needs: 'user.list' },
-      ],
-    },
-  ];
-}
+const MENU: SideMenu = [
+  {
+    places: [{ name: 'overview', to: '/' }, { name: 'check' }],
+  },
+  {
+    group: 'vouchers',
+    places: [
+      { name: 'transactions', needs: 'transaction.list' },
+      { name: 'batches', needs: 'batch.list' },
+      { name: 'reconcile', needs: 'transaction.list' },
+    ],
+  },
+  {
+    group: 'groupFinance',
+    places: [
+      { name: 'floats', to: '/float', needs: 'float.show' },
+      { name: 'settlements', needs: 'settlement.list' },
+    ],
+  },
+  {
+    group: 'groupConnect',
+    places: [
+      { name: 'keys', needs: 'api-key.list' },
+      { name: 'webhooks', needs: 'webhook.list' },
+      { name: 'docs', needs: 'api-key.list' },
+      { name: 'users', to: '/team', needs: 'user.list' },
+    ],
+  },
+];
 
 start(
   'portal',
-  routerOf('/portal', useGroups, {
+  routerOf('/portal', MENU, {
     '/': () => import('./portal-pages/home.tsx'),
     '/check': () => import('./portal-pages/check.tsx'),
     '/transactions': () => import('./pages/transactions.tsx'),

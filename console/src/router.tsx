@@ -9,10 +9,10 @@ import {
 import { lazy, type ReactNode, Suspense } from 'react';
 import { ApiProblem } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
-import type { Filters } from './ui/filters.tsx';
+import type { Filters } from './ui/address.ts';
 import { Gate, Rejected } from './ui/gate.tsx';
 import { Busy, Head } from './ui/parts.tsx';
-import type { Places } from './ui/shell.tsx';
+import type { SideMenu } from './ui/shell.tsx';
 
 // The sign-in does not need the frame; every other page does, and loads it at once.
 const loadShell = () => import('./ui/shell.tsx');
@@ -41,13 +41,12 @@ function unreachable(): never {
  * The router of the console or the portal.
  * @param pages by address: those behind the sign-in
  */
-export function routerOf(basepath: string, useGroups: () => Places, pages: Pages) {
+export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
   function Inside({ children = <Outlet /> }: { children?: ReactNode }) {
-    const groups = useGroups();
     return (
       <Gate>
         <Suspense fallback={<Busy />}>
-          <Shell groups={groups}>{children}</Shell>
+          <Shell menu={menu}>{children}</Shell>
         </Suspense>
       </Gate>
     );

@@ -389,7 +389,7 @@ const rotate = changing({
       Type.String({
         title: 'Old key works for',
         pattern: '^[0-9]{1,8}[smhd]$',
-        description: 'The time for which the old key still works.',
+        description: 'The time for which the old key still works, such as 30m, 24h or 7d.',
         examples: ['24h'],
       }),
     ),

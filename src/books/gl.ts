@@ -261,8 +261,8 @@ export const account = changing({
   input: {
     kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
     number: AccountNumber,
-    merchantId: Type.Optional(Nullable(MerchantId)),
-    product: Type.Optional(Nullable(ProductCode)),
+    merchantId: Type.Optional(Nullable(MerchantId, { description: 'Left out: every merchant.' })),
+    product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
     taxCode: Type.Optional(Nullable(AccountNumber)),
   },
   output: AccountSchema,

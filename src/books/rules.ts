@@ -130,7 +130,7 @@ const Treatment = Word(['single', 'multi', 'outside'], {
 });
 const Country = Type.String({
   pattern: '^[A-Z]{2}$',
-  description: 'A code of ISO 3166.',
+  description: 'Two letters of ISO 3166, such as DE.',
   examples: ['DE'],
 });
 
@@ -200,11 +200,11 @@ export const dormancy = changing({
     'Set when a voucher is dormant under the rules of a jurisdiction, from a day on, for the report R10',
   path: '/books/dormancy',
   input: {
-    name: Positional(Line(100, 'The name of the rule.', 'Delaware')),
+    name: Positional(Line(100, 'The name of the rule, such as Delaware.', 'Delaware')),
     from: FirstDay,
     months: Months,
     basis: Basis,
-    product: Type.Optional(Nullable(ProductCode)),
+    product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
   },
   output: DormancySchema,
   roles: MONEY,

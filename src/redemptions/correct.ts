@@ -112,7 +112,7 @@ const correct = changing({
     transactionId: TransactionId,
     amount: Type.Number({
       minimum: 0,
-      description: 'The right amount of the redemption, in major units.',
+      description: 'The right amount of the redemption, in major units; 0 reverses it.',
       examples: [7.5],
     }),
     reason: Line(500, 'Why, for the audit.', 'The cashier mistyped the amount.'),

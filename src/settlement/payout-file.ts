@@ -200,7 +200,8 @@ const file = changing({
       title: 'Accounts of the merchants',
       minLength: 1,
       maxLength: ACCOUNTS_MAX,
-      description: 'The accounts of the merchants, as CSV.',
+      description:
+        'The accounts of the merchants, as CSV with the columns merchantId, name, iban, bic. It is not stored.',
       file: 'utf8',
       examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
     }),

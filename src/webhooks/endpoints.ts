@@ -253,7 +253,10 @@ const add = changing({
       Type.Array(Word(EVENTS), { minItems: 1, uniqueItems: true, description: 'Left out: all.' }),
     ),
     full: Type.Optional(
-      Type.Boolean({ description: "Put a completed batch's vouchers, with codes and PINs, into its event." }),
+      Type.Boolean({
+        description:
+          "Put a completed batch's vouchers, with codes and PINs, into its event, only over https.",
+      }),
     ),
   },
   output: Type.Object({ id: EndpointId, secret: Secret }),

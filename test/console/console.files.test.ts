@@ -136,7 +136,7 @@ function keysOf(texts: object, path = ''): string[] {
 }
 
 /** Without the labels: the English ones are declared with the operations, or derived from names. */
-const withoutLabels = ({ fields, words, actions, nouns, checks, ...texts }: typeof en) => texts;
+const withoutLabels = ({ fields, words, actions, nouns, checks, codes, ...texts }: typeof en) => texts;
 
 test('every language has every text', () => {
   assert.deepEqual(keysOf(withoutLabels(de)).sort(), keysOf(withoutLabels(en)).sort());
@@ -171,7 +171,7 @@ function plainFieldsOf(schema: object): string[] {
 }
 
 test('every English label has a German one', () => {
-  const missing = (['fields', 'actions', 'nouns', 'checks'] as const).flatMap((each) =>
+  const missing = (['fields', 'actions', 'nouns', 'checks', 'codes'] as const).flatMap((each) =>
     Object.keys(en[each]).filter((name) => !(name in de[each])),
   );
   const all = [...OPERATIONS, ...PORTAL_OPERATIONS];

@@ -20,7 +20,7 @@ const BAR_MAX = 30;
 function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'currency' | 'unit'>) {
   const format = useFormat();
   const { label, word } = useWords();
-  const codes = useTexts().declined.codes as Readonly<Record<string, string>>;
+  const { codes } = useTexts();
   const place = (value: unknown): string => {
     const text = String(value);
     if (isDay(text)) return format.day(text);

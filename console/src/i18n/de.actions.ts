@@ -156,8 +156,8 @@ export const actions: Catalogue['actions'] = {
   'voucher.imported': ['Eingelesen'],
 };
 
-/** Was in ein Feld gehört. */
-export const hints: Catalogue['hints'] = {
+/** Was in ein Feld gehört: nach seinem Namen, oder nach Vorgang und Namen. */
+export const hints: Readonly<Record<string, string>> = {
   amount: 'Zum Beispiel 12,50.',
   'redemption.correct.amount': 'Der Betrag, der eingelöst sein sollte. 0 macht die Einlösung rückgängig.',
   'voucher.adjust.amount': 'Ein negativer Betrag verringert das Guthaben.',
@@ -181,7 +181,8 @@ export const hints: Catalogue['hints'] = {
   'api-key.limit.perSecond': 'Leer: keine Grenze.',
   'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
-  currency: 'Drei Buchstaben. Leer: die des Produkts des Händlers, sonst des Produkts DEFAULT.',
+  currency: 'Drei Buchstaben, zum Beispiel EUR.',
+  'bank.mapping.currency': 'Der Name der Spalte. Leer: keine.',
   reference: 'Ihre eigene. Dieselbe Referenz bucht nichts ein zweites Mal.',
   reason: 'Steht im Protokoll.',
   expiryDate: 'Leer: die Gültigkeit des Produkts.',
@@ -190,11 +191,11 @@ export const hints: Catalogue['hints'] = {
   'api-key.rotate.expiresAt': 'Leer: läuft nie ab.',
   'api-key.rotate.overlap': 'Zum Beispiel 30m, 24h oder 7d.',
   scopes: 'Leer: alle Rechte des Händlers.',
-  networks: 'Eines je Zeile, zum Beispiel 10.0.0.0/8. Leer: jedes Netz.',
+  networks: 'Zum Beispiel 10.0.0.0/8. Leer: jedes Netz.',
   value: 'Leer, wenn die Kasse den Wert bestimmt.',
   opaque: 'Unbekannte Codes und falsche PINs erhalten dieselbe Antwort.',
   events: 'Leer: jedes Ereignis.',
-  full: 'Das Ereignis einer kleinen Charge enthält ihre Codes. Nur über https.',
+  'webhook.add.full': 'Das Ereignis einer kleinen Charge enthält ihre Codes. Nur über https.',
   eventId: 'Leer: alle, die seit einem Zeitpunkt fehlgeschlagen sind.',
   'books.dormancy.name': 'Zum Beispiel Delaware.',
   'books.dormancy.basis': 'Ab wann die Monate zählen.',
@@ -207,12 +208,11 @@ export const hints: Catalogue['hints'] = {
   'bank.mapping.name': 'Frei gewählt, zum Beispiel Hausbank.',
   'bank.mapping.date': 'Der Name der Spalte.',
   'bank.mapping.amount': 'Der Name der Spalte.',
-  'bank.mapping.texts': 'Die Namen der Spalten mit Referenzen, einer je Zeile.',
+  'bank.mapping.texts': 'Die Namen der Spalten mit Referenzen.',
   'bank.mapping.entryReference': 'Die Spalte mit der Referenz der Bank. Leer: keine.',
   line: 'Ihre Nummer in der Abrechnung.',
   valueDate: 'Der Tag auf dem Kontoauszug.',
   head: 'Leer, oder ein Kopf, den Sie früher notiert haben.',
-  serialNumbers: 'Eine je Zeile.',
   for: 'Leer lassen für ein eigenes Token.',
   stepUp: 'Programme können keinen zweiten Faktor eingeben.',
   expiryPolicy:

@@ -267,7 +267,6 @@ export const fields: Catalogue['fields'] = {
   voucherNumber: 'Belegnummer',
   vouchers: 'Gutscheine',
   waiting: 'Wartend',
-  warnBelow: 'Warnen unter',
   webhookSecrets: 'Webhook-Geheimnisse',
   wrongPins: 'Falsche PINs',
   worth: 'Wert',

@@ -3,7 +3,6 @@ import type { Catalogue } from './en.ts';
 /** Die Texte des Portals und leerer Listen. */
 export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'empty' | 'bank'> = {
   portal: {
-    check: 'Gutschein prüfen',
     checkLead: 'Falsche PINs zählen hier wie an einer Kasse.',
     checkIt: 'Prüfen',
     code: 'Code (12 Ziffern)',

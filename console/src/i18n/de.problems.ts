@@ -1,4 +1,4 @@
-import type { Faults } from './en.problems.ts';
+import type { Faults } from './en.ts';
 
 /**
  * Der Dienst spricht Englisch. Was seine Codes bedeuten und was zu tun ist; sein eigener Satz steht darunter.

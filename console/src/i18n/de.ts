@@ -1,20 +1,30 @@
-import { actions, hints } from './de.actions.ts';
-import { batches } from './de.batches.ts';
+import { actions } from './de.actions.ts';
 import { fields } from './de.fields.ts';
-import { checks, nouns, rules } from './de.nouns.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
-import { words } from './de.words.ts';
+import { checks, codes, nouns, words } from './de.words.ts';
 import type { Catalogue } from './en.ts';
 
 export const de: Catalogue = {
   actions,
-  hints,
   fields,
   words,
   nouns,
   checks,
-  rules,
+  codes,
+  rules: {
+    lead: 'Wonach die Berichte gehen, wo ein Gesetz, ein Vertrag oder eine Schätzung entscheidet.',
+    breakage: 'Geschätzter Verfall',
+    breakageUse: 'R5 vergleicht die Schätzung mit dem, was eingelöst wurde.',
+    dormancy: 'Ruhende Gutscheine',
+    dormancyUse: 'R10 nennt die Gutscheine, auf die nach einem Gesetz niemand mehr Anspruch erhebt.',
+    vat: 'Umsatzsteuer',
+    vatUse: 'R11 besteuert Einzweckgutscheine bei der Ausgabe, Mehrzweckgutscheine bei der Einlösung.',
+    accounts: 'Kontonummern',
+    accountsUse: 'R12 und der Export des Hauptbuchs schreiben diese Nummern Ihrer Buchhaltung.',
+    every: 'Jedes Produkt',
+    none: 'Noch keine Regel.',
+  },
   ...reports,
   ...portal,
   product: 'Scrip',
@@ -23,10 +33,9 @@ export const de: Catalogue = {
   dismiss: 'Dialog verlassen',
   skip: 'Zum Inhalt',
   theme: { light: 'Hell', dark: 'Dunkel', auto: 'Wie das System' },
+  details: 'Angaben',
   same: { title: 'Dasselbe als Befehl und als Anfrage', cli: 'Kommandozeile', api: 'API' },
   nav: {
-    groupVouchers: 'Gutscheine',
-    groupMerchants: 'Händler',
     groupFinance: 'Finanzen',
     groupControl: 'Kontrolle',
     groupConnect: 'Anbinden',
@@ -91,6 +100,7 @@ export const de: Catalogue = {
     exportAll: 'Zeilen, die zu den Filtern passen:',
     exportCapped: 'Mehr fasst eine Datei nicht: Grenzen Sie die Filter ein.',
     download: 'CSV herunterladen',
+    onePerLine: 'Ein Eintrag je Zeile.',
   },
   action: {
     cancel: 'Abbrechen',
@@ -108,7 +118,6 @@ export const de: Catalogue = {
     stepUp: 'Bestätigen Sie, dass Sie es sind',
     stepUpHint: 'Dafür ist Ihr zweiter Faktor nötig, nicht älter als fünf Minuten.',
     code: 'Sechs Ziffern',
-    passkey: 'Passkey benutzen',
     confirm: 'Bestätigen',
     meanwhile: 'Jemand anderes hat das inzwischen geändert',
     meanwhileHint: 'Ihre Eingabe ist noch da. Prüfen Sie sie, und drücken Sie den Knopf dann noch einmal.',
@@ -168,7 +177,6 @@ export const de: Catalogue = {
     title: 'Willkommen bei Scrip',
     lead: 'Wählen Sie ein Passwort, und verbinden Sie eine Authenticator-App für',
     name: 'Ihr Name',
-    password: 'Passwort',
     passwordHint: 'Mindestens 12 Zeichen. Ein ganzer Satz ist gut.',
     scan: 'Scannen Sie dies mit Ihrer Authenticator-App, oder geben Sie den Schlüssel ein:',
     codes: 'Wiederherstellungscodes',
@@ -179,7 +187,6 @@ export const de: Catalogue = {
   },
   overview: {
     settlement: 'Letzte Abrechnung',
-    title: 'Übersicht',
     outstanding: 'Ausstehend',
     issued: 'Heute ausgegeben',
     redeemed: 'Heute eingelöst',
@@ -222,7 +229,40 @@ export const de: Catalogue = {
     openVoucher: 'Gutschein öffnen',
     openOriginal: 'Korrigierte Einlösung öffnen',
   },
-  ...batches,
+  batch: {
+    exports: 'Exporte',
+    running: 'Erzeugte Gutscheine',
+    ordered: 'Bestellt',
+    open: 'Gültig',
+    activated: 'Aktiviert',
+    left: (percent: string) => `${percent} % des Aktivierten`,
+    balance: 'Guthaben',
+    print: 'Druckbögen',
+    printHow:
+      'Ein PDF mit einer Karte je Gutschein, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
+    card: 'Ersatzkarte',
+    cardHow:
+      'Ein PDF allein mit der neuen Karte, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
+    cardEffect: (serial: string) => `Die Karte des Gutscheins ${serial}`,
+    sheetsOf: (name: string) => `Bestellt von ${name}`,
+    until: (time: string) => `zum Herunterladen bis ${time}`,
+    cancelAll: 'Alle stornieren',
+    blockAll: 'Alle sperren',
+    effect: (quantity: string, money: string) =>
+      `${quantity} ${quantity === '1' ? 'Gutschein' : 'Gutscheine'} über zusammen ${money}`,
+    progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
+    notYet: 'Sie erscheinen hier, sobald alle hergestellt sind.',
+    download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
+  },
+  bulk: {
+    notSerial: (text: string) =>
+      `„${text}“ ist keine Seriennummer. Berichtigen Sie die Zeile, und sehen Sie noch einmal nach.`,
+    preview: 'Vorschau',
+    declined: 'Werden abgelehnt',
+    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'Gutschein' : 'Gutscheine'}`,
+    effect: (total: string, changes: string, declined: string) =>
+      `Gutscheine: ${total}. Geändert werden ${changes}, abgelehnt ${declined}.`,
+  },
   job: {
     label: 'Fortschritt',
     file: 'Ergebnis jeder Zeile herunterladen (CSV)',
@@ -231,7 +271,6 @@ export const de: Catalogue = {
   },
   merchant: {
     number: 'Händler',
-    details: 'Angaben',
     changes: 'Änderungen',
     invite: 'Ins Portal einladen',
     draft: 'Abrechnung entwerfen',
@@ -242,7 +281,6 @@ export const de: Catalogue = {
   },
   settlement: {
     draft: 'Entwurf',
-    details: 'Angaben',
     carried: 'Übertrag',
     period: 'In diesem Zeitraum',
     outstanding: 'Früher fällig',
@@ -256,7 +294,6 @@ export const de: Catalogue = {
     document: { pdf: 'PDF herunterladen', csv: 'CSV herunterladen' },
   },
   approvals: {
-    title: 'Freigaben',
     lead: 'Was eine Person vorschlägt, gibt eine andere frei.',
     waiting: 'Wartend',
     forMe: 'Für mich',
@@ -267,11 +304,9 @@ export const de: Catalogue = {
     concerned: 'Ansehen, worum es geht',
     what: 'Was',
     input: 'Was vorgeschlagen wurde',
-    details: 'Angaben',
     nothing: 'Nichts wartet auf eine Freigabe.',
   },
   webhook: {
-    details: 'Angaben',
     deliveries: 'Zustellungen',
     attempts: 'Versuche',
     delivered: (status: number, ms: number) => `Zugestellt: HTTP ${status} nach ${ms} ms.`,
@@ -286,7 +321,6 @@ export const de: Catalogue = {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',
   },
   system: {
-    title: 'System',
     jobs: 'Aufträge',
     keyRing: 'Schlüsselbund',
     ok: 'Alles stimmt überein.',
@@ -300,13 +334,11 @@ export const de: Catalogue = {
     day: 'Tagesende',
   },
   account: {
-    title: 'Mein Konto',
     person: 'Person',
     sessions: 'Wo Sie angemeldet sind',
     current: 'diese Sitzung',
     end: 'Beenden',
     endOthers: 'Alle anderen beenden',
-    password: 'Passwort',
     oldPassword: 'Aktuelles Passwort',
     newPassword: 'Neues Passwort',
     changePassword: 'Passwort ändern',

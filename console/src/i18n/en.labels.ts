@@ -137,3 +137,16 @@ export const checks: Labels = {
   'update-entries': 'Entries of corrections',
   'voucher-totals': 'Balances of vouchers',
 };
+
+/** The codes of problems and declines in short. */
+export const codes: Labels = {
+  ...declared.codes,
+  conflict: 'Not possible now',
+  'effect-changed': 'The effect has changed',
+  exists: 'It exists already',
+  forbidden: 'Not permitted',
+  'in-progress': 'Still being done',
+  invalid: 'Something is missing or wrong',
+  'not-found': 'Not found',
+  'too-many-requests': 'Too many requests',
+};

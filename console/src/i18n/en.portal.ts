@@ -1,7 +1,6 @@
 /** The texts of the portal, and of empty lists. */
 export const portal = {
   portal: {
-    check: 'Check a voucher',
     checkLead: 'Wrong PINs count here as they do at a till.',
     checkIt: 'Check',
     code: 'Code (12 digits)',

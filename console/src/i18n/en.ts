@@ -1,16 +1,14 @@
-import { batches } from './en.batches.ts';
-import { hints } from './en.hints.ts';
-import { actions, checks, fields, nouns, words } from './en.labels.ts';
+import { actions, checks, codes, fields, nouns, words } from './en.labels.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
 
 export const en = {
   actions,
-  hints,
   fields,
   words,
   nouns,
   checks,
+  codes,
   rules: {
     lead: 'What the reports go by where a law, a contract or an estimate decides.',
     breakage: 'Estimated breakage',
@@ -22,7 +20,6 @@ export const en = {
     accounts: 'Account numbers',
     accountsUse: 'R12 and the export of the general ledger write these numbers of your bookkeeping.',
     every: 'Every product',
-    anyMerchant: 'Every merchant',
     none: 'No rule yet.',
   },
   ...reports,
@@ -33,10 +30,9 @@ export const en = {
   dismiss: 'Dismiss',
   skip: 'Skip to the content',
   theme: { light: 'Light', dark: 'Dark', auto: 'Match the system' },
+  details: 'Details',
   same: { title: 'The same as a command and as a request', cli: 'Command line', api: 'API' },
   nav: {
-    groupVouchers: 'Vouchers',
-    groupMerchants: 'Merchants',
     groupFinance: 'Finance',
     groupControl: 'Control',
     groupConnect: 'Connect',
@@ -100,6 +96,7 @@ export const en = {
     exportAll: 'Rows that match the filters:',
     exportCapped: 'A file holds no more: narrow the filters.',
     download: 'Download CSV',
+    onePerLine: 'One per line.',
   },
   action: {
     cancel: 'Cancel',
@@ -116,7 +113,6 @@ export const en = {
     stepUp: 'Confirm that it is you',
     stepUpHint: 'This needs your second factor, not older than five minutes.',
     code: 'Six digits',
-    passkey: 'Use a passkey',
     confirm: 'Confirm',
     meanwhile: 'Somebody else has changed this meanwhile',
     meanwhileHint: 'What you typed is kept. Check it, then press the button again.',
@@ -173,7 +169,6 @@ export const en = {
     title: 'Welcome to Scrip',
     lead: 'Choose a password and connect an authenticator app for',
     name: 'Your name',
-    password: 'Password',
     passwordHint: 'At least 12 characters. A sentence is good.',
     scan: 'Scan this with your authenticator app, or type the key:',
     codes: 'Recovery codes',
@@ -182,7 +177,6 @@ export const en = {
     open: 'I have stored them: go on',
   },
   overview: {
-    title: 'Overview',
     settlement: 'Latest settlement',
     outstanding: 'Outstanding',
     issued: 'Issued today',
@@ -226,7 +220,39 @@ export const en = {
     openVoucher: 'Open the voucher',
     openOriginal: 'Open the corrected redemption',
   },
-  ...batches,
+  batch: {
+    exports: 'Exports',
+    running: 'Vouchers produced',
+    ordered: 'Ordered',
+    open: 'Valid',
+    activated: 'Activated',
+    left: (percent: string) => `${percent} % of what was activated`,
+    balance: 'Balance',
+    print: 'Printed sheets',
+    printHow:
+      'A PDF with a card for each voucher, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
+    card: 'Replacement card',
+    cardHow:
+      'A PDF with the new card alone, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
+    cardEffect: (serial: string) => `The card of voucher ${serial}`,
+    sheetsOf: (name: string) => `Ordered by ${name}`,
+    until: (time: string) => `can be downloaded until ${time}`,
+    cancelAll: 'Cancel all',
+    blockAll: 'Block all',
+    effect: (quantity: string, money: string) =>
+      `${quantity} ${quantity === '1' ? 'voucher that carries' : 'vouchers that carry'} ${money}`,
+    progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,
+    notYet: 'They are listed here as soon as all of them are produced.',
+    download: 'Download codes and PINs by the API, with the reference of this order.',
+  },
+  bulk: {
+    notSerial: (text: string) => `“${text}” is not a serial number. Correct the line, and look again.`,
+    preview: 'Preview',
+    declined: 'Will be declined',
+    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'voucher' : 'vouchers'}`,
+    effect: (total: string, changes: string, declined: string) =>
+      `Of ${total} ${total === '1' ? 'voucher' : 'vouchers'}, ${changes} will change and ${declined} will be declined.`,
+  },
   job: {
     label: 'Progress',
     file: 'Download the result of every row (CSV)',
@@ -234,7 +260,6 @@ export const en = {
   },
   merchant: {
     number: 'Merchant',
-    details: 'Details',
     changes: 'Changes',
     invite: 'Invite to the portal',
     draft: 'Draft a settlement',
@@ -245,7 +270,6 @@ export const en = {
   },
   settlement: {
     draft: 'Draft',
-    details: 'Details',
     carried: 'Carried over',
     period: 'In this period',
     outstanding: 'Due on earlier statements',
@@ -259,7 +283,6 @@ export const en = {
     document: { pdf: 'Download PDF', csv: 'Download CSV' },
   },
   approvals: {
-    title: 'Approvals',
     lead: 'What one person proposes, another one approves.',
     waiting: 'Waiting',
     forMe: 'For me',
@@ -270,11 +293,9 @@ export const en = {
     concerned: 'See what it concerns',
     what: 'What',
     input: 'What was proposed',
-    details: 'Details',
     nothing: 'Nothing waits for an approval.',
   },
   webhook: {
-    details: 'Details',
     deliveries: 'Deliveries',
     attempts: 'Attempts',
     delivered: (status: number, ms: number) => `Delivered: HTTP ${status} after ${ms} ms.`,
@@ -287,7 +308,6 @@ export const en = {
   users: { unconfirmed: 'Not confirmed' },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
   system: {
-    title: 'System',
     jobs: 'Jobs',
     keyRing: 'Key ring',
     ok: 'Everything agrees.',
@@ -301,13 +321,11 @@ export const en = {
     day: 'End of the day',
   },
   account: {
-    title: 'My account',
     person: 'Person',
     sessions: 'Where you are signed in',
     current: 'this session',
     end: 'End',
     endOthers: 'End all others',
-    password: 'Password',
     oldPassword: 'Current password',
     newPassword: 'New password',
     changePassword: 'Change the password',
@@ -329,3 +347,13 @@ type Texts<T> = {
 
 /** Every catalogue has the same keys as the English one; otherwise it does not compile. */
 export type Catalogue = Texts<typeof en>;
+
+/** The words for each rule of a field; for some rules, with the facts of the fault. */
+export type Faults = Readonly<Record<string, string | ((facts: Readonly<Record<string, string>>) => string)>>;
+
+/** Rules whose message has days of the service, which a page writes as people do. */
+export const faults: Faults = {
+  'not-in-books': ({ first, last }) =>
+    `is outside of the books, which have the days from ${first} to ${last}`,
+  'not-closed': ({ day }) => `is after ${day}, which is not closed: this report has closed days only`,
+};

@@ -1,6 +1,5 @@
 import { createContext, type ReactNode, use, useEffect, useState } from 'react';
-import type { Faults } from './en.problems.ts';
-import type { Catalogue } from './en.ts';
+import type { Catalogue, Faults } from './en.ts';
 
 type Loaded = {
   readonly texts: Catalogue;
@@ -11,21 +10,24 @@ type Loaded = {
   readonly faults: Faults;
   /** What two people agree on, by operation. The service states it in English. */
   readonly agreements: Readonly<Record<string, string>>;
+  /** What belongs into a field. The schemas describe it in English. */
+  readonly hints?: Readonly<Record<string, string>>;
 };
 
 /** A page loads only the texts of its language. */
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
   en: async () => {
-    const [{ en: texts }, { faults }] = await Promise.all([import('./en.ts'), import('./en.problems.ts')]);
+    const { en: texts, faults } = await import('./en.ts');
     return { texts, problems: {}, faults, agreements: {} };
   },
   de: async () => {
-    const [{ de: texts }, { problems, faults }, { agreements }] = await Promise.all([
+    const [{ de: texts }, { problems, faults }, { agreements }, { hints }] = await Promise.all([
       import('./de.ts'),
       import('./de.problems.ts'),
       import('./de.agreements.ts'),
+      import('./de.actions.ts'),
     ]);
-    return { texts, problems, faults, agreements };
+    return { texts, problems, faults, agreements, hints };
   },
 };
 export type Language = 'en' | 'de';

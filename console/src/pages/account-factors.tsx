@@ -1,10 +1,10 @@
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Panel, Problem } from '../ui/parts.tsx';
+import { Panel, Problem, submits } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
 import { StepUp } from '../ui/step-up.tsx';
@@ -12,42 +12,31 @@ import { StepUp } from '../ui/step-up.tsx';
 /** Performs an action that may first ask for the second factor, and shows the result. */
 function useAttempt() {
   const texts = useTexts().action;
-  const [pending, setPending] = useState<{ run(): Promise<void> }>();
-  const [error, setError] = useState<unknown>();
-  const attempt = async (run: () => Promise<void>) => {
-    setError(undefined);
-    setPending(undefined);
-    try {
-      await run();
-      notifications.show({ message: texts.done });
-    } catch (caught) {
-      if (caught instanceof ApiProblem && caught.code === 'step-up-required') return setPending({ run });
-      setError(caught);
-    }
-  };
+  const { mutate, variables, error } = useMutation({
+    mutationFn: (run: () => Promise<void>) => run(),
+    onSuccess: () => notifications.show({ message: texts.done }),
+  });
+  const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
   const outcome = (
     <>
-      {error !== undefined && <Problem error={error} />}
-      {pending && <StepUp onDone={() => void attempt(pending.run)} />}
+      {error && !needsStepUp && <Problem error={error} />}
+      {needsStepUp && variables && <StepUp onDone={() => mutate(variables)} />}
     </>
   );
-  return { attempt, outcome };
+  return { attempt: mutate, outcome };
 }
 
 export function Password() {
-  const texts = useTexts().account;
+  const { account: texts, signIn } = useTexts();
   const [values, setValues] = useState({ password: '', newPassword: '' });
   const { attempt, outcome } = useAttempt();
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void attempt(async () => {
-      await send('POST', '/account/password', { body: values });
-      setValues({ password: '', newPassword: '' });
-    });
+  const change = async () => {
+    await send('POST', '/account/password', { body: values });
+    setValues({ password: '', newPassword: '' });
   };
   return (
-    <Panel title={texts.password} padded>
-      <form onSubmit={submit}>
+    <Panel title={signIn.password} padded>
+      <form onSubmit={submits(() => attempt(change))}>
         <Stack gap="sm">
           <PasswordField
             label={texts.oldPassword}
@@ -80,11 +69,10 @@ export function RecoveryCodes() {
   const texts = useTexts();
   const [codes, setCodes] = useState<readonly string[]>();
   const { attempt, outcome } = useAttempt();
-  const renew = () =>
-    attempt(async () => {
-      const answer = await send<{ recoveryCodes: string[] }>('POST', '/account/recovery-codes', { body: {} });
-      setCodes(answer.recoveryCodes);
-    });
+  const renew = async () => {
+    const answer = await send<{ recoveryCodes: string[] }>('POST', '/account/recovery-codes', { body: {} });
+    setCodes(answer.recoveryCodes);
+  };
   return (
     <Panel title={texts.invitation.codes} padded>
       <Stack gap="sm">
@@ -94,7 +82,7 @@ export function RecoveryCodes() {
         {codes && <pre className="code">{codes.join('\n')}</pre>}
         {outcome}
         <Group>
-          <Button variant="default" onClick={renew}>
+          <Button variant="default" onClick={() => attempt(renew)}>
             {texts.account.renewCodes}
           </Button>
         </Group>
@@ -116,19 +104,15 @@ export function Passkeys() {
     retry: false,
   });
   const refresh = () => client.invalidateQueries({ queryKey: ['passkeys'] });
-  const add = (event: FormEvent) => {
-    event.preventDefault();
-    void attempt(async () => {
-      await addPasskey(name);
-      setName('');
-      await refresh();
-    });
+  const add = async () => {
+    await addPasskey(name);
+    setName('');
+    await refresh();
   };
-  const remove = (id: string) =>
-    attempt(async () => {
-      await send('DELETE', `/account/passkeys/${encodeURIComponent(id)}`);
-      await refresh();
-    });
+  const remove = (id: string) => async () => {
+    await send('DELETE', `/account/passkeys/${encodeURIComponent(id)}`);
+    await refresh();
+  };
   if (!canUsePasskeys()) return null;
   return (
     <Panel title={texts.passkeys} padded>
@@ -136,12 +120,12 @@ export function Passkeys() {
         {data?.items.map((each) => (
           <Group key={each.id} justify="space-between">
             <Text size="sm">{each.name}</Text>
-            <Button variant="default" size="compact-xs" onClick={() => remove(each.id)}>
+            <Button variant="default" size="compact-xs" onClick={() => attempt(remove(each.id))}>
               {texts.remove}
             </Button>
           </Group>
         ))}
-        <form onSubmit={add}>
+        <form onSubmit={submits(() => attempt(add))}>
           <Group gap={8} align="flex-end" wrap="nowrap">
             <TextInput
               flex={1}

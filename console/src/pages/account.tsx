@@ -11,11 +11,11 @@ import { Passkeys, Password, RecoveryCodes } from './account-factors.tsx';
 
 /** The page on which people change their own account. */
 export function Screen() {
-  const texts = useTexts().account;
+  const { account: texts, nav } = useTexts();
   const { session } = useApp();
   return (
     <>
-      <Head title={texts.title} />
+      <Head title={nav.account} />
       <div className="two">
         <Sessions />
         <Stack>

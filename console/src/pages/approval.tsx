@@ -1,15 +1,15 @@
 import { Stack, Text } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import type { Acts } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { Changes, Difference, fieldsOf } from '../ui/changes.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
 import { Stated } from '../ui/statement.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Fields, State } from '../ui/value.tsx';
+import { Fields } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 import { nameOf } from './approvals.tsx';
 
@@ -20,10 +20,10 @@ const IN_HEAD = ['id', 'operation', 'state', 'statement', 'effect', 'input', 'ou
 
 /** A proposal: the change in words, and the decision. */
 export function Screen() {
-  const texts = useTexts().approvals;
+  const { approvals: texts, details } = useTexts();
   const words = useWords();
   const { session, operations } = useApp();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const id = useParam('id');
   const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
     refetchMs: ({ state }) => (state === 'PENDING' ? 5_000 : false),
   });
@@ -36,11 +36,20 @@ export function Screen() {
   const mayDecide = operations
     ?.get(thing.operation)
     ?.approvers.some((role) => session?.user.roles.includes(role));
-  const title = words.title(thing.operation);
   // A decision has a comment, which is its reason.
   const given = { id, reason: undefined };
   const effect = <Stated operation={thing.operation} of={thing.statement} />;
-  const decided = { effect, given };
+  const decisions: Acts = [
+    mayDecide &&
+      (!isMine || isAlone) && {
+        name: 'approval.approve',
+        given: { ...given, effect: undefined },
+        effect,
+        proposed: thing.operation,
+      },
+    isMine && { name: 'approval.withdraw', effect, given },
+    !isMine && mayDecide && { name: 'approval.reject', effect, given, isDanger: true },
+  ];
   const { maker: _maker, checker: _checker, ...rest } = thing;
   // An effect names the thing whose number it is.
   const { id: _id, ...others } = thing.input;
@@ -52,36 +61,15 @@ export function Screen() {
   };
   return (
     <>
-      <Head
-        back={{ to: '/approvals', label: texts.title }}
-        name={title}
-        title={
-          <>
-            {title} <State name={thing.state} />
-          </>
-        }
-      >
-        <Actions
-          primary={!isMine || isAlone}
-          acts={
-            thing.state !== 'PENDING'
-              ? []
-              : [
-                  mayDecide &&
-                    (!isMine || isAlone) && {
-                      name: 'approval.approve',
-                      given: { ...given, effect: undefined },
-                      effect,
-                      proposed: thing.operation,
-                    },
-                  isMine
-                    ? { name: 'approval.withdraw', ...decided }
-                    : mayDecide && { name: 'approval.reject', ...decided, isDanger: true },
-                ]
-          }
-        />
-        <Same name="approval.show" given={{ id }} />
-      </Head>
+      <PageHead
+        back="approvals"
+        title={words.title(thing.operation)}
+        state={thing.state}
+        primary={!isMine || isAlone}
+        acts={thing.state === 'PENDING' ? decisions : []}
+        of="approval.show"
+        given={{ id }}
+      />
       <div className="two">
         <Stack>
           <Panel title={texts.what} padded>
@@ -101,7 +89,7 @@ export function Screen() {
             <Difference before={{}} after={input} currency={fieldsOf(thing.effect?.[0]?.after)['currency']} />
           </Panel>
         </Stack>
-        <Panel title={texts.details} padded>
+        <Panel title={details} padded>
           <Fields of={shown} without={IN_HEAD} />
         </Panel>
       </div>

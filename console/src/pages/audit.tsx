@@ -2,21 +2,9 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
-import type { Item } from '../ui/list.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { addressOf, type Item } from '../ui/list.tsx';
+import { ListPage } from '../ui/page.tsx';
 import { useWords } from '../ui/words.ts';
-
-/** The pages of changed things, to which a list of the audit links. */
-const PLACES: Readonly<Record<string, string>> = {
-  approval: '/approvals',
-  batch: '/batches',
-  job: '/jobs',
-  merchant: '/merchants',
-  product: '/products',
-  settlement: '/settlements',
-  voucher: '/vouchers',
-  webhook: '/webhooks',
-};
 
 /** The cells of a list of the audit: the name of the changed thing, the change, and the reason. */
 export function useAuditCell() {
@@ -36,12 +24,11 @@ export function useAuditCell() {
         </>
       );
     if (name !== 'subject') return undefined;
-    const [kind = '', id = ''] = String(subject).split(' ');
+    const address = addressOf(String(subject));
     const shown = <Subject of={String(subject)} within={after} />;
-    return PLACES[kind] === undefined ? (
-      shown
-    ) : (
-      <Link to={`${PLACES[kind]}/${encodeURIComponent(id)}`} className="quiet-link">
+    if (address === undefined) return shown;
+    return (
+      <Link to={address} className="quiet-link">
         {shown}
       </Link>
     );
@@ -54,13 +41,12 @@ export function Screen() {
   const navigate = useNavigate();
   return (
     <ListPage
-      title={texts.nav.audit}
+      name="audit"
       note={texts.audit.lead}
       of="audit.list"
       columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
       narrow={['occurredAt', 'action', 'actor']}
       cell={cell}
-      empty={texts.empty.audit}
     >
       <Actions acts={[{ name: 'audit.verify', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]} />
     </ListPage>

@@ -1,6 +1,6 @@
 import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useRef, useState } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import type { Answer } from '../answers.ts';
 import { type Fault, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -9,7 +9,7 @@ import { useApp } from '../ui/app.tsx';
 import { isWorkbook } from '../ui/csv.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
-import { Empty, FaultText, Problem } from '../ui/parts.tsx';
+import { Empty, FaultText, Problem, submits } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Named = { readonly name: string };
@@ -42,8 +42,6 @@ function Form({ close }: { close(): void }) {
   const [file, setFile] = useState<File | null>(null);
   const [isZipped, setWorkbook] = useState(false);
   const [seen, setSeen] = useState<Imported>();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const { operations } = useApp();
   const formats = operations?.get('bank.import')?.fields.find(({ name }) => name === 'format')?.options ?? [];
   const accounts = useNames('/bank/accounts');
@@ -51,11 +49,9 @@ function Form({ close }: { close(): void }) {
   const choices = { account: accounts ?? [], format: [...formats], mapping: mappings ?? [] };
   // Each preview has a key of its own, so an import that is sent twice happens once.
   const key = useRef('');
-  const run = async (dryRun: boolean) => {
-    if (!file || isZipped) return;
-    setBusy(true);
-    setError(undefined);
-    try {
+  const { mutate, error, isPending, reset } = useMutation({
+    mutationFn: async (dryRun: boolean) => {
+      if (!file || isZipped) return;
       const bytes = new Uint8Array(await file.arrayBuffer());
       const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value));
       const body = { ...given, file: toBase64(bytes), dryRun };
@@ -67,20 +63,12 @@ function Form({ close }: { close(): void }) {
       if (dryRun || !answer.ok) return setSeen(answer);
       await client.invalidateQueries();
       close();
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run(!seen?.ok);
-  };
+    },
+  });
   if (accounts?.length === 0)
     return <Empty text={texts.bank.noAccounts} action={<Actions acts={[{ name: 'bank.account' }]} />} />;
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submits(() => mutate(!seen?.ok))}>
       <Stack>
         {(['account', 'format', 'mapping'] as const).map((name) =>
           name === 'mapping' && values['format'] !== 'csv' ? null : (
@@ -106,17 +94,17 @@ function Form({ close }: { close(): void }) {
           onChange={async (chosen) => {
             setFile(chosen);
             setSeen(undefined);
-            setError(undefined);
+            reset();
             setWorkbook(chosen !== null && isWorkbook(new Uint8Array(await chosen.arrayBuffer())));
           }}
         />
         {seen && <Preview of={seen} />}
-        {error !== undefined && <Problem error={error} />}
+        {error && <Problem error={error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" size="sm" onClick={close}>
             {texts.action.cancel}
           </Button>
-          <Button type="submit" size="sm" loading={isBusy}>
+          <Button type="submit" size="sm" loading={isPending}>
             {seen?.ok ? action('bank.import').label : texts.bulk.preview}
           </Button>
         </Group>

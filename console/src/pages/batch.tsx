@@ -1,16 +1,16 @@
 import { Button, Progress, Stack, Text } from '@mantine/core';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
-import { Empty, Head, Panel, Stat } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Empty, Panel, Stat } from '../ui/parts.tsx';
 import { Sheets } from '../ui/sheets.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Copyable, Fields, State } from '../ui/value.tsx';
+import { Copyable, Fields } from '../ui/value.tsx';
 
 type Batch = Answer<'batch.show'>;
 
@@ -32,7 +32,7 @@ export function Screen() {
   const { offers } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
-  const { transactionId = '' } = useParams({ strict: false }) as { transactionId?: string };
+  const transactionId = useParam('transactionId');
   const { thing, instead } = useThing<Batch>(`/batches/${transactionId}`, {
     refetchMs: ({ status }) => (status === 'PROCESSING' ? 1_000 : false),
   });
@@ -43,29 +43,25 @@ export function Screen() {
   const isRunning = status === 'PROCESSING';
   return (
     <>
-      <Head
-        back={{ to: '/batches', label: texts.nav.batches }}
-        name={thing.reference}
-        title={
-          <>
-            <bdi>{thing.reference}</bdi> <State name={status} />
-          </>
-        }
+      <PageHead
+        back="batches"
+        title={thing.reference}
+        state={status}
         note={<Copyable text={transactionId} />}
+        acts={[
+          isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
+          status === 'COMPLETED' && {
+            name: 'voucher.bulk',
+            label: texts.batch.blockAll,
+            given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
+            effect,
+            isDanger: true,
+            onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
+          },
+        ]}
+        of="batch.show"
+        given={given}
       >
-        <Actions
-          acts={[
-            isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
-            status === 'COMPLETED' && {
-              name: 'voucher.bulk',
-              label: texts.batch.blockAll,
-              given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
-              effect,
-              isDanger: true,
-              onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
-            },
-          ]}
-        />
         {status === 'COMPLETED' && offers('voucher.bulk-cancel') && (
           <Button
             variant="default"
@@ -77,8 +73,7 @@ export function Screen() {
             {texts.batch.cancelAll}
           </Button>
         )}
-        <Same name="batch.show" given={given} />
-      </Head>
+      </PageHead>
       <Stack gap="lg">
         {isRunning && (
           <Panel padded>
@@ -92,7 +87,7 @@ export function Screen() {
         <div className="two">
           <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
           <Stack>
-            <Panel title={texts.batch.details} padded>
+            <Panel title={texts.details} padded>
               <Fields of={thing} without={IN_HEAD} />
             </Panel>
             {offers('sheets.order') && status === 'COMPLETED' && (
@@ -141,7 +136,6 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
       fixed={{ batch: transactionId }}
       columns={['serialNumber', 'voucherCode', 'state', 'balance']}
       narrow={['voucherCode', 'state', 'balance']}
-      to={({ serialNumber }) => `/vouchers/${serialNumber}`}
     />
   );
 }

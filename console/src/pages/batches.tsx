@@ -1,20 +1,17 @@
 import { Progress } from '@mantine/core';
-import { useTexts } from '../i18n/index.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage } from '../ui/page.tsx';
 import { useWords } from '../ui/words.ts';
 
 export function Screen() {
-  const texts = useTexts();
   const { label } = useWords();
   return (
     <ListPage
-      title={texts.nav.batches}
+      name="batches"
       create="batch.generate"
       of="batch.list"
       refetchMs={5_000}
       columns={['acceptedAt', 'reference', 'merchantId', 'status', 'value', 'quantity', 'produced']}
       narrow={['reference', 'status', 'quantity']}
-      to={({ transactionId }) => `/batches/${transactionId}`}
       cell={(name, item) =>
         name === 'produced' && item['status'] === 'PROCESSING' ? (
           <Progress
@@ -25,7 +22,6 @@ export function Screen() {
           />
         ) : undefined
       }
-      empty={texts.empty.batches}
     />
   );
 }

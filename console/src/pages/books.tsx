@@ -1,79 +1,64 @@
-import { Alert, Anchor, Stack, Tabs, Text } from '@mantine/core';
+import { Alert, Anchor, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { lazy, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { readDays } from '../reports.ts';
-import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Filters } from '../ui/list.tsx';
-import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
-import { Days } from './days.tsx';
+import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
+import { Busy, Panel, Problem } from '../ui/parts.tsx';
+import { Month } from './days.tsx';
 import { Verify } from './verify.tsx';
 
 const Rules = lazy(async () => ({ default: (await import('./rules.tsx')).Rules }));
 const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }));
 
 export function Screen() {
-  const texts = useTexts().books;
-  const navigate = useNavigate();
+  const { books: texts, nav } = useTexts();
   const { offers } = useApp();
-  const { tab = 'days' } = useSearch({ strict: false }) as Filters;
   const [closed, setClosed] = useState<Answer<'books.close'>>();
-  const choose = (next: string | null) =>
-    void navigate({ to: '.', search: (next === 'days' ? {} : { tab: next }) as never });
+  const rules = { key: 'rules', label: texts.rules, body: <Rules /> };
+  const tabs = [
+    { key: 'days', label: texts.days, body: <Days /> },
+    { key: 'reports', label: texts.reports, body: <Reports /> },
+    { key: 'charts', label: texts.charts, body: <Charts /> },
+    ...(offers('books.rules') ? [rules] : []),
+  ];
+  const tab = useTab(tabs.map(({ key }) => key));
   return (
     <>
-      <Head title={texts.title}>
-        <Actions
-          primary
-          acts={[
-            { name: 'books.close', onDone: (answer) => setClosed(answer as Answer<'books.close'>) },
-            { name: 'books.transfer' },
-          ]}
-        />
-        <Same name={tab === 'rules' ? 'books.rules' : 'books.days'} />
-      </Head>
+      <PageHead
+        title={nav.books}
+        primary
+        acts={[
+          { name: 'books.close', onDone: (answer) => setClosed(answer as Answer<'books.close'>) },
+          { name: 'books.transfer' },
+        ]}
+        of={tab === 'rules' ? 'books.rules' : 'books.days'}
+      />
       {closed && <Closed of={closed} />}
-      <Tabs value={tab} onChange={choose} keepMounted={false}>
-        <Tabs.List mb="md">
-          <Tabs.Tab value="days">{texts.days}</Tabs.Tab>
-          <Tabs.Tab value="reports">{texts.reports}</Tabs.Tab>
-          <Tabs.Tab value="charts">{texts.charts}</Tabs.Tab>
-          {offers('books.rules') && <Tabs.Tab value="rules">{texts.rules}</Tabs.Tab>}
-        </Tabs.List>
-        <Tabs.Panel value="days">
-          <Stack>
-            {offers('books.verify') && <Verify />}
-            <Calendar />
-          </Stack>
-        </Tabs.Panel>
-        <Tabs.Panel value="reports">
-          <Reports />
-        </Tabs.Panel>
-        <Tabs.Panel value="charts">
-          <Suspense fallback={<Busy />}>
-            <Charts />
-          </Suspense>
-        </Tabs.Panel>
-        <Tabs.Panel value="rules">
-          <Suspense fallback={<Busy />}>
-            <Rules />
-          </Suspense>
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs tabs={tabs} />
     </>
+  );
+}
+
+function Days() {
+  const { offers } = useApp();
+  return (
+    <Stack>
+      {offers('books.verify') && <Verify />}
+      <Calendar />
+    </Stack>
   );
 }
 
 function Calendar() {
   const { data, error } = useQuery({ queryKey: ['days'], queryFn: readDays });
   if (error) return <Problem error={error} />;
-  return data ? <Days days={data} /> : <Busy />;
+  return data ? <Month days={data} /> : <Busy />;
 }
 
 /** The result of a close: the closed days, and why the next one waits. */

@@ -1,156 +1,124 @@
-import { Alert, Button, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { Alert, Button, Group, Stack } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Answer } from '../answers.ts';
 import { send } from '../api.ts';
+import type { Field } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
-import { Actions } from '../ui/actions.tsx';
+import { Actions, type Input } from '../ui/actions.tsx';
+import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { FieldInput } from '../ui/field.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Filters, type Item, Rows } from '../ui/list.tsx';
-import { Head, Panel, Problem } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { Rows } from '../ui/list.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel, Problem, submits } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Preview = Answer<'voucher.bulk-preview'>;
-type Wanted = { readonly preview: Preview; readonly given: Item };
 
 /** A text with more digits could be a code with its PIN. */
 const SERIAL = /^[1-9]\d{0,14}$/;
+const PREVIEW = 'voucher.bulk-preview';
 
 /** Changes many vouchers: first a preview, row by row, then a job. */
 export function Screen() {
   const texts = useTexts();
-  const { label, word, action } = useWords();
-  const format = useFormat();
-  const navigate = useNavigate();
+  const { action } = useWords();
   const { operations, offers } = useApp();
-  const { batch, action: first = 'block' } = useSearch({ strict: false }) as Filters;
-  const [what, setWhat] = useState(first);
-  const [serials, setSerials] = useState('');
-  const [expiry, setExpiry] = useState('');
-  const [wanted, setWanted] = useState<Wanted>();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const changes =
-    operations?.get('voucher.bulk')?.fields.find(({ name }) => name === 'action')?.options ?? [];
-  const choices = offers('voucher.bulk-cancel') ? [...changes, 'cancel'] : changes;
-
-  const look = async (event: FormEvent) => {
-    event.preventDefault();
-    setError(undefined);
-    setWanted(undefined);
-    const serialNumbers = [...new Set(serials.split(/[\s,;]+/).filter(Boolean))];
-    const other = batch ? undefined : serialNumbers.find((each) => !SERIAL.test(each));
-    if (other !== undefined) {
-      const isSecret = guess(other)?.kind === 'code-with-pin';
-      return setError(new Error(isSecret ? texts.search.isSecret : texts.bulk.notSerial(other)));
-    }
-    setBusy(true);
-    const given = {
-      ...(batch ? { batch, serialNumbers: undefined } : { batch: undefined, serialNumbers }),
-      ...(what !== 'cancel' && { action: what, expiry: what === 'extend' ? expiry : undefined }),
-    };
-    const body = { ...given, action: what };
-    try {
-      setWanted({ given, preview: await send<Preview>('POST', '/vouchers/bulk/preview', { body }) });
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const changed = () => setWanted(undefined);
+  const { batch, action: first = 'block' } = useFilters();
+  const [values, setValues] = useState<Input>({ action: first, batch });
+  const isAsked = ({ name }: Field) =>
+    name === 'action' ||
+    name === (batch ? 'batch' : 'serialNumbers') ||
+    (name === 'expiry' && values['action'] === 'extend');
+  const isOffered = (option: string) => option !== 'cancel' || offers('voucher.bulk-cancel');
+  const fields = operations?.get(PREVIEW)?.fields.filter(isAsked) ?? [];
+  const { data, error, isPending, mutate, reset } = useMutation({
+    mutationFn: async () => {
+      const asked = fields.map(({ name }) => [name, values[name]]);
+      const given = {
+        batch: undefined,
+        serialNumbers: undefined,
+        expiry: undefined,
+        ...Object.fromEntries(asked),
+      };
+      if (given.serialNumbers) given.serialNumbers = serialsOf(given.serialNumbers, texts);
+      return { given, preview: await send<Preview>('POST', '/vouchers/bulk/preview', { body: given }) };
+    },
+  });
   return (
     <>
-      <Head title={action('voucher.bulk').label} back={{ to: '/vouchers', label: texts.nav.vouchers }}>
-        <Same name="voucher.bulk" />
-      </Head>
+      <PageHead title={action('voucher.bulk').label} back="vouchers" of="voucher.bulk" />
       <Stack>
         <Panel padded>
-          <form onSubmit={look}>
+          <form onSubmit={submits(mutate)}>
             <Stack maw={520}>
-              <Select
-                label={label('action')}
-                allowDeselect={false}
-                data={choices.map((value) => ({ value, label: word(value) }))}
-                value={what}
-                onChange={(chosen) => {
-                  setWhat(chosen ?? 'block');
-                  changed();
-                }}
-              />
-              {what === 'extend' && (
-                <TextInput
-                  type="date"
-                  label={label('expiry')}
-                  required
-                  value={expiry}
-                  onChange={(event) => {
-                    setExpiry(event.currentTarget.value);
-                    changed();
+              {fields.map((field) => (
+                <FieldInput
+                  key={field.name}
+                  operation={PREVIEW}
+                  field={{ ...field, required: true, options: field.options.filter(isOffered) }}
+                  value={values[field.name]}
+                  onChange={(value) => {
+                    setValues({ ...values, [field.name]: value });
+                    reset();
                   }}
                 />
-              )}
-              {batch ? (
-                <TextInput label={label('batch')} value={batch} readOnly />
-              ) : (
-                <Textarea
-                  label={label('serialNumbers')}
-                  description={texts.bulk.hint}
-                  required
-                  autosize
-                  minRows={5}
-                  maxRows={16}
-                  value={serials}
-                  onChange={(event) => {
-                    setSerials(event.currentTarget.value);
-                    changed();
-                  }}
-                />
-              )}
+              ))}
               <Group>
-                <Button type="submit" size="sm" loading={isBusy}>
+                <Button type="submit" size="sm" loading={isPending}>
                   {texts.bulk.preview}
                 </Button>
               </Group>
             </Stack>
           </form>
         </Panel>
-        {error !== undefined && <Problem error={error} />}
-        {wanted && (
-          <>
-            <Alert color={wanted.preview.declined > 0 ? 'orange' : 'accent'} variant="light">
-              {texts.bulk.effect(
-                format.number(wanted.preview.total),
-                format.number(wanted.preview.changes),
-                format.number(wanted.preview.declined),
-              )}
-            </Alert>
-            <Group>
-              <Actions
-                primary
-                acts={[
-                  {
-                    name: what === 'cancel' ? 'voucher.bulk-cancel' : 'voucher.bulk',
-                    label: texts.bulk.run(word(what), format.number(wanted.preview.changes)),
-                    given: wanted.given,
-                    isDanger: what !== 'extend',
-                    effect: format.number(wanted.preview.changes),
-                    onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
-                  },
-                ]}
-              />
-            </Group>
-            {wanted.preview.rows.length > 0 && (
-              <Panel title={texts.bulk.declined}>
-                <Rows items={wanted.preview.rows} columns={['serialNumber', 'state', 'declined']} />
-              </Panel>
-            )}
-          </>
-        )}
+        {error && <Problem error={error} />}
+        {data && <Previewed {...data} />}
       </Stack>
+    </>
+  );
+}
+
+/** @throws Error for the first text that is no serial number */
+function serialsOf(lines: readonly string[], { bulk, search }: ReturnType<typeof useTexts>): string[] {
+  const serials = [...new Set(lines.flatMap((line) => line.split(/[\s,;]+/)).filter(Boolean))];
+  const other = serials.find((each) => !SERIAL.test(each));
+  if (other === undefined) return serials;
+  throw new Error(guess(other)?.kind === 'code-with-pin' ? search.isSecret : bulk.notSerial(other));
+}
+
+function Previewed({ preview, given }: { preview: Preview; given: Input }) {
+  const texts = useTexts().bulk;
+  const { word } = useWords();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const what = String(given['action']);
+  const changes = format.number(preview.changes);
+  const act = {
+    name: what === 'cancel' ? 'voucher.bulk-cancel' : 'voucher.bulk',
+    label: texts.run(word(what), changes),
+    given,
+    isDanger: what !== 'extend',
+    effect: changes,
+    onDone: ({ id }: Input) => void (id && navigate({ to: `/jobs/${id}` })),
+  };
+  return (
+    <>
+      <Alert color={preview.declined > 0 ? 'orange' : 'accent'} variant="light">
+        {texts.effect(format.number(preview.total), changes, format.number(preview.declined))}
+      </Alert>
+      <Group>
+        <Actions primary acts={[act]} />
+      </Group>
+      {preview.rows.length > 0 && (
+        <Panel title={texts.declined}>
+          <Rows items={preview.rows} columns={['serialNumber', 'state', 'declined']} />
+        </Panel>
+      )}
     </>
   );
 }

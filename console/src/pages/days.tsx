@@ -12,7 +12,7 @@ import { useWords } from '../ui/words.ts';
 const weekdayOf = (day: string) => (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7;
 
 /** The days of the books, month by month, as a calendar with its table. */
-export function Days({ days }: { days: readonly Day[] }) {
+export function Month({ days }: { days: readonly Day[] }) {
   const texts = useTexts().books;
   const { word } = useWords();
   const format = useFormat();

@@ -1,11 +1,11 @@
 import { Alert, Button, Center, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { QRCodeSVG } from 'qrcode.react';
-import { type FormEvent, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Busy, intoView, Problem } from '../ui/parts.tsx';
+import { Busy, intoView, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
 
 type Opened = {
@@ -21,35 +21,18 @@ export function Screen() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const [token] = useState(() => location.hash.slice(1));
-  const [opened, setOpened] = useState<Opened>();
-  const [codes, setCodes] = useState<readonly string[]>();
-  const [error, setError] = useState<unknown>();
   const [values, setValues] = useState({ name: '', password: '', totp: '' });
-  const [isBusy, setBusy] = useState(false);
-
-  useEffect(() => {
-    send<Opened>('POST', '/enrollment', { body: { token } }).then((answer) => {
-      setOpened(answer);
-      setValues((before) => ({ ...before, name: answer.name ?? '' }));
-    }, setError);
-  }, [token]);
-
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const { recoveryCodes } = await send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', {
-        body: { token, ...values },
-      });
-      await client.resetQueries();
-      setCodes(recoveryCodes);
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const opening = useMutation({
+    mutationFn: () => send<Opened>('POST', '/enrollment', { body: { token } }),
+    onSuccess: ({ name }) => setValues((before) => ({ ...before, name: name ?? '' })),
+  });
+  const { mutate: open, data: opened } = opening;
+  useEffect(() => open(), [open]);
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () =>
+      send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', { body: { token, ...values } }),
+    onSuccess: () => client.resetQueries(),
+  });
   const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
     setValues({ ...values, [name]: event.currentTarget.value });
   return (
@@ -58,20 +41,20 @@ export function Screen() {
       <Paper className="panel" p={32} w={440} maw="100%">
         <Stack>
           <Title order={1}>{texts.title}</Title>
-          {codes ? (
+          {data ? (
             <>
               <Title order={2}>{texts.codes}</Title>
               <Text size="sm">{texts.codesHint}</Text>
-              <pre className="code">{codes.join('\n')}</pre>
+              <pre className="code">{data.recoveryCodes.join('\n')}</pre>
               <Button size="sm" onClick={() => navigate({ to: '/' })}>
                 {texts.open}
               </Button>
             </>
           ) : (
             <>
-              {!opened && error === undefined && <Busy />}
+              {!opened && !opening.error && <Busy />}
               {opened && (
-                <form onSubmit={submit}>
+                <form onSubmit={submits(mutate)}>
                   <Stack>
                     <Text size="sm">
                       {texts.lead} <b>{opened.email}</b>
@@ -84,7 +67,7 @@ export function Screen() {
                       onChange={set('name')}
                     />
                     <PasswordField
-                      label={texts.password}
+                      label={signIn.password}
                       description={texts.passwordHint}
                       required
                       minLength={12}
@@ -105,18 +88,18 @@ export function Screen() {
                       value={values.totp}
                       onChange={set('totp')}
                     />
-                    {error !== undefined && (
+                    {error && (
                       <div ref={intoView}>
                         <Problem error={error} />
                       </div>
                     )}
-                    <Button type="submit" size="sm" loading={isBusy}>
+                    <Button type="submit" size="sm" loading={isPending}>
                       {texts.finish}
                     </Button>
                   </Stack>
                 </form>
               )}
-              {!opened && error !== undefined && (
+              {opening.error && (
                 <>
                   <Alert color="red">{signIn.linkFailed}</Alert>
                   <Button variant="default" size="sm" onClick={() => navigate({ to: '/sign-in' })}>

@@ -1,13 +1,12 @@
 import { Anchor, Progress, Stack, Text } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { labelOf } from '../i18n/label.ts';
-import { Actions } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
@@ -22,12 +21,11 @@ export function Screen() {
   const texts = useTexts();
   const { action } = useWords();
   const format = useFormat();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const id = useParam('id');
   const { thing, instead } = useThing<Job>(`/jobs/${id}`, {
     refetchMs: (job) => (isRunning(job) ? 700 : false),
   });
   if (!thing) return instead;
-  const name = action(thing.operation).label;
   const { done, total, failed } = thing;
   const result = thing.result as Item | null;
   const checkCell = (column: string, { name: check }: Item) =>
@@ -38,18 +36,14 @@ export function Screen() {
   }));
   return (
     <>
-      <Head
-        back={{ to: '/system', label: texts.nav.system }}
-        name={name}
-        title={
-          <>
-            {name} <State name={thing.state} />
-          </>
-        }
-      >
-        <Actions acts={[isRunning(thing) && { name: 'job.cancel', given: { id }, isDanger: true }]} />
-        <Same name="job.show" given={{ id }} />
-      </Head>
+      <PageHead
+        back="system"
+        title={action(thing.operation).label}
+        state={thing.state}
+        acts={[isRunning(thing) && { name: 'job.cancel', given: { id }, isDanger: true }]}
+        of="job.show"
+        given={{ id }}
+      />
       <Stack>
         <Panel padded>
           {total > 0 && (
@@ -100,7 +94,6 @@ export function Screen() {
 
 /** Whether a row was changed, or why not. */
 function Outcome({ of }: { of: string }) {
-  const { declined } = useTexts();
-  const codes: Readonly<Record<string, string>> = declined.codes;
+  const { codes } = useTexts();
   return of === 'ok' ? <State name="changed" /> : <span className="bad">{codes[of] ?? of}</span>;
 }

@@ -5,27 +5,13 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
+import { type Item, List, type ListProps } from '../ui/list.tsx';
 import { Empty } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { useAuditCell } from './audit.tsx';
 
-type Tab = {
-  readonly key: string;
-  readonly label: string;
-  /** The operation that lists, without which there is no tab. */
-  readonly of: string;
-  readonly columns: readonly string[];
-  readonly narrow?: readonly string[];
-  readonly fixed: Readonly<Record<string, string>>;
-  readonly to?: (item: Item) => string;
-  readonly cell?: (name: string, item: Item) => ReactNode | undefined;
-  readonly actions?: (item: Item) => ReactNode;
-  readonly empty?: ReactNode;
-};
-
 /** The lists of things that belong to a merchant. */
-export function useMerchantTabs(merchantId: string): readonly Tab[] {
+export function useMerchantTabs(merchantId: string) {
   const { nav, merchant, empty } = useTexts();
   const format = useFormat();
   const auditCell = useAuditCell();
@@ -37,14 +23,13 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
   );
   const currencies = floats?.items.map(({ currency }) => currency) ?? [];
   const act = (name: string) => <Actions acts={[{ name, given: fixed }]} />;
-  return [
+  const tabs: readonly (ListProps & { readonly key: string; readonly label: string })[] = [
     {
       key: 'transactions',
       label: nav.transactions,
       of: 'transaction.list',
       columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
       narrow: ['timestamp', 'kind', 'amount'],
-      to: ({ transactionId }) => `/transactions/${transactionId}`,
       empty: (
         <Empty
           text={empty.ofMerchant}
@@ -61,7 +46,6 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
           }
         />
       ),
-      fixed,
     },
     {
       key: 'keys',
@@ -72,7 +56,6 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       cell: keyCell,
       actions: keyActions,
       empty: <Empty text={empty.keys} action={act('api-key.create')} />,
-      fixed,
     },
     {
       key: 'batches',
@@ -80,9 +63,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       of: 'batch.list',
       columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
       narrow: ['reference', 'status', 'quantity'],
-      to: ({ transactionId }) => `/batches/${transactionId}`,
       empty: <Empty text={empty.batches} />,
-      fixed,
     },
     {
       key: 'webhooks',
@@ -90,9 +71,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       of: 'webhook.list',
       columns: ['url', 'events', 'pending', 'failed', 'enabled'],
       narrow: ['url'],
-      to: ({ id }) => `/webhooks/${id}`,
       empty: <Empty text={empty.webhooks} action={act('webhook.add')} />,
-      fixed,
     },
     {
       key: 'settlements',
@@ -100,9 +79,7 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       of: 'settlement.list',
       columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
       narrow: ['number', 'state', 'payable'],
-      to: ({ id }) => `/settlements/${id}`,
       empty: <Empty text={empty.settlements} />,
-      fixed,
     },
     {
       key: 'terms',
@@ -117,7 +94,6 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
         return undefined;
       },
       empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,
-      fixed,
     },
     {
       key: 'users',
@@ -126,7 +102,6 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['email', 'name', 'roles', 'state'],
       narrow: ['email', 'roles', 'state'],
       empty: <Empty text={empty.users} action={act('user.invite')} />,
-      fixed,
     },
     {
       key: 'audit',
@@ -137,6 +112,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       fixed: { subject: `merchant ${merchantId}` },
     },
   ];
+  return tabs
+    .filter(({ of }) => offers(of))
+    .map(({ key, label, ...list }) => ({ key, label, body: <List fixed={fixed} {...list} /> }));
 }
 
 /** A merchant should notice a key that it did not make. */

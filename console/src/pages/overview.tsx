@@ -20,7 +20,7 @@ export function Screen() {
   const { offers } = useApp();
   return (
     <>
-      <Head title={texts.overview.title} />
+      <Head title={texts.nav.overview} />
       <Stack gap="lg">
         {offers('books.report') && <Today />}
         <div className="two">
@@ -40,7 +40,6 @@ export function Screen() {
               refetchMs={10_000}
               columns={['timestamp', 'kind', 'merchantId', 'amount']}
               narrow={['timestamp', 'kind', 'amount']}
-              to={({ transactionId }) => `/transactions/${transactionId}`}
               brief
             />
           )}

@@ -1,13 +1,14 @@
 import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Cell, dayAfter, type Report, readDays, readReport, type Table } from '../reports.ts';
+import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
 import { saveCsv } from '../ui/csv.ts';
-import { type Filters, type Item, Rows } from '../ui/list.tsx';
+import { type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -18,8 +19,8 @@ type Formats = Readonly<Record<string, string>>;
 
 export function Screen() {
   const texts = useTexts();
-  const { report = '' } = useParams({ strict: false }) as { report?: string };
-  const search = useSearch({ strict: false }) as Filters;
+  const report = useParam('report');
+  const search = useFilters();
   const days = useQuery({ queryKey: ['days'], queryFn: readDays });
   const about = reports.find(({ name, number }) => name === report || number === report);
   const isOfMerchant = Boolean(about?.ofMerchant);
@@ -42,7 +43,7 @@ export function Screen() {
   return (
     <>
       <Head
-        back={{ to: '/books?tab=reports', label: texts.books.title }}
+        back={{ to: '/books?tab=reports', label: texts.nav.books }}
         title={title}
         note={about && texts.reports[about.name].use}
       >
@@ -80,13 +81,12 @@ function chosenOf(search: Filters, days: readonly { day: string; state: string }
 function Interval({ query, isOfMerchant, breakdown }: IntervalProps) {
   const texts = useTexts().books;
   const { label } = useWords();
-  const navigate = useNavigate();
+  const change = useChangeFilters();
   const { merchants } = useMerchants();
   const [typed, setTyped] = useState(query);
   const show = (event: FormEvent) => {
     event.preventDefault();
-    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value));
-    void navigate({ to: '.', search: given as never });
+    change(typed);
   };
   return (
     <form onSubmit={show}>

@@ -12,13 +12,16 @@ type Books = Answer<'books.rules'>;
 
 /** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {
-  const texts = useTexts().rules;
+  const {
+    rules: texts,
+    books: { everyMerchant },
+  } = useTexts();
   const { thing: books, instead } = useThing<Books>('/books/rules');
   const { thing: numbers } = useThing<Item & { readonly items: Items }>('/books/accounts');
   if (!books || !numbers) return instead;
   const cell = (name: string, item: Item): ReactNode => {
     if (name === 'product' && item['product'] === null) return texts.every;
-    if (name === 'merchantId' && item['merchantId'] === null) return texts.anyMerchant;
+    if (name === 'merchantId' && item['merchantId'] === null) return everyMerchant;
     return undefined;
   };
   const panels = [

@@ -1,11 +1,12 @@
 import { Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
-import { type Filters, type Item, Rows } from '../ui/list.tsx';
+import { useChangeFilters, useFilters } from '../ui/address.ts';
+import { type Item, pageOf, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
@@ -14,7 +15,7 @@ import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
  */
 export function Screen() {
   const texts = useTexts().search;
-  const { text = '', merchantId } = useSearch({ strict: false }) as Filters;
+  const { text = '', merchantId } = useFilters();
   const { turn } = useLocation().state as { turn?: string };
   const code = text === '' ? searched.code : undefined;
   const navigate = useNavigate();
@@ -56,7 +57,7 @@ function Answer({ note, body }: { note: string; body: ReactNode }) {
 
 function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: string }) {
   const texts = useTexts();
-  const navigate = useNavigate();
+  const change = useChangeFilters();
   const { merchants } = useMerchants();
   return (
     <Panel padded>
@@ -68,9 +69,7 @@ function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: st
         maw="100%"
         searchable
         value={chosen ?? null}
-        onChange={(merchantId) =>
-          void navigate({ to: '.', search: { text, merchantId: merchantId ?? undefined } as never })
-        }
+        onChange={(merchantId) => change({ text, merchantId: merchantId ?? undefined })}
         aria-label={texts.nav.merchants}
         data={merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }))}
       />
@@ -93,47 +92,41 @@ function Found({ wanted, merchantId, turn }: FoundProps) {
   });
   if (isFetching) return <Busy />;
   if (error) return <Problem error={error} />;
-  if (!data || data.vouchers.length + data.transactions.length + data.batches.length === 0)
+  if (!data || LISTS.every(({ key }) => data[key].length === 0))
     return (
       <Panel>
         <Empty text={texts.search.nothing} />
       </Panel>
     );
-  return (
-    <>
-      {data.vouchers.length > 0 && (
-        <Panel title={texts.nav.vouchers}>
-          <Rows
-            items={data.vouchers}
-            columns={['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance']}
-            narrow={['voucherCode', 'state', 'balance']}
-            to={({ serialNumber }) => `/vouchers/${serialNumber}`}
-          />
-        </Panel>
-      )}
-      {data.transactions.length > 0 && (
-        <Panel title={texts.nav.transactions}>
-          <Rows
-            items={data.transactions}
-            columns={['timestamp', 'kind', 'merchantId', 'reference', 'amount']}
-            narrow={['timestamp', 'kind', 'amount']}
-            to={({ transactionId }) => `/transactions/${transactionId}`}
-          />
-        </Panel>
-      )}
-      {data.batches.length > 0 && (
-        <Panel title={texts.nav.batches}>
-          <Rows
-            items={data.batches}
-            columns={['reference', 'merchantId', 'status', 'quantity']}
-            narrow={['reference', 'status', 'quantity']}
-            to={({ transactionId }) => `/batches/${transactionId}`}
-          />
-        </Panel>
-      )}
-    </>
+  return LISTS.map(({ key, of, ...list }) =>
+    data[key].length === 0 ? null : (
+      <Panel key={key} title={texts.nav[key]}>
+        <Rows items={data[key]} to={pageOf(of)} {...list} />
+      </Panel>
+    ),
   );
 }
+
+const LISTS = [
+  {
+    key: 'vouchers',
+    of: 'voucher.list',
+    columns: ['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance'],
+    narrow: ['voucherCode', 'state', 'balance'],
+  },
+  {
+    key: 'transactions',
+    of: 'transaction.list',
+    columns: ['timestamp', 'kind', 'merchantId', 'reference', 'amount'],
+    narrow: ['timestamp', 'kind', 'amount'],
+  },
+  {
+    key: 'batches',
+    of: 'batch.list',
+    columns: ['reference', 'merchantId', 'status', 'quantity'],
+    narrow: ['reference', 'status', 'quantity'],
+  },
+] as const;
 
 type Results = {
   readonly vouchers: readonly Item[];

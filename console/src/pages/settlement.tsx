@@ -1,15 +1,15 @@
 import { Button, Stack } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Rows } from '../ui/list.tsx';
-import { Head, Panel, Stat } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel, Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Fields, State } from '../ui/value.tsx';
+import { Fields } from '../ui/value.tsx';
 
 type Settlement = Answer<'settlement.show'>;
 
@@ -36,44 +36,34 @@ export function Screen() {
   const texts = useTexts();
   const { door, offers } = useApp();
   const format = useFormat();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const id = useParam('id');
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
   if (!thing) return instead;
   const { state, currency, steps, rates, lines, payouts, disputes } = thing;
   const given = { id };
   const money = (amount: number) => format.money(amount, currency);
   const effect = `${thing.merchant}: ${money(thing.payable)}`;
-  const title = thing.number ?? texts.settlement.draft;
+  const isPayable = state === 'APPROVED' || state === 'RETURNED';
+  const isAgain = thing.fileId !== null;
+  const inFile = { settlements: [id], due: undefined, ...(!isAgain && { again: undefined }) };
   return (
     <>
-      <Head
-        back={{ to: '/settlements', label: texts.nav.settlements }}
-        name={title}
-        title={
-          <>
-            {title} {state !== 'DRAFT' && <State name={state} />}
-          </>
-        }
+      <PageHead
+        back="settlements"
+        title={thing.number ?? texts.settlement.draft}
+        state={state === 'DRAFT' ? undefined : state}
         note={`${thing.merchant} · ${format.day(thing.firstDay)} – ${format.day(thing.lastDay)}`}
+        primary={door === 'operator'}
+        acts={[
+          state === 'DRAFT' && { name: 'settlement.approve', given, effect },
+          isPayable && { name: 'settlement.pay', given, effect },
+          isPayable && { name: 'settlement.file', given: inFile, effect },
+          state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
+          state !== 'DRAFT' && { name: 'settlement.dispute', given },
+        ]}
+        of="settlement.show"
+        given={given}
       >
-        <Actions
-          primary={door === 'operator'}
-          acts={[
-            state === 'DRAFT' && { name: 'settlement.approve', given, effect },
-            (state === 'APPROVED' || state === 'RETURNED') && { name: 'settlement.pay', given, effect },
-            (state === 'APPROVED' || state === 'RETURNED') && {
-              name: 'settlement.file',
-              given: {
-                settlements: [id],
-                due: undefined,
-                ...(thing.fileId === null && { again: undefined }),
-              },
-              effect,
-            },
-            state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
-            state !== 'DRAFT' && { name: 'settlement.dispute', given },
-          ]}
-        />
         {state !== 'DRAFT' &&
           offers('settlement.document') &&
           (['pdf', 'csv'] as const).map((type) => (
@@ -86,8 +76,7 @@ export function Screen() {
               {texts.settlement.document[type]}
             </Button>
           ))}
-        <Same name="settlement.show" given={given} />
-      </Head>
+      </PageHead>
       <Stack gap="lg">
         <div className="stats">
           <Stat label={texts.settlement.carried}>{money(thing.carried)}</Stat>
@@ -149,7 +138,7 @@ export function Screen() {
               </Panel>
             )}
           </Stack>
-          <Panel title={texts.settlement.details} padded>
+          <Panel title={texts.details} padded>
             <Fields of={thing} without={IN_HEAD} />
           </Panel>
         </div>

@@ -1,30 +1,31 @@
 import { Stack } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { type Item, List } from '../ui/list.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Empty } from '../ui/parts.tsx';
 
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
   const { door, offers } = useApp();
-  const search = useSearch({ strict: false }) as Filters;
+  const search = useFilters();
   const openDraft = ({ items = [] }: { items?: readonly Item[] }) => {
     if (items.length === 1) void navigate({ to: `/settlements/${items[0]?.['id']}` });
   };
   const draft = { name: 'settlement.draft', onDone: openDraft };
   return (
     <>
-      <Head title={texts.nav.settlements}>
-        <Actions
-          primary
-          acts={[draft, { name: 'settlement.file', given: { settlements: undefined, again: undefined } }]}
-        />
-        <Same name="settlement.list" given={search} />
-      </Head>
+      <PageHead
+        title={texts.nav.settlements}
+        primary
+        acts={[draft, { name: 'settlement.file', given: { settlements: undefined, again: undefined } }]}
+        of="settlement.list"
+        given={search}
+      />
       <Stack>
         <List
           of="settlement.list"
@@ -40,7 +41,6 @@ export function Screen() {
             'payable',
           ]}
           narrow={[door === 'operator' ? 'merchantId' : 'number', 'state', 'payable']}
-          to={({ id }) => `/settlements/${id}`}
           empty={
             <Empty
               text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}

@@ -1,11 +1,11 @@
 import { Alert, Center, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { ApiProblem, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import type { Filters } from '../ui/filters.tsx';
 import { Busy, Problem } from '../ui/parts.tsx';
 import { SignInForm } from '../ui/sign-in-form.tsx';
 import { goToProvider, takeNext } from '../ui/single-sign-on.tsx';
@@ -33,7 +33,7 @@ export function Screen() {
   const { door } = useApp();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const { next } = useSearch({ strict: false }) as Filters;
+  const { next } = useFilters();
   const [error, setError] = useState<unknown>();
   const [arrival] = useState(() => arrivalOf(location.hash.slice(1)));
   const isTaken = useRef(false);

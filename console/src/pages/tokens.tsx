@@ -1,6 +1,6 @@
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage } from '../ui/page.tsx';
 import { State } from '../ui/value.tsx';
 
 function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, unknown>>): string {
@@ -13,7 +13,7 @@ export function Screen() {
   const texts = useTexts();
   return (
     <ListPage
-      title={texts.nav.tokens}
+      name="tokens"
       note={texts.tokens.lead}
       create="token.create"
       of="token.list"
@@ -36,7 +36,6 @@ export function Screen() {
           />
         )
       }
-      empty={texts.empty.tokens}
     />
   );
 }

@@ -1,15 +1,15 @@
-import { Anchor, Group, Stack } from '@mantine/core';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Anchor, Group } from '@mantine/core';
+import { Link, useNavigate } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Copyable, Fields, State } from '../ui/value.tsx';
+import { Copyable, Fields } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Transaction = Answer<'transaction.show'>;
@@ -20,64 +20,56 @@ export function Screen() {
   const { door } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { thing, instead } = useThing<Transaction>(`/transactions/${id}`);
+  const transactionId = useParam('id');
+  const given = { transactionId };
+  const { thing, instead } = useThing<Transaction>(`/transactions/${transactionId}`);
   if (!thing) return instead;
   const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
   const amount = format.money(thing.amount, thing.currency);
   const { serialNumber: serial, originalTransactionId: original } = thing;
   return (
     <>
-      <Head
-        back={{ to: '/transactions', label: texts.nav.transactions }}
-        name={kind(thing.kind)}
-        title={
+      <PageHead
+        back="transactions"
+        title={kind(thing.kind)}
+        shown={
           <>
-            {kind(thing.kind)} <span className="number">{amount}</span>{' '}
-            {thing.refundStatus && <State name={thing.refundStatus} />}
+            {kind(thing.kind)} <span className="number">{amount}</span>
           </>
         }
-        note={<Copyable text={id} />}
-      >
-        <Actions
-          acts={[
-            isCorrectable && {
-              name: 'redemption.correct',
-              given: { transactionId: id },
-              effect: `${amount} · ${thing['voucherCode']}`,
-              isDanger: true,
-              onDone: (answer) => {
-                const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
-                if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
-              },
+        state={thing.refundStatus}
+        note={<Copyable text={transactionId} />}
+        acts={[
+          isCorrectable && {
+            name: 'redemption.correct',
+            given,
+            effect: `${amount} · ${thing.voucherCode}`,
+            isDanger: true,
+            onDone: (answer) => {
+              const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
+              if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
             },
-            thing.kind === 'TOP_UP' && {
-              name: 'float.correct',
-              given: { transactionId: id },
-              effect: amount,
-              isDanger: true,
-            },
-          ]}
-        />
-        <Same name="transaction.show" given={{ transactionId: id }} />
-      </Head>
-      <Stack>
-        <Panel padded>
-          <Fields of={thing} without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']} />
-          <Group className="links">
-            {serial !== null && door === 'operator' && (
-              <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">
-                {texts.transactions.openVoucher}
-              </Anchor>
-            )}
-            {original !== null && (
-              <Anchor component={Link} to={`/transactions/${original}`} size="sm">
-                {texts.transactions.openOriginal}
-              </Anchor>
-            )}
-          </Group>
-        </Panel>
-      </Stack>
+          },
+          thing.kind === 'TOP_UP' && { name: 'float.correct', given, effect: amount, isDanger: true },
+        ]}
+        of="transaction.show"
+        given={given}
+      />
+      <Panel padded>
+        <Fields of={thing} without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']} />
+        <Group className="links">
+          {serial !== null && door === 'operator' && (
+            <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">
+              {texts.transactions.openVoucher}
+            </Anchor>
+          )}
+          {original !== null && (
+            <Anchor component={Link} to={`/transactions/${original}`} size="sm">
+              {texts.transactions.openOriginal}
+            </Anchor>
+          )}
+        </Group>
+      </Panel>
     </>
   );
 }

@@ -1,59 +1,59 @@
-import { Tabs } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
+import { type Filters, useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Filters, List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { List } from '../ui/list.tsx';
+import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
+import { Empty } from '../ui/parts.tsx';
 
 export function Screen() {
-  const texts = useTexts();
-  const navigate = useNavigate();
+  const { nav, transactions: texts } = useTexts();
   const { offers } = useApp();
-  const { tab = 'booked', ...search } = useSearch({ strict: false }) as Filters;
-  const declines = tab === 'declined' && offers('decline.list');
+  const { tab: _tab, ...search } = useFilters();
+  const booked = { key: 'booked', label: texts.booked, body: <Booked search={search} /> };
+  const declined = { key: 'declined', label: texts.declined, body: <Declined search={search} /> };
+  const tabs = offers('decline.list') ? [booked, declined] : [booked];
+  const isDeclined = useTab(tabs.map(({ key }) => key)) === 'declined';
   return (
     <>
-      <Head title={texts.nav.transactions}>
-        <Same name={declines ? 'decline.list' : 'transaction.list'} given={search} />
-      </Head>
-      <Tabs
-        value={declines ? 'declined' : 'booked'}
-        mb="md"
-        onChange={(chosen) =>
-          void navigate({ to: '.', search: (chosen === 'booked' ? {} : { tab: chosen }) as never })
-        }
-      >
-        <Tabs.List>
-          <Tabs.Tab value="booked">{texts.transactions.booked}</Tabs.Tab>
-          {offers('decline.list') && <Tabs.Tab value="declined">{texts.transactions.declined}</Tabs.Tab>}
-        </Tabs.List>
-      </Tabs>
-      {declines ? (
-        <List
-          of="decline.list"
-          search={search}
-          narrow={['at', 'code', 'amount']}
-          cell={(name, { code, amount, currency }) => {
-            if (name === 'code') return <Decline code={String(code)} />;
-            return name === 'amount' && amount !== null && currency === null ? (
-              <Bare amount={Number(amount)} />
-            ) : undefined;
-          }}
-          empty={<Empty text={texts.empty.declines} />}
-        />
-      ) : (
-        <List
-          of="transaction.list"
-          search={search}
-          columns={['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount']}
-          narrow={['timestamp', 'kind', 'amount']}
-          to={({ transactionId }) => `/transactions/${transactionId}`}
-          empty={<Empty text={texts.empty.transactions} />}
-        />
-      )}
+      <PageHead
+        title={nav.transactions}
+        of={isDeclined ? 'decline.list' : 'transaction.list'}
+        given={search}
+      />
+      <PageTabs tabs={tabs} />
     </>
+  );
+}
+
+function Booked({ search }: { search: Filters }) {
+  const texts = useTexts().empty;
+  return (
+    <List
+      of="transaction.list"
+      search={search}
+      columns={['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount']}
+      narrow={['timestamp', 'kind', 'amount']}
+      empty={<Empty text={texts.transactions} />}
+    />
+  );
+}
+
+function Declined({ search }: { search: Filters }) {
+  const texts = useTexts().empty;
+  return (
+    <List
+      of="decline.list"
+      search={search}
+      narrow={['at', 'code', 'amount']}
+      cell={(name, { code, amount, currency }) => {
+        if (name === 'code') return <Decline code={String(code)} />;
+        return name === 'amount' && amount !== null && currency === null ? (
+          <Bare amount={Number(amount)} />
+        ) : undefined;
+      }}
+      empty={<Empty text={texts.declines} />}
+    />
   );
 }
 
@@ -70,10 +70,10 @@ function Bare({ amount }: { amount: number }) {
 
 /** The reason for a decline, with the status code that the till got. */
 function Decline({ code }: { code: string }) {
-  const { codes } = useTexts().declined;
+  const { codes } = useTexts();
   return (
     <>
-      <span className="mono">{code}</span> {(codes as Readonly<Record<string, string>>)[code]}
+      <span className="mono">{code}</span> {codes[code]}
     </>
   );
 }

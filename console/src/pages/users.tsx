@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage } from '../ui/page.tsx';
 import { State } from '../ui/value.tsx';
 
 export function Screen() {
@@ -10,7 +10,7 @@ export function Screen() {
   const { door } = useApp();
   return (
     <ListPage
-      title={texts.nav.users}
+      name="users"
       create="user.invite"
       of="user.list"
       columns={['email', 'name', 'roles', 'merchantId', 'state', 'factors', 'signedInAt']}
@@ -47,7 +47,6 @@ export function Screen() {
           />
         );
       }}
-      empty={texts.empty.users}
     />
   );
 }

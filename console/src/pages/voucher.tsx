@@ -1,15 +1,15 @@
 import { Group, Stack, Text, Timeline } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import type { Acts } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { Empty, Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
 import { Sheets } from '../ui/sheets.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Copyable, Fields, State, Time, Value } from '../ui/value.tsx';
+import { Copyable, Fields, Time, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Entry = Voucher['timeline'][number];
@@ -20,26 +20,22 @@ export function Screen() {
   const texts = useTexts();
   const format = useFormat();
   const { offers } = useApp();
-  const { serialNumber = '' } = useParams({ strict: false }) as { serialNumber?: string };
+  const serialNumber = useParam('serialNumber');
   const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
   if (!thing) return instead;
   const { currency, balance, value, reserved, replacedBy, timeline } = thing;
   return (
     <>
-      <Head
-        back={{ to: '/vouchers', label: texts.nav.vouchers }}
-        name={serialNumber}
-        title={
-          <Group gap={10}>
-            <span className="mono">{thing.voucherCode}</span>
-            <State name={thing.state} />
-          </Group>
-        }
+      <PageHead
+        back="vouchers"
+        title={serialNumber}
+        shown={<span className="mono">{thing.voucherCode}</span>}
+        state={thing.state}
         note={<Copyable text={serialNumber} />}
-      >
-        <VoucherActions of={thing} />
-        <Same name="voucher.show" given={{ serialNumber }} />
-      </Head>
+        acts={actsOn(thing, format.money(balance, currency))}
+        of="voucher.show"
+        given={{ serialNumber }}
+      />
       <div className="two">
         <Panel title={texts.voucher.timeline} padded>
           {timeline.length === 0 ? (
@@ -101,40 +97,32 @@ export function Screen() {
   );
 }
 
-function VoucherActions({ of: voucher }: { of: Voucher }) {
-  const format = useFormat();
-  const { serialNumber, voucherCode, balance, currency, state } = voucher;
-  const isFinal = state === 'CANCELED' || state === 'REPLACED';
+function actsOn(voucher: Voucher, balance: string): Acts {
+  const { serialNumber, voucherCode, state } = voucher;
+  if (state === 'CANCELED' || state === 'REPLACED') return [];
   const given = { serialNumber };
-  const effect = `${voucherCode} · ${format.money(balance, currency)}`;
-  const isBlocked = voucher['blockedAt'] !== null;
-  if (isFinal) return null;
-  return (
-    <Actions
-      acts={[
-        voucher['pinLocked'] === true && { name: 'voucher.unlock-pin', given, effect },
-        isBlocked
-          ? { name: 'voucher.unblock', given, effect }
-          : { name: 'voucher.block', given, effect, isDanger: true },
-        { name: 'voucher.extend', given, effect },
-        { name: 'voucher.replace', given, effect },
-        { name: 'voucher.adjust', given, effect },
-        balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
-      ]}
-    />
-  );
+  const effect = `${voucherCode} · ${balance}`;
+  return [
+    voucher.pinLocked && { name: 'voucher.unlock-pin', given, effect },
+    voucher.blockedAt === null
+      ? { name: 'voucher.block', given, effect, isDanger: true }
+      : { name: 'voucher.unblock', given, effect },
+    { name: 'voucher.extend', given, effect },
+    { name: 'voucher.replace', given, effect },
+    { name: 'voucher.adjust', given, effect },
+    voucher.balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
+  ];
 }
 
 function Title({ entry, currency }: { entry: Entry; currency: string }) {
   const { kind } = useWords();
-  const { declined } = useTexts();
+  const { declined, codes } = useTexts();
   const format = useFormat();
   return (
     <Group gap="xs" justify="space-between" wrap="nowrap">
       <span className={entry.kind === 'decline' ? 'bad' : undefined}>
         {kind(entry.what)}
-        {entry.code &&
-          ` · ${declined.title}: ${(declined.codes as Record<string, string>)[entry.code] ?? entry.code}`}
+        {entry.code && ` · ${declined.title}: ${codes[entry.code] ?? entry.code}`}
       </span>
       {entry.amount !== null && (
         <span className={`number ${entry.kind === 'decline' ? 'quiet' : ''}`}>

@@ -1,25 +1,27 @@
 import { Alert, Stack } from '@mantine/core';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useFilters, useParam } from '../ui/address.ts';
 import { Dialog } from '../ui/dialog.tsx';
-import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { type Item, List } from '../ui/list.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Fields, State } from '../ui/value.tsx';
+import { Fields } from '../ui/value.tsx';
 
 /** Whether an endpoint works. */
-export function endpointState(item: Item) {
-  return <State name={item['enabled'] ? (item['failingSince'] ? 'failing' : 'active') : 'disabled'} />;
+export function stateOf({ enabled, failingSince }: Item): string {
+  if (!enabled) return 'disabled';
+  return failingSince ? 'failing' : 'active';
 }
 
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const search = useSearch({ strict: false }) as Filters;
+  const id = useParam('id');
+  const search = useFilters();
   const [tested, setTested] = useState<Item>();
   const [shown, setShown] = useState<string>();
   const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
@@ -28,32 +30,27 @@ export function Screen() {
   const given = { id };
   return (
     <>
-      <Head
-        back={{ to: '/webhooks', label: texts.nav.webhooks }}
-        name={url}
-        title={
-          <>
-            <span className="mono">{url}</span> {endpointState(thing)}
-          </>
-        }
-      >
-        <Actions
-          acts={[
-            thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
-            { name: 'webhook.test', given, effect: url, onDone: setTested },
-            { name: 'webhook.resend', given, effect: url },
-            { name: 'webhook.rotate', given, effect: url },
-            {
-              name: 'webhook.remove',
-              given,
-              effect: url,
-              isDanger: true,
-              onDone: () => void navigate({ to: '/webhooks' }),
-            },
-          ]}
-        />
-        <Same name="webhook.show" given={given} />
-      </Head>
+      <PageHead
+        back="webhooks"
+        title={url}
+        shown={<span className="mono">{url}</span>}
+        state={stateOf(thing)}
+        acts={[
+          thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
+          { name: 'webhook.test', given, effect: url, onDone: setTested },
+          { name: 'webhook.resend', given, effect: url },
+          { name: 'webhook.rotate', given, effect: url },
+          {
+            name: 'webhook.remove',
+            given,
+            effect: url,
+            isDanger: true,
+            onDone: () => void navigate({ to: '/webhooks' }),
+          },
+        ]}
+        of="webhook.show"
+        given={given}
+      />
       <Stack>
         {tested && (
           <Alert
@@ -97,7 +94,7 @@ export function Screen() {
               />
             )}
           />
-          <Panel title={texts.webhook.details} padded>
+          <Panel title={texts.details} padded>
             <Fields of={thing} without={['id', 'url', 'enabled']} />
           </Panel>
         </div>

@@ -1,10 +1,11 @@
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { type FormEvent, useRef, useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
-import { Head, Panel, Problem } from '../ui/parts.tsx';
+import { Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
 import { Fields } from '../ui/value.tsx';
 
@@ -13,36 +14,32 @@ import { Fields } from '../ui/value.tsx';
  * the answer.
  */
 export function Screen() {
-  const texts = useTexts().portal;
+  const { nav, portal: texts } = useTexts();
   const format = useFormat();
   const code = useRef<HTMLInputElement>(null);
   const [values, setValues] = useState({ code: '', pin: '' });
-  const [error, setError] = useState<unknown>();
-  const [answer, setAnswer] = useState<Item>();
-  const [isBusy, setBusy] = useState(false);
-  const check = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    setAnswer(undefined);
-    try {
+  const {
+    data: answer,
+    error,
+    isPending,
+    mutate,
+  } = useMutation({
+    mutationFn: () => {
       const body = { code: values.code.replace(/[\s-]/g, ''), pin: values.pin };
-      setAnswer(await send('POST', '/vouchers/check', { body }));
+      return send<Item>('POST', '/vouchers/check', { body });
+    },
+    onSuccess: () => {
       setValues({ code: '', pin: '' });
       code.current?.focus();
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
-  };
+    },
+  });
   const money = (name: string) => format.money(Number(answer?.[name]), String(answer?.['currency']));
   return (
     <>
-      <Head title={texts.check} note={texts.checkLead} />
+      <Head title={nav.check} note={texts.checkLead} />
       <Stack maw={560}>
         <Panel padded>
-          <form onSubmit={check}>
+          <form onSubmit={submits(mutate)}>
             <Group align="flex-end" gap={8}>
               <TextInput
                 ref={code}
@@ -66,13 +63,13 @@ export function Screen() {
                 value={values.pin}
                 onChange={(event) => setValues({ ...values, pin: event.currentTarget.value })}
               />
-              <Button type="submit" size="sm" loading={isBusy}>
+              <Button type="submit" size="sm" loading={isPending}>
                 {texts.checkIt}
               </Button>
             </Group>
           </form>
         </Panel>
-        {error !== undefined && <Problem error={error} />}
+        {error && <Problem error={error} />}
         {answer && (
           <Panel padded>
             <Stack gap="md">

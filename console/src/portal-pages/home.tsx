@@ -28,7 +28,6 @@ export function Screen() {
             refetchMs={10_000}
             columns={['timestamp', 'kind', 'voucherCode', 'reference', 'amount']}
             narrow={['timestamp', 'kind', 'amount']}
-            to={({ transactionId }) => `/transactions/${transactionId}`}
             empty={<Empty text={texts.empty.transactions} />}
             brief
           />

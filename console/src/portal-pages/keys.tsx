@@ -1,12 +1,12 @@
 import { useTexts } from '../i18n/index.tsx';
 import { keyActions, keyCell } from '../pages/merchant-tabs.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage } from '../ui/page.tsx';
 
 export function Screen() {
   const texts = useTexts();
   return (
     <ListPage
-      title={texts.nav.keys}
+      name="keys"
       note={texts.keys.lead}
       create="api-key.create"
       of="api-key.list"
@@ -14,7 +14,6 @@ export function Screen() {
       narrow={['keyId', 'madeBy', 'lastUsedAt']}
       cell={keyCell}
       actions={keyActions}
-      empty={texts.empty.keys}
     />
   );
 }

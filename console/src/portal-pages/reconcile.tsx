@@ -1,4 +1,5 @@
 import { Alert, Button, FileButton, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
@@ -25,30 +26,33 @@ export function Screen() {
   const [file, setFile] = useState<Opened>();
   const [columns, setColumns] = useState<Columns>({ reference: null, amount: null });
   const [days, setDays] = useState<Days>({});
-  const [result, setResult] = useState<Result>();
-  const [error, setError] = useState<unknown>();
-  const [read, setRead] = useState<number>();
+  const [read, setRead] = useState(0);
 
-  const choose = async (chosen: File | null) => {
-    if (!chosen) return;
-    setResult(undefined);
-    setError(undefined);
-    setFile(undefined);
-    const text = decode(new Uint8Array(await chosen.arrayBuffer()));
-    if (text === undefined) return setError(new Error(texts.notCsv));
-    const found = readCsv(text);
-    if (found.columns.length < 2) return setError(new Error(texts.oneColumn));
-    const named = (pattern: RegExp) => found.columns.find((column) => pattern.test(column)) ?? null;
-    setFile({ ...found, name: chosen.name });
-    setColumns({ reference: named(/ref|beleg|order|bon/i), amount: named(/amount|betrag|total|sum/i) });
-  };
-  const run = async () => {
-    const { reference, amount } = columns;
-    if (!file || !reference || !amount) return;
-    setError(undefined);
-    setResult(undefined);
-    setRead(0);
-    try {
+  const { mutate: choose, error: unreadable } = useMutation({
+    mutationFn: async (chosen: File | null) => {
+      if (!chosen) return;
+      reset();
+      setFile(undefined);
+      const text = decode(new Uint8Array(await chosen.arrayBuffer()));
+      if (text === undefined) throw new Error(texts.notCsv);
+      const found = readCsv(text);
+      if (found.columns.length < 2) throw new Error(texts.oneColumn);
+      const named = (pattern: RegExp) => found.columns.find((column) => pattern.test(column)) ?? null;
+      setFile({ ...found, name: chosen.name });
+      setColumns({ reference: named(/ref|beleg|order|bon/i), amount: named(/amount|betrag|total|sum/i) });
+    },
+  });
+  const {
+    mutate: run,
+    data: result,
+    error,
+    isPending,
+    reset,
+  } = useMutation({
+    mutationFn: async (): Promise<Result | undefined> => {
+      const { reference, amount } = columns;
+      if (!file || !reference || !amount) return undefined;
+      setRead(0);
       const named = file.rows.filter(({ of }) => of[reference]);
       const amounts = readAmounts(
         named.map(({ of }) => of[amount] ?? ''),
@@ -60,13 +64,10 @@ export function Screen() {
         return { reference: of[reference] ?? '', amount: read };
       });
       const booked = await readAll(days, setRead);
-      setResult({ ...compare(till, booked), currency: currencyOf(booked) });
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setRead(undefined);
-    }
-  };
+      return { ...compare(till, booked), currency: currencyOf(booked) };
+    },
+  });
+  const failure = unreadable ?? error;
   return (
     <>
       <Head title={texts.reconcileTitle} note={texts.reconcileLead} />
@@ -104,8 +105,8 @@ export function Screen() {
                 ))}
                 <Button
                   size="sm"
-                  onClick={run}
-                  loading={read !== undefined}
+                  onClick={() => run()}
+                  loading={isPending}
                   disabled={!columns.reference || !columns.amount}
                 >
                   {texts.compare}
@@ -116,11 +117,11 @@ export function Screen() {
           {file && (
             <Text size="sm" className="quiet" mt="xs">
               {texts.rowsRead(format.number(file.rows.length))}
-              {read ? ` ${texts.transactionsRead(format.number(read))}` : ''}
+              {isPending && read > 0 ? ` ${texts.transactionsRead(format.number(read))}` : ''}
             </Text>
           )}
         </Panel>
-        {error !== undefined && <Problem error={error} />}
+        {failure && <Problem error={failure} />}
         {result && <Differences of={result} />}
       </Stack>
     </>

@@ -1,8 +1,8 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { ApiProblem, type Download, get } from '../api.ts';
 import type { Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -13,7 +13,7 @@ import { type Change, Changes } from './changes.tsx';
 import { save } from './csv.ts';
 import { focusesFirst } from './dialog.tsx';
 import { FieldInput } from './field.tsx';
-import { intoView, Problem } from './parts.tsx';
+import { intoView, Problem, submits } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
 import { Stated, type Statement } from './statement.tsx';
 import { StepUp } from './step-up.tsx';
@@ -36,9 +36,7 @@ export function ActionForm({ act, operation, close }: Props) {
   const { shapeOf } = useApp();
   const [base, setBase] = useState<Input>(current);
   const [values, setValues] = useState<Input>({ ...current, ...initial });
-  const [error, setError] = useState<unknown>();
   const [meanwhile, setMeanwhile] = useState<Change>();
-  const [isBusy, setBusy] = useState(false);
   const [answer, setAnswer] = useState<Answer>();
   // The same input has the same key, so if it is sent twice, the change happens once.
   const sent = useRef({ key: '', input: '' });
@@ -49,50 +47,41 @@ export function ActionForm({ act, operation, close }: Props) {
     close();
     onDone?.(done);
   };
-  const attempt = async () => {
-    setBusy(true);
-    setError(undefined);
+  /** @param confirmed the present effect of a proposal that the person has seen, if it has changed */
+  const attempt = async (confirmed: unknown) => {
     const changed = Object.entries(values).filter(([field, value]) => !isEqual(value, base[field]));
-    // If the effect of a proposal has changed, the confirmation names the effect that was shown.
-    const confirmed =
-      error instanceof ApiProblem && error.code === 'effect-changed' ? error.effect : undefined;
-    const input = { ...given, ...Object.fromEntries(changed), ...(confirmed ? { effect: confirmed } : {}) };
-    try {
-      const other = act.source && (await changedMeanwhile(name, act.source, base));
-      if (other) {
-        setMeanwhile(other);
-        const now = other.after as Input;
-        // A field that this user did not change takes the other person's value.
-        const untouched = Object.entries(now).filter(([field]) => isEqual(values[field], base[field]));
-        setValues({ ...values, ...Object.fromEntries(untouched) });
-        return setBase({ ...base, ...now });
-      }
-      const text = JSON.stringify(input);
-      if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };
-      const done = await perform(operation, input, sent.current.key);
-      await client.invalidateQueries();
-      // An approval returns the answer of the operation, so the approver gets its secrets.
-      const result = (done['output'] ?? done) as Answer;
-      const approval = done['approval'] as Answer | undefined;
-      const isProposed = approval !== undefined && approval['alone'] !== true;
-      if (isProposed || Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value))
-        return setAnswer(result);
-      const file = done['download'] as Download | undefined;
-      if (file) save(file.name, file.content);
-      const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
-      const outcome = approval ? texts.doneAlone : isFirst ? texts.needsSecond : texts.done;
-      notifications.show({ message: `${label}: ${outcome}` });
-      finish(done);
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
+    const input = {
+      ...given,
+      ...Object.fromEntries(changed),
+      ...(confirmed !== undefined && { effect: confirmed }),
+    };
+    const other = act.source && (await changedMeanwhile(name, act.source, base));
+    if (other) {
+      setMeanwhile(other);
+      const now = other.after as Input;
+      // A field that this user did not change takes the other person's value.
+      const untouched = Object.entries(now).filter(([field]) => isEqual(values[field], base[field]));
+      setValues({ ...values, ...Object.fromEntries(untouched) });
+      return setBase({ ...base, ...now });
     }
+    const text = JSON.stringify(input);
+    if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };
+    const done = await perform(operation, input, sent.current.key);
+    await client.invalidateQueries();
+    // An approval returns the answer of the operation, so the approver gets its secrets.
+    const result = (done['output'] ?? done) as Answer;
+    const approval = done['approval'] as Answer | undefined;
+    const isProposed = approval !== undefined && approval['alone'] !== true;
+    if (isProposed || Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value))
+      return setAnswer(result);
+    const file = done['download'] as Download | undefined;
+    if (file) save(file.name, file.content);
+    const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
+    const outcome = approval ? texts.doneAlone : isFirst ? texts.needsSecond : texts.done;
+    notifications.show({ message: `${label}: ${outcome}` });
+    finish(done);
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void attempt();
-  };
+  const { mutate, error, isPending } = useMutation({ mutationFn: attempt });
   const proposal = answer?.['approval'] as Answer | undefined;
   if (proposal && proposal['alone'] !== true)
     return <Proposed approval={proposal} operation={name} close={close} />;
@@ -111,7 +100,7 @@ export function ActionForm({ act, operation, close }: Props) {
   );
   return (
     <Stack gap="md">
-      <form ref={focusesFirst} onSubmit={submit}>
+      <form ref={focusesFirst} onSubmit={submits(() => mutate(isChanged ? error.effect : undefined))}>
         <Stack gap="md">
           <Text size="sm">{words.action(name).text ?? `${operation.summary}.`}</Text>
           {effect && (
@@ -135,7 +124,7 @@ export function ActionForm({ act, operation, close }: Props) {
               {texts.meanwhileHint}
             </Alert>
           )}
-          {error !== undefined && !needsStepUp && !isSignedOut && (
+          {error && !needsStepUp && !isSignedOut && (
             <div ref={intoView}>
               <Problem error={error} />
             </div>
@@ -146,14 +135,14 @@ export function ActionForm({ act, operation, close }: Props) {
               <Button variant="default" size="sm" onClick={close}>
                 {texts.cancel}
               </Button>
-              <Button type="submit" size="sm" color={isDanger ? 'red.8' : undefined} loading={isBusy}>
+              <Button type="submit" size="sm" color={isDanger ? 'red.8' : undefined} loading={isPending}>
                 {label}
               </Button>
             </Group>
           )}
         </Stack>
       </form>
-      {needsStepUp && <StepUp onDone={attempt} />}
+      {needsStepUp && <StepUp onDone={() => mutate(undefined)} />}
     </Stack>
   );
 }

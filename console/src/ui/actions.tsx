@@ -32,10 +32,12 @@ export type Act = {
   readonly onDone?: (answer: Readonly<Record<string, unknown>>) => void;
 };
 
+export type Acts = readonly (Act | false | null | undefined)[];
+
 type Props = {
-  readonly acts: readonly (Act | false | null | undefined)[];
+  readonly acts: Acts;
   /** The first action is the one that people use most. */
-  readonly primary?: boolean;
+  readonly primary?: boolean | undefined;
   /** The number of buttons; the other actions are in a menu. */
   readonly shown?: number;
   /** The subject of the menu, for screen readers. */

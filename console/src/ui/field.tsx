@@ -71,9 +71,10 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
     );
   if (type === 'number' || type === 'integer')
     return <NumberText {...shared} isWhole={type === 'integer'} value={value} onChange={onChange} />;
-  if (field.isFile) return <TextFile {...shared} value={value} onChange={onChange} />;
+  // A list that a command reads from a file is typed here.
+  if (field.isFile && type !== 'array') return <TextFile {...shared} value={value} onChange={onChange} />;
   if (type === 'array' || field.maxLength >= LONG)
-    return <Text {...shared} isList={type === 'array'} value={value} onChange={onChange} />;
+    return <Lines {...shared} isList={type === 'array'} value={value} onChange={onChange} />;
   return (
     <TextInput
       {...shared}
@@ -135,11 +136,14 @@ function TextFile({ value, onChange, ...shared }: SharedProps) {
 }
 
 /** Several lines: a text, or one entry per line. */
-function Text({ isList, value, onChange, ...shared }: TextProps) {
+function Lines({ isList, value, onChange, description, ...shared }: TextProps) {
+  const { onePerLine } = useTexts().list;
+  const hints = [description, isList && onePerLine].filter(Boolean);
   const text = isList ? ((value as string[]) ?? []).join('\n') : ((value as string) ?? '');
   return (
     <Textarea
       {...shared}
+      description={hints.length > 0 && hints.join(' ')}
       autosize
       minRows={isList ? 3 : 2}
       maxRows={12}

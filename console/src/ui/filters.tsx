@@ -1,13 +1,11 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Field, Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
+import { type Filters, useChangeFilters, useFilters } from './address.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
-
-export type Filters = Readonly<Record<string, string | undefined>>;
 
 type BarProps = {
   readonly fields: Operation['fields'];
@@ -17,14 +15,11 @@ type BarProps = {
 /** The filters of a list. They are part of the address, so a list can be sent to a colleague. */
 export function FilterBar({ fields, search }: BarProps) {
   const texts = useTexts().list;
-  const navigate = useNavigate();
+  const change = useChangeFilters();
   // With the tab of the page.
-  const address = useSearch({ strict: false }) as Filters;
+  const address = useFilters();
   const [round, setRound] = useState(0);
-  const apply = (changed: Filters) => {
-    const next = Object.fromEntries(Object.entries({ ...address, ...changed }).filter(([, value]) => value));
-    void navigate({ to: '.', search: next as never, replace: true });
-  };
+  const apply = (changed: Filters) => change({ ...address, ...changed }, { replace: true });
   const isFiltered = fields.some(({ name }) => search[name]);
   return (
     <Group gap={8} component="search" className="filters" key={round}>

@@ -4,14 +4,14 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
-import { FilterBar, type Filters } from './filters.tsx';
+import { FilterBar } from './filters.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
 
-export type { Filters } from './filters.tsx';
 export type Item = Readonly<Record<string, unknown>>;
 
 export type ListProps = {
@@ -28,8 +28,6 @@ export type ListProps = {
   readonly filters?: readonly string[];
   readonly limit?: number;
   readonly refetchMs?: number;
-  /** The address that a row links to. */
-  readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
   /** The actions at the end of a row. */
   readonly actions?: (item: Item) => ReactNode;
@@ -41,11 +39,39 @@ export type ListProps = {
 
 const PAGE = ['limit', 'cursor'];
 
+/** The things that have a page: its address, and the field that names one of them in it. */
+const PAGES: Readonly<Record<string, readonly [path: string, key: string]>> = {
+  approval: ['/approvals', 'id'],
+  batch: ['/batches', 'transactionId'],
+  job: ['/jobs', 'id'],
+  merchant: ['/merchants', 'id'],
+  product: ['/products', 'code'],
+  settlement: ['/settlements', 'id'],
+  transaction: ['/transactions', 'transactionId'],
+  voucher: ['/vouchers', 'serialNumber'],
+  webhook: ['/webhooks', 'id'],
+};
+
+/** The address of a thing's page, such as that of `product DEFAULT`, if it has one. */
+export function addressOf(subject: string): string | undefined {
+  const [noun = '', id = ''] = subject.split(' ');
+  const [path] = PAGES[noun] ?? [];
+  return path && `${path}/${encodeURIComponent(id)}`;
+}
+
+/** Returns the address that a row of a list links to, such as one of `product.list`. */
+export function pageOf(list: string): ((item: Item) => string) | undefined {
+  const [noun = '', verb] = list.split('.');
+  const [path, key = ''] = PAGES[noun] ?? [];
+  if (verb !== 'list' || path === undefined) return undefined;
+  return (item) => `${path}/${encodeURIComponent(String(item[key]))}`;
+}
+
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50, refetchMs } = props;
-  const { narrow, to, cell, actions } = props;
-  const shown = { narrow, to, cell, actions };
+  const { narrow, cell, actions } = props;
+  const shown = { narrow, cell, actions, to: pageOf(props.of) };
   const texts = useTexts().list;
   const { operations, door } = useApp();
   const operation = operations?.get(props.of);
@@ -130,7 +156,9 @@ function Waiting({ rows }: { rows: number }) {
   );
 }
 
-type RowsProps = Pick<ListProps, 'narrow' | 'to' | 'cell' | 'actions'> & {
+type RowsProps = Pick<ListProps, 'narrow' | 'cell' | 'actions'> & {
+  /** The address that a row links to. */
+  readonly to?: ((item: Item) => string) | undefined;
   readonly items: readonly Item[];
   readonly columns: readonly string[];
   /** The currency of amounts, if the items do not name it. */

@@ -1,6 +1,6 @@
 import { Alert, Anchor, Button, Group, Loader, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import type { FormEvent, ReactNode } from 'react';
 import { ApiProblem, type Fault } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { isDay, useFormat } from './format.ts';
@@ -14,6 +14,12 @@ type HeadProps = {
   /** The list to which the page of one thing belongs. */
   readonly back?: { readonly to: string; readonly label: string };
   readonly children?: ReactNode;
+};
+
+/** Returns what a form does when it is submitted: it does not leave the page. */
+export const submits = (run: () => void) => (event: FormEvent) => {
+  event.preventDefault();
+  run();
 };
 
 /** Scrolls as far as an element needs that has just appeared. */
@@ -126,14 +132,14 @@ export function BusyPage() {
 /** What went wrong, what to do, and the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   const {
-    texts: { problem: texts, declined },
+    texts: { problem: texts, codes },
     problems,
     faults,
   } = useLanguage();
   const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
   const { roles } = problem ?? {};
-  const title = (declined.codes as Readonly<Record<string, string>>)[problem?.code ?? ''] ?? texts.title;
+  const title = codes[problem?.code ?? ''] ?? texts.title;
   // An answer without a code does not come from the service.
   const isAway = problem?.status === 0 || problem?.code === 'no-answer';
   const text = isAway

@@ -4,7 +4,6 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { guess, searched } from '../search.ts';
-import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
 import { useMerchants } from './merchants.ts';
 import type { Places } from './shell.tsx';
@@ -15,7 +14,6 @@ const SUGGESTED_MAX = 6;
 export function SearchBox({ groups }: { groups: Places }) {
   const texts = useTexts().search;
   const navigate = useNavigate();
-  const { offers } = useApp();
   const { merchants } = useMerchants();
   const input = useRef<HTMLInputElement>(null);
   const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
@@ -32,7 +30,7 @@ export function SearchBox({ groups }: { groups: Places }) {
   const found = guess(text);
   const pages = groups
     .flatMap(({ places }) => places)
-    .filter(({ label, needs }) => label.toLowerCase().includes(wanted) && (!needs || offers(needs)))
+    .filter(({ label }) => label.toLowerCase().includes(wanted))
     .map(({ to, label }) => ({ to, label, kind: texts.page }));
   const named = merchants
     .filter(({ name, id }) => name.toLowerCase().includes(wanted) || id === wanted)

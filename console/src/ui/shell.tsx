@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { get, type Page, send } from '../api.ts';
+import type { Catalogue } from '../i18n/en.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Banners } from './banners.tsx';
@@ -13,16 +14,36 @@ import { Icon, type IconName } from './icons.tsx';
 import { SearchBox } from './search-box.tsx';
 
 export type Place = {
-  readonly to: string;
-  readonly label: string;
-  readonly icon: IconName;
+  /** Its text, its icon, and its address unless it has another one. */
+  readonly name: keyof Catalogue['nav'] & IconName;
+  readonly to?: string;
   /** The operation without which the page is useless. */
   readonly needs?: string;
 };
-export type Places = readonly { readonly label: string; readonly places: readonly Place[] }[];
+export type SideMenu = readonly {
+  readonly group?: keyof Catalogue['nav'];
+  readonly places: readonly Place[];
+}[];
+
+/** The places of the menu that this person may use. */
+function useMenu(menu: SideMenu) {
+  const { nav } = useTexts();
+  const { offers } = useApp();
+  const isOffered = ({ needs }: Place) => needs === undefined || offers(needs);
+  const toLink = ({ name, to = `/${name}` }: Place) => ({ to, icon: name, label: nav[name] });
+  return menu
+    .map(({ group, places }) => ({
+      label: group && nav[group],
+      places: places.filter(isOffered).map(toLink),
+    }))
+    .filter(({ places }) => places.length > 0);
+}
+
+export type Places = ReturnType<typeof useMenu>;
 
 /** The frame of every page: navigation by rights, search, language, theme, account. */
-export function Shell({ groups, children }: { readonly groups: Places; readonly children: ReactNode }) {
+export function Shell({ menu, children }: { readonly menu: SideMenu; readonly children: ReactNode }) {
+  const groups = useMenu(menu);
   const texts = useTexts();
   const { door } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
@@ -86,28 +107,19 @@ function Merchant() {
 }
 
 function Navigation({ groups, path }: { groups: Places; path: string }) {
-  const { offers } = useApp();
   const isAt = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
-  return groups.map(({ label, places }) => {
-    const shown = places.filter(({ needs }) => needs === undefined || offers(needs));
-    return shown.length === 0 ? null : (
-      <div key={label}>
-        {label && <h2>{label}</h2>}
-        {shown.map((place) => (
-          <Link
-            key={place.to}
-            to={place.to}
-            className="side-link"
-            aria-current={isAt(place.to) ? 'page' : undefined}
-          >
-            <Icon name={place.icon} />
-            {place.label}
-            {place.to === '/approvals' && <Waiting />}
-          </Link>
-        ))}
-      </div>
-    );
-  });
+  return groups.map(({ label, places }) => (
+    <div key={label ?? ''}>
+      {label && <h2>{label}</h2>}
+      {places.map(({ to, icon, label: name }) => (
+        <Link key={to} to={to} className="side-link" aria-current={isAt(to) ? 'page' : undefined}>
+          <Icon name={icon} />
+          {name}
+          {to === '/approvals' && <Waiting />}
+        </Link>
+      ))}
+    </div>
+  ));
 }
 
 /** The number of proposals that wait for an approval. */

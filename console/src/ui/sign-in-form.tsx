@@ -1,9 +1,9 @@
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, lazy, Suspense, useState } from 'react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Problem } from './parts.tsx';
+import { Problem, submits } from './parts.tsx';
 import { canUsePasskeys, signInByPasskey } from './passkey.ts';
 import { PasswordField } from './password.tsx';
 import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
@@ -45,26 +45,16 @@ export function SignInForm({
   // The merchants with an account of this address and password, if there are several.
   const [merchants, setMerchants] = useState<readonly Merchant[]>([]);
   const [merchantId, setMerchantId] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
 
-  const attempt = async (enter: () => Promise<Answer>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const answer = await enter();
-      if (answer.next === 'second-factor') return setStep('totp');
-      if (answer.next === 'merchant') return setMerchants(answer.merchants ?? []);
-      await client.invalidateQueries();
-      onDone();
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const done = () => client.invalidateQueries().then(onDone);
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (enter: () => Promise<Answer>) => enter(),
+    onSuccess: ({ next, merchants: several = [] }) => {
+      if (next === 'second-factor') return setStep('totp');
+      return next === 'merchant' ? setMerchants(several) : done();
+    },
+  });
+  const submit = () => {
     const { email: typed, password, totp, recoveryCode } = values;
     const body =
       step === 'password'
@@ -72,13 +62,12 @@ export function SignInForm({
         : step === 'totp'
           ? { totp: totp.replace(/\s/g, '') }
           : { recoveryCode };
-    void attempt(() => send<Answer>('POST', '/session', { body }));
+    mutate(() => send<Answer>('POST', '/session', { body }));
   };
   const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
     setValues({ ...values, [name]: event.currentTarget.value });
-  const done = () => void client.invalidateQueries().then(onDone);
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submits(submit)}>
       <Stack>
         {step === 'password' && hasProvider && (
           <>
@@ -146,13 +135,13 @@ export function SignInForm({
             onChange={set('recoveryCode')}
           />
         )}
-        {error !== undefined && <Problem error={error} />}
-        <Button type="submit" size="sm" loading={isBusy}>
+        {error && <Problem error={error} />}
+        <Button type="submit" size="sm" loading={isPending}>
           {texts.next}
         </Button>
         <Text size="sm" component="div">
           {canUsePasskeys() && (
-            <Anchor component="button" type="button" size="sm" onClick={() => attempt(signInByPasskey)}>
+            <Anchor component="button" type="button" size="sm" onClick={() => mutate(signInByPasskey)}>
               {texts.passkey}
             </Anchor>
           )}

@@ -1,42 +1,30 @@
 import { Alert, Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import { Problem } from './parts.tsx';
+import { Problem, submits } from './parts.tsx';
 import { canUsePasskeys, stepUpByPasskey } from './passkey.ts';
 import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
 
 /** Asks for the second factor again, then continues the action that needs it. */
 export function StepUp({ onDone }: { onDone(): void }) {
-  const texts = useTexts().action;
+  const { action: texts, signIn } = useTexts();
   const { session } = useApp();
   const hasProvider = useSingleSignOn() && session?.user.singleSignOn === true;
   const hasTotp = session?.user.factors?.includes('totp') ?? false;
   const client = useQueryClient();
   const [totp, setTotp] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const attempt = async (prove: () => Promise<unknown>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await prove();
-      onDone();
-    } catch (caught) {
-      setError(caught);
-      setBusy(false);
-    }
-  };
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (prove: () => Promise<unknown>) => prove(),
+    onSuccess: onDone,
+  });
   // The identity provider has changed the session.
   const done = () => void client.invalidateQueries({ queryKey: ['session'] }).then(onDone);
-  const confirm = (event: FormEvent) => {
-    event.preventDefault();
-    void attempt(() => send('POST', '/session/step-up', { body: { totp: totp.replace(/\s/g, '') } }));
-  };
+  const confirm = () => send('POST', '/session/step-up', { body: { totp: totp.replace(/\s/g, '') } });
   return (
-    <form onSubmit={confirm}>
+    <form onSubmit={submits(() => mutate(confirm))}>
       <Alert variant="light" title={texts.stepUp}>
         <Stack gap="xs">
           <Text size="sm">{texts.stepUpHint}</Text>
@@ -53,19 +41,19 @@ export function StepUp({ onDone }: { onDone(): void }) {
                   autoFocus
                   onChange={(event) => setTotp(event.currentTarget.value)}
                 />
-                <Button type="submit" size="sm" loading={isBusy}>
+                <Button type="submit" size="sm" loading={isPending}>
                   {texts.confirm}
                 </Button>
               </>
             )}
             {hasProvider && <ProviderWindow purpose="step-up" onDone={done} />}
             {session?.user.factors?.includes('passkey') && canUsePasskeys() && (
-              <Anchor component="button" type="button" size="sm" onClick={() => attempt(stepUpByPasskey)}>
-                {texts.passkey}
+              <Anchor component="button" type="button" size="sm" onClick={() => mutate(stepUpByPasskey)}>
+                {signIn.passkey}
               </Anchor>
             )}
           </Group>
-          {error !== undefined && <Problem error={error} />}
+          {error && <Problem error={error} />}
         </Stack>
       </Alert>
     </form>

@@ -7,58 +7,28 @@ import { endedDay, isDay, isMonth, isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
+/** The states of each color, in small letters. */
 const TONES: Readonly<Record<string, string>> = {
-  ACTIVE: 'ok',
-  COMPLETED: 'ok',
-  PAID: 'ok',
-  closed: 'ok',
-  active: 'ok',
-  complete: 'ok',
-  delivered: 'ok',
-  changed: 'ok',
-  APPROVED: 'ok',
-  'in use': 'ok',
-  ANSWERED: 'ok',
-  PROCESSING: 'busy',
-  RUNNING: 'busy',
-  QUEUED: 'busy',
-  WAITING: 'busy',
-  PENDING: 'busy',
-  pending: 'busy',
-  open: 'busy',
-  OPEN: 'busy',
-  begun: 'busy',
-  invited: 'busy',
-  EXPIRED: 'warn',
-  closing: 'warn',
-  provisional: 'warn',
-  RETURNED: 'warn',
-  'being replaced': 'warn',
-  BLOCKED: 'bad',
-  FAILED: 'bad',
-  failed: 'bad',
-  REJECTED: 'bad',
-  aborted: 'bad',
-  declined: 'bad',
-  disabled: 'bad',
-  suspended: 'bad',
-  failing: 'bad',
-  'on sale': 'ok',
-  ok: 'ok',
-  matched: 'ok',
-  'partly matched': 'warn',
-  UNEXPLAINED: 'bad',
-  GAP: 'bad',
-  INCOMPLETE: 'bad',
-  'GAP INCOMPLETE': 'bad',
-  differs: 'bad',
+  ok:
+    'active, answered, approved, changed, closed, complete, completed, delivered, in use, matched, ok, ' +
+    'on sale, paid',
+  busy: 'begun, invited, open, pending, processing, running, waiting',
+  warn: 'being replaced, closing, expired, partly matched, provisional, returned',
+  bad:
+    'aborted, blocked, declined, differs, disabled, failed, failing, gap, gap incomplete, incomplete, ' +
+    'rejected, suspended, unexplained',
 };
+
+function toneOf(state: string): string {
+  const isOf = ([, states]: [string, string]) => states.split(', ').includes(state.toLowerCase());
+  return Object.entries(TONES).find(isOf)?.[0] ?? 'none';
+}
 
 /** Shows a state by its name and a color, never only by the color. */
 export function State({ name }: { name: string }) {
   const { kind } = useWords();
   return (
-    <span className="state" data-tone={TONES[name] ?? 'none'}>
+    <span className="state" data-tone={toneOf(name)}>
       {kind(name, 'state')}
     </span>
   );

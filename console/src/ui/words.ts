@@ -1,8 +1,6 @@
 import type { Field } from '../described.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage } from '../i18n/index.tsx';
 import { labelOf } from '../i18n/label.ts';
-
-type Named = Readonly<Record<string, string>>;
 
 /** The verb of an operation, such as `suspend`, as the text of a button. */
 function verbOf(noun: string, verb: string): string {
@@ -12,7 +10,8 @@ function verbOf(noun: string, verb: string): string {
 
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
-  const { fields, words, actions, hints, nouns } = useTexts();
+  const { texts, hints } = useLanguage();
+  const { fields, words, actions, nouns } = texts;
   const noun = (name: string) => nouns[name] ?? labelOf(name);
   const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
   const verb = (operation: string) => {
@@ -32,7 +31,10 @@ export function useWords() {
       const [of = '', what = ''] = operation.split('.');
       return what === '' ? noun(of) : `${noun(of)}: ${verb(operation)}`;
     },
-    hint: (operation: string, { name }: Field) =>
-      (hints as Named)[`${operation}.${name}`] ?? (hints as Named)[name],
+    /** What belongs into a field. Of a thing that is chosen by its name, nobody needs to know the id. */
+    hint: (operation: string, { name, description }: Field): string | undefined => {
+      if (hints) return hints[`${operation}.${name}`] ?? hints[name];
+      return /^The (id|code) of /.test(description) ? undefined : description.replaceAll('`', '');
+    },
   };
 }
