@@ -19,7 +19,9 @@ const loadShell = () => import('./ui/shell.tsx');
 const begun = /\/(sign-in|enroll)$/.test(location.pathname) ? undefined : loadShell();
 const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell }));
 
-type Load = () => Promise<{ readonly Screen: () => React.ReactNode }>;
+/** A module shows `Screen`, and `Thing` at an address with a parameter, such as `/products/$code`. */
+type Screen = 'Screen' | 'Thing';
+type Load = () => Promise<{ readonly [Name in Screen]?: () => ReactNode }>;
 export type Pages = Readonly<Record<string, Load>>;
 
 /** Filters are parameters of the address, and always text. By default they would be written as JSON. */
@@ -71,7 +73,7 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
       getParentRoute: () => parent,
       path,
       validateSearch: (search: Record<string, unknown>) => search as Filters,
-      component: lazyRouteComponent(() => load().catch(unreachable), 'Screen'),
+      component: lazyRouteComponent(() => load().catch(unreachable), path.includes('$') ? 'Thing' : 'Screen'),
       errorComponent: Rejected,
     });
   const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));

@@ -1,12 +1,19 @@
+import { Stack, Text } from '@mantine/core';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
+import type { Acts } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
+import { useApp } from '../ui/app.tsx';
+import { Changes, Difference, fieldsOf } from '../ui/changes.tsx';
 import { List } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
-import { Empty } from '../ui/parts.tsx';
-import { type Statement, useSentence } from '../ui/statement.tsx';
-import { Value } from '../ui/value.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
+import { Stated, type Statement, useSentence } from '../ui/statement.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-export const nameOf = (person: unknown): string => {
+const nameOf = (person: unknown): string => {
   if (typeof person !== 'object' || person === null) return String(person ?? '–');
   const { name, email } = person as { name?: string; email?: string };
   return name ?? email ?? '–';
@@ -59,5 +66,89 @@ function Approvals({ tab }: { tab: Tab }) {
       }
       empty={isWaiting && <Empty text={nothing} />}
     />
+  );
+}
+
+type Approval = Answer<'approval.show'>;
+
+/** What the head of the page and its panels say. */
+const IN_HEAD = ['id', 'operation', 'state', 'statement', 'effect', 'input', 'output', 'approvers'];
+
+/** A proposal: the change in words, and the decision. */
+export function Thing() {
+  const { approvals: texts, details } = useTexts();
+  const words = useWords();
+  const { session, operations } = useApp();
+  const id = useParam('id');
+  const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
+    refetchMs: ({ state }) => (state === 'PENDING' ? 5_000 : false),
+  });
+  if (!thing) return instead;
+  const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
+  const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
+  // Alone, after a delay, or as long as nobody else could approve anything.
+  const isAlone = thing['notBefore'] !== null || session?.alone === true;
+  // The service requires a role that may approve the operation.
+  const mayDecide = operations
+    ?.get(thing.operation)
+    ?.approvers.some((role) => session?.user.roles.includes(role));
+  // A decision has a comment, which is its reason.
+  const given = { id, reason: undefined };
+  const effect = <Stated operation={thing.operation} of={thing.statement} />;
+  const decisions: Acts = [
+    mayDecide &&
+      (!isMine || isAlone) && {
+        name: 'approval.approve',
+        given: { ...given, effect: undefined },
+        effect,
+        proposed: thing.operation,
+      },
+    isMine && { name: 'approval.withdraw', effect, given },
+    !isMine && mayDecide && { name: 'approval.reject', effect, given, isDanger: true },
+  ];
+  const { maker: _maker, checker: _checker, ...rest } = thing;
+  // An effect names the thing whose number it is.
+  const { id: _id, ...others } = thing.input;
+  const input = thing.effect && thing.effect.length > 0 ? others : thing.input;
+  const shown = {
+    ...rest,
+    maker: nameOf(thing['maker']),
+    checker: thing['checker'] && nameOf(thing['checker']),
+  };
+  return (
+    <>
+      <PageHead
+        back="approvals"
+        title={words.title(thing.operation)}
+        state={thing.state}
+        primary={!isMine || isAlone}
+        acts={thing.state === 'PENDING' ? decisions : []}
+        of="approval.show"
+        given={{ id }}
+      />
+      <div className="two">
+        <Stack>
+          <Panel title={texts.what} padded>
+            <Stated operation={thing.operation} of={thing.statement} />
+            <Difference before={{}} after={thing.statement.values} />
+          </Panel>
+          <Panel title={texts.effect} padded>
+            {thing.effect && thing.effect.length > 0 ? (
+              <Changes of={thing.effect} />
+            ) : (
+              <Text size="sm" className="quiet">
+                {texts.noEffect}
+              </Text>
+            )}
+          </Panel>
+          <Panel title={texts.input} padded>
+            <Difference before={{}} after={input} currency={fieldsOf(thing.effect?.[0]?.after)['currency']} />
+          </Panel>
+        </Stack>
+        <Panel title={details} padded>
+          <Fields of={shown} without={IN_HEAD} />
+        </Panel>
+      </div>
+    </>
   );
 }

@@ -1,14 +1,19 @@
-import { Stack } from '@mantine/core';
-import { useState } from 'react';
+import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import type { Answer } from '../answers.ts';
+import { type Fault, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
+import { useApp } from '../ui/app.tsx';
+import { isWorkbook } from '../ui/csv.ts';
+import { Dialog } from '../ui/dialog.tsx';
 import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
-import { Empty, Panel } from '../ui/parts.tsx';
+import { Empty, FaultText, Panel, Problem, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
-import { BankImport } from './bank-import.tsx';
+import { useWords } from '../ui/words.ts';
 
 type Match = Answer<'bank.match'>;
 
@@ -100,4 +105,157 @@ function pay({ settlement: id, bankReference, bookedOn: valueDate }: Item) {
 function unmatch({ id, matched }: Item) {
   const acts = [Number(matched) !== 0 && { name: 'bank.unmatch', given: { id: String(id) } }];
   return <Actions shown={0} of={String(id)} acts={acts} />;
+}
+
+type Named = { readonly name: string };
+type Imported = Answer<'bank.import'>;
+/** A longer table is not read, and takes long to draw. */
+const SHOWN_MAX = 200;
+type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };
+
+/** Imports a statement of the bank, as a whole or not at all, after a preview. */
+function BankImport({ isOpen, setOpen }: Props) {
+  const { offers } = useApp();
+  const { action } = useWords();
+  if (!offers('bank.import')) return null;
+  const { label } = action('bank.import');
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{label}</Button>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={label} size="xl">
+        {isOpen && <Form close={() => setOpen(false)} />}
+      </Dialog>
+    </>
+  );
+}
+
+function Form({ close }: { close(): void }) {
+  const texts = useTexts();
+  const { label, action } = useWords();
+  const client = useQueryClient();
+  const [values, setValues] = useState<Record<string, string | null>>({ format: 'camt053' });
+  const [file, setFile] = useState<File | null>(null);
+  const [isZipped, setWorkbook] = useState(false);
+  const [seen, setSeen] = useState<Imported>();
+  const { operations } = useApp();
+  const formats = operations?.get('bank.import')?.fields.find(({ name }) => name === 'format')?.options ?? [];
+  const accounts = useNames('/bank/accounts');
+  const mappings = useNames('/bank/mappings');
+  const choices = { account: accounts ?? [], format: [...formats], mapping: mappings ?? [] };
+  // Each preview has a key of its own, so an import that is sent twice happens once.
+  const key = useRef('');
+  const { mutate, error, isPending, reset } = useMutation({
+    mutationFn: async (dryRun: boolean) => {
+      if (!file || isZipped) return;
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value));
+      const body = { ...given, file: toBase64(bytes), dryRun };
+      if (dryRun) key.current = crypto.randomUUID();
+      const answer = await send<Imported>('POST', '/bank/import', {
+        body,
+        ...(!dryRun && { idempotencyKey: key.current }),
+      });
+      if (dryRun || !answer.ok) return setSeen(answer);
+      await client.invalidateQueries();
+      close();
+    },
+  });
+  if (accounts?.length === 0)
+    return <Empty text={texts.bank.noAccounts} action={<Actions acts={[{ name: 'bank.account' }]} />} />;
+  return (
+    <form onSubmit={submits(() => mutate(!seen?.ok))}>
+      <Stack>
+        {(['account', 'format', 'mapping'] as const).map((name) =>
+          name === 'mapping' && values['format'] !== 'csv' ? null : (
+            <Select
+              key={name}
+              label={label(name)}
+              required
+              data={choices[name]}
+              value={values[name] ?? null}
+              error={name === 'mapping' && mappings?.length === 0 && texts.bank.noMappings}
+              onChange={(value) => {
+                setValues({ ...values, [name]: value });
+                setSeen(undefined);
+              }}
+            />
+          ),
+        )}
+        <FileInput
+          label={label('file')}
+          required
+          value={file}
+          error={isZipped && texts.portal.notCsv}
+          onChange={async (chosen) => {
+            setFile(chosen);
+            setSeen(undefined);
+            reset();
+            setWorkbook(chosen !== null && isWorkbook(new Uint8Array(await chosen.arrayBuffer())));
+          }}
+        />
+        {seen && <Preview of={seen} />}
+        {error && <Problem error={error} />}
+        <Group justify="flex-end" gap={8}>
+          <Button variant="default" size="sm" onClick={close}>
+            {texts.action.cancel}
+          </Button>
+          <Button type="submit" size="sm" loading={isPending}>
+            {seen?.ok ? action('bank.import').label : texts.bulk.preview}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** What the file contains: its errors, or what to look at and its entries. */
+function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Imported }) {
+  const texts = useTexts();
+  return (
+    <>
+      <Alert color={ok ? 'teal' : 'red'} variant="light">
+        {ok ? texts.bank.readable(entries.length) : texts.bank.unreadable}
+      </Alert>
+      {[errors, notes].map((some, index) =>
+        some.length === 0 ? null : (
+          <Rows
+            key={index === 0 ? 'errors' : 'notes'}
+            items={some.slice(0, SHOWN_MAX)}
+            columns={['line', 'field', 'message']}
+            cell={(name, item) => (name === 'message' ? <FaultText of={item as Item & Fault} /> : undefined)}
+          />
+        ),
+      )}
+      {ok && entries.length > 0 && (
+        <Rows
+          items={entries.slice(0, SHOWN_MAX)}
+          columns={['day', 'description', 'reference', 'amount']}
+          narrow={['day', 'description', 'amount']}
+          currency={currency}
+        />
+      )}
+      {ok && entries.length > SHOWN_MAX && (
+        <Text size="sm" className="quiet">
+          {texts.bank.more(entries.length - SHOWN_MAX)}
+        </Text>
+      )}
+    </>
+  );
+}
+
+/** Undefined until they have been read. */
+function useNames(path: string): string[] | undefined {
+  const { data } = useQuery({
+    queryKey: ['names', path],
+    queryFn: () => get<Page<Named>>(path),
+    retry: false,
+  });
+  return data?.items.map(({ name }) => name);
+}
+
+/** Byte by byte, since a large file has more bytes than a call may have arguments. */
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 }

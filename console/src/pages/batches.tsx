@@ -1,5 +1,16 @@
-import { Progress } from '@mantine/core';
-import { ListPage } from '../ui/page.tsx';
+import { Button, Progress, Stack, Text } from '@mantine/core';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { useParam } from '../ui/address.ts';
+import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
+import { List } from '../ui/list.tsx';
+import { ListPage, PageHead } from '../ui/page.tsx';
+import { Empty, Panel, Stat } from '../ui/parts.tsx';
+import { Sheets } from '../ui/sheets.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 export function Screen() {
@@ -23,5 +34,152 @@ export function Screen() {
         ) : undefined
       }
     />
+  );
+}
+
+type Batch = Answer<'batch.show'>;
+
+/** What the head of the page and its numbers say. */
+const IN_HEAD = [
+  'transactionId',
+  'reference',
+  'status',
+  'quantity',
+  'produced',
+  'percent',
+  'open',
+  'activated',
+  'balance',
+];
+
+export function Thing() {
+  const texts = useTexts();
+  const { offers } = useApp();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const transactionId = useParam('transactionId');
+  const { thing, instead } = useThing<Batch>(`/batches/${transactionId}`, {
+    refetchMs: ({ status }) => (status === 'PROCESSING' ? 1_000 : false),
+  });
+  if (!thing) return instead;
+  const given = { transactionId };
+  const { status, quantity, produced, currency } = thing;
+  const effect = texts.batch.effect(format.number(quantity), format.money(thing.balance, currency));
+  const isRunning = status === 'PROCESSING';
+  return (
+    <>
+      <PageHead
+        back="batches"
+        title={thing.reference}
+        state={status}
+        note={<Copyable text={transactionId} />}
+        acts={[
+          isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
+          status === 'COMPLETED' && {
+            name: 'voucher.bulk',
+            label: texts.batch.blockAll,
+            given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
+            effect,
+            isDanger: true,
+            onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
+          },
+        ]}
+        of="batch.show"
+        given={given}
+      >
+        {status === 'COMPLETED' && offers('voucher.bulk-cancel') && (
+          <Button
+            variant="default"
+            className="bad"
+            component={Link}
+            to="/vouchers/bulk"
+            search={{ batch: transactionId, action: 'cancel' } as never}
+          >
+            {texts.batch.cancelAll}
+          </Button>
+        )}
+      </PageHead>
+      <Stack gap="lg">
+        {isRunning && (
+          <Panel padded>
+            <Text size="sm" mb={6}>
+              {texts.batch.progress(format.number(produced), format.number(quantity))}
+            </Text>
+            <Progress value={(100 * produced) / quantity} animated aria-label={texts.batch.running} />
+          </Panel>
+        )}
+        <Numbers of={thing} />
+        <div className="two">
+          <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
+          <Stack>
+            <Panel title={texts.details} padded>
+              <Fields of={thing} without={IN_HEAD} />
+            </Panel>
+            {offers('sheets.order') && status === 'COMPLETED' && (
+              <Sheets
+                title={texts.batch.print}
+                how={texts.batch.printHow}
+                path={`/batches/${transactionId}/sheets`}
+                order="sheets.order"
+                given={given}
+                effect={effect}
+              />
+            )}
+            {offers('batch.exports') && (
+              <List
+                title={texts.batch.exports}
+                of="batch.exports"
+                fixed={given}
+                columns={['begunAt', 'format', 'by', 'state']}
+                narrow={['begunAt', 'format', 'by', 'state']}
+                empty={<Empty text={texts.empty.exports} />}
+                brief
+              />
+            )}
+          </Stack>
+        </div>
+      </Stack>
+    </>
+  );
+}
+
+type VouchersProps = { transactionId: string; isOffered: boolean; isRunning: boolean };
+
+function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
+  const texts = useTexts();
+  if (!isOffered) return <Panel padded>{texts.batch.download}</Panel>;
+  if (isRunning)
+    return (
+      <Panel title={texts.nav.vouchers}>
+        <Empty text={texts.batch.notYet} />
+      </Panel>
+    );
+  return (
+    <List
+      title={texts.nav.vouchers}
+      of="voucher.list"
+      fixed={{ batch: transactionId }}
+      columns={['serialNumber', 'voucherCode', 'state', 'balance']}
+      narrow={['voucherCode', 'state', 'balance']}
+    />
+  );
+}
+
+function Numbers({ of: { quantity, open, activated, value, balance, currency } }: { of: Batch }) {
+  const texts = useTexts().batch;
+  const format = useFormat();
+  const carried = value === null ? 0 : value * activated;
+  return (
+    <div className="stats">
+      <Stat label={texts.ordered}>{format.number(quantity)}</Stat>
+      <Stat label={texts.open}>{format.number(open)}</Stat>
+      <Stat label={texts.activated}>{format.number(activated)}</Stat>
+      <Stat
+        label={texts.balance}
+        note={carried > 0 && texts.left(format.number(Math.round((100 * balance) / carried)))}
+      >
+        {format.money(balance, currency)}
+      </Stat>
+    </div>
   );
 }

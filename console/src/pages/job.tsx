@@ -17,7 +17,7 @@ const checkName = (names: Readonly<Record<string, string>>, name: string) => nam
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
 
 /** A job: its progress, also after a reload, and its result. */
-export function Screen() {
+export function Thing() {
   const texts = useTexts();
   const { action } = useWords();
   const format = useFormat();

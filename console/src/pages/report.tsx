@@ -9,7 +9,7 @@ import { type Cell, dayAfter, type Report, readDays, readReport, type Table } fr
 import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
 import { saveCsv } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
-import { useMerchants } from '../ui/merchants.ts';
+import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Copyable, State } from '../ui/value.tsx';
@@ -17,7 +17,7 @@ import { useWords } from '../ui/words.ts';
 
 type Formats = Readonly<Record<string, string>>;
 
-export function Screen() {
+export function Thing() {
   const texts = useTexts();
   const report = useParam('report');
   const search = useFilters();

@@ -7,7 +7,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
 import { useChangeFilters, useFilters } from '../ui/address.ts';
 import { type Item, pageOf, Rows } from '../ui/list.tsx';
-import { useMerchants } from '../ui/merchants.ts';
+import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
 /**

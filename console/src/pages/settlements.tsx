@@ -1,12 +1,16 @@
-import { Stack } from '@mantine/core';
+import { Button, Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useFilters } from '../ui/address.ts';
+import { useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { type Item, List } from '../ui/list.tsx';
+import { useFormat } from '../ui/format.ts';
+import { type Item, List, Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
-import { Empty } from '../ui/parts.tsx';
+import { Empty, Panel, Stat } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields } from '../ui/value.tsx';
 
 export function Screen() {
   const texts = useTexts();
@@ -55,6 +59,142 @@ export function Screen() {
             columns={['madeAt', 'format', 'settlements', 'madeBy', 'again', 'sha256']}
           />
         )}
+      </Stack>
+    </>
+  );
+}
+
+type Settlement = Answer<'settlement.show'>;
+
+/** What the head of the page and its numbers say. */
+const IN_HEAD = [
+  'id',
+  'merchantId',
+  'merchant',
+  'state',
+  'number',
+  'currency',
+  'firstDay',
+  'lastDay',
+  'startsAt',
+  'endsAt',
+  'carried',
+  'closing',
+  'outstanding',
+  'payable',
+];
+
+/** The amount that a merchant is paid for a period, and the reasons. */
+export function Thing() {
+  const texts = useTexts();
+  const { door, offers } = useApp();
+  const format = useFormat();
+  const id = useParam('id');
+  const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
+  if (!thing) return instead;
+  const { state, currency, steps, rates, lines, payouts, disputes } = thing;
+  const given = { id };
+  const money = (amount: number) => format.money(amount, currency);
+  const effect = `${thing.merchant}: ${money(thing.payable)}`;
+  const isPayable = state === 'APPROVED' || state === 'RETURNED';
+  const isAgain = thing.fileId !== null;
+  const inFile = { settlements: [id], due: undefined, ...(!isAgain && { again: undefined }) };
+  return (
+    <>
+      <PageHead
+        back="settlements"
+        title={thing.number ?? texts.settlement.draft}
+        state={state === 'DRAFT' ? undefined : state}
+        note={`${thing.merchant} · ${format.day(thing.firstDay)} – ${format.day(thing.lastDay)}`}
+        primary={door === 'operator'}
+        acts={[
+          state === 'DRAFT' && { name: 'settlement.approve', given, effect },
+          isPayable && { name: 'settlement.pay', given, effect },
+          isPayable && { name: 'settlement.file', given: inFile, effect },
+          state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
+          state !== 'DRAFT' && { name: 'settlement.dispute', given },
+        ]}
+        of="settlement.show"
+        given={given}
+      >
+        {state !== 'DRAFT' &&
+          offers('settlement.document') &&
+          (['pdf', 'csv'] as const).map((type) => (
+            <Button
+              key={type}
+              variant="default"
+              component="a"
+              href={`/${door}/v1/settlements/${id}/document?format=${type}`}
+            >
+              {texts.settlement.document[type]}
+            </Button>
+          ))}
+      </PageHead>
+      <Stack gap="lg">
+        <div className="stats">
+          <Stat label={texts.settlement.carried}>{money(thing.carried)}</Stat>
+          <Stat label={texts.settlement.period}>{money(thing.closing - thing.carried)}</Stat>
+          {thing.outstanding !== 0 && (
+            <Stat label={texts.settlement.outstanding}>{money(-thing.outstanding)}</Stat>
+          )}
+          <Stat label={texts.settlement.payable}>{money(thing.payable)}</Stat>
+        </div>
+        <div className="two">
+          <Stack>
+            <Panel title={texts.settlement.steps}>
+              <Rows
+                items={steps.filter(({ kind, amount }) => amount !== 0 || kind === 'PAYABLE')}
+                columns={['kind', 'amount']}
+                currency={currency}
+              />
+            </Panel>
+            {rates.length > 0 && (
+              <Panel title={texts.settlement.rates}>
+                <Rows
+                  items={rates}
+                  columns={['commission', 'base', 'fee', 'vat', 'feeVat']}
+                  narrow={['commission', 'base', 'fee', 'vat', 'feeVat']}
+                  currency={currency}
+                />
+              </Panel>
+            )}
+            <Panel title={texts.settlement.lines}>
+              <Rows
+                items={lines}
+                columns={['kind', 'product', 'rows', 'amount']}
+                narrow={['kind', 'product', 'amount']}
+                currency={currency}
+              />
+            </Panel>
+            {payouts.length > 0 && (
+              <Panel title={texts.settlement.payouts}>
+                <Rows
+                  items={payouts}
+                  columns={['kind', 'valueDate', 'bankReference', 'amount']}
+                  narrow={['kind', 'valueDate', 'amount']}
+                  currency={currency}
+                />
+              </Panel>
+            )}
+            {disputes.length > 0 && (
+              <Panel title={texts.settlement.disputes}>
+                <Rows
+                  items={disputes}
+                  columns={['line', 'comment', 'state', 'answer']}
+                  narrow={['comment', 'state', 'answer']}
+                  cell={(name, item) =>
+                    name === 'answer' && item['state'] === 'OPEN' ? (
+                      <Actions acts={[{ name: 'settlement.answer', given: { id: String(item['id']) } }]} />
+                    ) : undefined
+                  }
+                />
+              </Panel>
+            )}
+          </Stack>
+          <Panel title={texts.details} padded>
+            <Fields of={thing} without={IN_HEAD} />
+          </Panel>
+        </div>
       </Stack>
     </>
   );

@@ -1,10 +1,16 @@
+import { Anchor, Group } from '@mantine/core';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Filters, useFilters } from '../ui/address.ts';
+import { type Filters, useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { List } from '../ui/list.tsx';
+import { type Item, List } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
-import { Empty } from '../ui/parts.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
 
 export function Screen() {
   const { nav, transactions: texts } = useTexts();
@@ -74,6 +80,68 @@ function Decline({ code }: { code: string }) {
   return (
     <>
       <span className="mono">{code}</span> {codes[code]}
+    </>
+  );
+}
+
+type Transaction = Answer<'transaction.show'>;
+
+export function Thing() {
+  const texts = useTexts();
+  const { kind } = useWords();
+  const { door } = useApp();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const transactionId = useParam('id');
+  const given = { transactionId };
+  const { thing, instead } = useThing<Transaction>(`/transactions/${transactionId}`);
+  if (!thing) return instead;
+  const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
+  const amount = format.money(thing.amount, thing.currency);
+  const { serialNumber: serial, originalTransactionId: original } = thing;
+  return (
+    <>
+      <PageHead
+        back="transactions"
+        title={kind(thing.kind)}
+        shown={
+          <>
+            {kind(thing.kind)} <span className="number">{amount}</span>
+          </>
+        }
+        state={thing.refundStatus}
+        note={<Copyable text={transactionId} />}
+        acts={[
+          isCorrectable && {
+            name: 'redemption.correct',
+            given,
+            effect: `${amount} · ${thing.voucherCode}`,
+            isDanger: true,
+            onDone: (answer) => {
+              const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
+              if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
+            },
+          },
+          thing.kind === 'TOP_UP' && { name: 'float.correct', given, effect: amount, isDanger: true },
+        ]}
+        of="transaction.show"
+        given={given}
+      />
+      <Panel padded>
+        <Fields of={thing} without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']} />
+        <Group className="links">
+          {serial !== null && door === 'operator' && (
+            <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">
+              {texts.transactions.openVoucher}
+            </Anchor>
+          )}
+          {original !== null && (
+            <Anchor component={Link} to={`/transactions/${original}`} size="sm">
+              {texts.transactions.openOriginal}
+            </Anchor>
+          )}
+        </Group>
+      </Panel>
     </>
   );
 }

@@ -1,7 +1,16 @@
-import { Button } from '@mantine/core';
+import { Button, Group, Stack, Text, Timeline } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import type { Answer } from '../answers.ts';
+import { useTexts } from '../i18n/index.tsx';
+import type { Acts } from '../ui/actions.tsx';
+import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { ListPage } from '../ui/page.tsx';
+import { useFormat } from '../ui/format.ts';
+import { ListPage, PageHead } from '../ui/page.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
+import { Sheets } from '../ui/sheets.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, Time, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 export function Screen() {
@@ -20,5 +29,158 @@ export function Screen() {
         </Button>
       )}
     </ListPage>
+  );
+}
+
+type Entry = Voucher['timeline'][number];
+type Voucher = Answer<'voucher.show'>;
+
+/** One voucher: its state, its history, and the actions that support can take. */
+export function Thing() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { offers } = useApp();
+  const serialNumber = useParam('serialNumber');
+  const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
+  if (!thing) return instead;
+  const { currency, balance, value, reserved, replacedBy, timeline } = thing;
+  return (
+    <>
+      <PageHead
+        back="vouchers"
+        title={serialNumber}
+        shown={<span className="mono">{thing.voucherCode}</span>}
+        state={thing.state}
+        note={<Copyable text={serialNumber} />}
+        acts={actsOn(thing, format.money(balance, currency))}
+        of="voucher.show"
+        given={{ serialNumber }}
+      />
+      <div className="two">
+        <Panel title={texts.voucher.timeline} padded>
+          {timeline.length === 0 ? (
+            <Empty text={texts.empty.timeline} />
+          ) : (
+            <Timeline bulletSize={13} lineWidth={1} color="accent">
+              {timeline.map((entry) => (
+                <Timeline.Item
+                  key={`${entry.at} ${entry.what} ${entry.transactionId}`}
+                  title={<Title entry={entry} currency={currency} />}
+                >
+                  <Note entry={entry} />
+                </Timeline.Item>
+              ))}
+            </Timeline>
+          )}
+        </Panel>
+        <Stack gap="lg">
+          <Panel padded>
+            <Stack gap="md">
+              <div>
+                <div className="stat">{format.money(balance, currency)}</div>
+                <Text className="quiet" size="sm">
+                  {value !== null
+                    ? texts.voucher.of(format.money(value, currency))
+                    : reserved !== null
+                      ? texts.voucher.reserved(format.money(reserved, currency))
+                      : texts.voucher.noValue}
+                </Text>
+              </div>
+              <Fields
+                of={thing}
+                without={[
+                  'serialNumber',
+                  'voucherCode',
+                  'state',
+                  'batch',
+                  'currency',
+                  'balance',
+                  'value',
+                  'reserved',
+                ]}
+              />
+            </Stack>
+          </Panel>
+          {replacedBy !== null && offers('sheets.order-card') && (
+            <Sheets
+              title={texts.batch.card}
+              how={texts.batch.cardHow}
+              path={`/vouchers/${serialNumber}/card`}
+              order="sheets.order-card"
+              given={{ serialNumber }}
+              effect={texts.batch.cardEffect(replacedBy)}
+            />
+          )}
+        </Stack>
+      </div>
+    </>
+  );
+}
+
+function actsOn(voucher: Voucher, balance: string): Acts {
+  const { serialNumber, voucherCode, state } = voucher;
+  if (state === 'CANCELED' || state === 'REPLACED') return [];
+  const given = { serialNumber };
+  const effect = `${voucherCode} · ${balance}`;
+  return [
+    voucher.pinLocked && { name: 'voucher.unlock-pin', given, effect },
+    voucher.blockedAt === null
+      ? { name: 'voucher.block', given, effect, isDanger: true }
+      : { name: 'voucher.unblock', given, effect },
+    { name: 'voucher.extend', given, effect },
+    { name: 'voucher.replace', given, effect },
+    { name: 'voucher.adjust', given, effect },
+    voucher.balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
+  ];
+}
+
+function Title({ entry, currency }: { entry: Entry; currency: string }) {
+  const { kind } = useWords();
+  const { declined, codes } = useTexts();
+  const format = useFormat();
+  return (
+    <Group gap="xs" justify="space-between" wrap="nowrap">
+      <span className={entry.kind === 'decline' ? 'bad' : undefined}>
+        {kind(entry.what)}
+        {entry.code && ` · ${declined.title}: ${codes[entry.code] ?? entry.code}`}
+      </span>
+      {entry.amount !== null && (
+        <span className={`number ${entry.kind === 'decline' ? 'quiet' : ''}`}>
+          {entry.kind === 'money'
+            ? format.moved(entry.amount, currency)
+            : format.money(entry.amount, currency)}
+        </span>
+      )}
+    </Group>
+  );
+}
+
+function Note({ entry }: { entry: Entry }) {
+  const { label } = useWords();
+  return (
+    <Text size="sm" className="quiet" component="div">
+      <Time at={entry.at} />
+      {entry.merchantId && (
+        <>
+          {' · '}
+          <Value name="merchantId" value={entry.merchantId} />
+        </>
+      )}
+      {entry.keyId && ` · ${entry.keyId}`}
+      {entry.actor && ` · ${entry.actor}`}
+      {entry.approvedBy && ` · ${label('approvedBy')} ${entry.approvedBy}`}
+      {entry.reference && (
+        <>
+          {' · '}
+          <bdi>{entry.reference}</bdi>
+        </>
+      )}
+      {entry.reason && (
+        <>
+          {' · '}
+          <bdi>{entry.reason}</bdi>
+        </>
+      )}
+    </Text>
   );
 }

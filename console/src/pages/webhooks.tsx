@@ -1,6 +1,15 @@
-import { ListPage } from '../ui/page.tsx';
-import { State } from '../ui/value.tsx';
-import { stateOf } from './webhook.tsx';
+import { Alert, Stack } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useFilters, useParam } from '../ui/address.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { type Item, List } from '../ui/list.tsx';
+import { ListPage, PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, State } from '../ui/value.tsx';
 
 export function Screen() {
   return (
@@ -12,5 +21,112 @@ export function Screen() {
       narrow={['url', 'state', 'failed']}
       cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
     />
+  );
+}
+
+/** Whether an endpoint works. */
+function stateOf({ enabled, failingSince }: Item): string {
+  if (!enabled) return 'disabled';
+  return failingSince ? 'failing' : 'active';
+}
+
+export function Thing() {
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const id = useParam('id');
+  const search = useFilters();
+  const [tested, setTested] = useState<Item>();
+  const [shown, setShown] = useState<string>();
+  const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
+  if (!thing) return instead;
+  const url = String(thing['url']);
+  const given = { id };
+  return (
+    <>
+      <PageHead
+        back="webhooks"
+        title={url}
+        shown={<span className="mono">{url}</span>}
+        state={stateOf(thing)}
+        acts={[
+          thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
+          { name: 'webhook.test', given, effect: url, onDone: setTested },
+          { name: 'webhook.resend', given, effect: url },
+          { name: 'webhook.rotate', given, effect: url },
+          {
+            name: 'webhook.remove',
+            given,
+            effect: url,
+            isDanger: true,
+            onDone: () => void navigate({ to: '/webhooks' }),
+          },
+        ]}
+        of="webhook.show"
+        given={given}
+      />
+      <Stack>
+        {tested && (
+          <Alert
+            color={tested['delivered'] ? 'teal' : 'red'}
+            variant="light"
+            withCloseButton
+            closeButtonLabel={texts.close}
+            onClose={() => setTested(undefined)}
+          >
+            {tested['delivered']
+              ? texts.webhook.delivered(Number(tested['status']), Number(tested['durationMs']))
+              : texts.webhook.notDelivered(String(tested['error'] ?? tested['status']))}
+          </Alert>
+        )}
+        <div className="two">
+          <List
+            title={texts.webhook.deliveries}
+            of="webhook.deliveries"
+            fixed={given}
+            refetchMs={10_000}
+            search={search}
+            columns={['occurredAt', 'type', 'state', 'attempts']}
+            narrow={['type', 'state', 'attempts']}
+            cell={(name, item) =>
+              name === 'attempts' ? (
+                <button
+                  type="button"
+                  className="text-button"
+                  title={texts.webhook.attempts}
+                  onClick={() => setShown(String(item['eventId']))}
+                >
+                  {String(item['attempts'])}
+                </button>
+              ) : undefined
+            }
+            actions={({ eventId }) => (
+              <Actions
+                shown={0}
+                of={String(eventId)}
+                acts={[{ name: 'webhook.resend', given: { id, eventId } }]}
+              />
+            )}
+          />
+          <Panel title={texts.details} padded>
+            <Fields of={thing} without={['id', 'url', 'enabled']} />
+          </Panel>
+        </div>
+      </Stack>
+      <Dialog
+        opened={shown !== undefined}
+        onClose={() => setShown(undefined)}
+        title={texts.webhook.attempts}
+        size="lg"
+      >
+        {shown && (
+          <List
+            of="webhook.attempts"
+            fixed={{ id, eventId: shown }}
+            narrow={['number', 'at', 'status', 'durationMs', 'error']}
+            brief
+          />
+        )}
+      </Dialog>
+    </>
   );
 }

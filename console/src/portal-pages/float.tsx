@@ -1,10 +1,16 @@
-import { Stack, Text } from '@mantine/core';
+import { Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { dayAfter, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
+import { Floats } from '../ui/floats.tsx';
+import { todayIn, useFormat } from '../ui/format.ts';
+import { Rows } from '../ui/list.tsx';
+import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
-import { Floats } from './numbers.tsx';
-import { Statement } from './statement.tsx';
+import { useThing } from '../ui/thing.tsx';
 
 /** The float, how to pay in, and its movements. */
 export function Screen() {
@@ -17,7 +23,7 @@ export function Screen() {
       </Head>
       <Stack gap="lg">
         <div className="stats">
-          <Floats />
+          <Floats to="/float" />
         </div>
         <Panel title={texts.float.payIn} padded>
           <Text size="sm">{texts.float.payInHow}</Text>
@@ -28,5 +34,74 @@ export function Screen() {
         {offers('books.report') && <Statement />}
       </Stack>
     </>
+  );
+}
+
+const MONTHS = 3;
+
+/** R6: every movement of the float in a month. */
+function Statement() {
+  const texts = useTexts();
+  const format = useFormat();
+  const today = todayIn(useApp().session?.zone ?? 'UTC');
+  const { thing: merchant } = useThing<PortalAnswer<'merchant.show'>>('/merchant');
+  // The clock of the browser may be behind that of the service.
+  const created = merchant?.createdAt.slice(0, 10) ?? today;
+  const since = created < today ? created : today;
+  const months = Array.from({ length: MONTHS }, (_, back) => {
+    const first = new Date(`${today.slice(0, 7)}-01T00:00:00Z`);
+    first.setUTCMonth(first.getUTCMonth() - back);
+    return first.toISOString().slice(0, 7);
+  }).filter((each) => each >= since.slice(0, 7));
+  const [month = today.slice(0, 7), setMonth] = useState(months[0]);
+  const last = new Date(`${month}-01T00:00:00Z`);
+  last.setUTCMonth(last.getUTCMonth() + 1);
+  const end = last.toISOString().slice(0, 10);
+  const first = `${month}-01`;
+  const query = { from: first < since ? since : first, to: end > today ? dayAfter(today) : end };
+  const { data, error } = useQuery({
+    queryKey: ['statement', query],
+    enabled: merchant !== undefined,
+    queryFn: () => readReport('float-statement', query),
+    retry: false,
+  });
+  return (
+    <Panel
+      title={texts.float.statement}
+      aside={
+        <Group>
+          <SegmentedControl
+            size="xs"
+            aria-label={texts.float.month}
+            data={months.map((value) => ({ value, label: format.month(value) }))}
+            value={month}
+            onChange={setMonth}
+          />
+        </Group>
+      }
+    >
+      {error ? (
+        <div className="panel-body">
+          <Problem error={error} />
+        </div>
+      ) : !data ? (
+        <Busy />
+      ) : data.tables.length === 0 ? (
+        <Empty text={texts.books.noRows} />
+      ) : (
+        data.tables.map((table) => (
+          <div key={table.currency}>
+            <Text size="sm" className="quiet" px="var(--edge)">
+              {table.currency}
+            </Text>
+            <Rows
+              items={table.rows.map((row, index) => ({ ...row, id: String(index) }))}
+              columns={['time', 'kind', 'reference', 'amount', 'balance']}
+              narrow={['time', 'kind', 'amount', 'balance']}
+            />
+          </div>
+        ))
+      )}
+    </Panel>
   );
 }

@@ -1,10 +1,14 @@
 import { Stack } from '@mantine/core';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Floats } from '../ui/floats.tsx';
+import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
-import { Empty, Head } from '../ui/parts.tsx';
+import { Empty, Head, Stat } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { State } from '../ui/value.tsx';
 import { Screen as Check } from './check.tsx';
-import { Floats, ToBeSettled } from './numbers.tsx';
 
 /** The float, the amount to be settled, and the latest transactions. */
 export function Screen() {
@@ -17,7 +21,7 @@ export function Screen() {
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
         <div className="stats">
-          {offers('float.show') && <Floats />}
+          {offers('float.show') && <Floats to="/float" />}
           {offers('settlement.list') && <ToBeSettled />}
         </div>
         {offers('transaction.list') && (
@@ -35,4 +39,18 @@ export function Screen() {
       </Stack>
     </>
   );
+}
+
+/** The newest statement in each currency. */
+function ToBeSettled() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { thing } = useThing<PortalAnswer<'settlement.list'>>('/settlements');
+  const newest = new Map<string, PortalAnswer<'settlement.list'>['items'][number]>();
+  for (const each of thing?.items ?? []) if (!newest.has(each.currency)) newest.set(each.currency, each);
+  return [...newest.values()].map(({ id, currency, payable, state }) => (
+    <Stat key={id} label={texts.overview.settlement} to={`/settlements/${id}`} note={<State name={state} />}>
+      {format.money(payable, currency)}
+    </Stat>
+  ));
 }

@@ -2,8 +2,7 @@ import { Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { isDay, isTime, useFormat } from './format.ts';
-import { useMerchants } from './merchants.ts';
-import { useUsers } from './users.ts';
+import { useMerchants, useUsers } from './names.ts';
 import { Copyable } from './value.tsx';
 import { useWords } from './words.ts';
 
@@ -59,7 +58,7 @@ const ID_SHOWN = 12;
 export function Subject({ of, within }: { of: string; within?: unknown }) {
   const { noun } = useWords();
   const { nameOf } = useMerchants();
-  const { emailOf } = useUsers();
+  const emailOf = useUsers();
   const [, kind = '', id = ''] = /^(bank account|\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return <span className="mono">{of}</span>;
   const { number, email } = fieldsOf(within);

@@ -1,13 +1,11 @@
 import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { type Fault, get, type Page } from '../api.ts';
+import type { Fault } from '../api.ts';
 import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import { useApp } from './app.tsx';
 import { decode } from './csv.ts';
 import { useFormat } from './format.ts';
-import { useMerchants } from './merchants.ts';
+import { useMerchants, useProducts } from './names.ts';
 import { readNumber } from './number.ts';
 import { FaultText } from './parts.tsx';
 import { useWords } from './words.ts';
@@ -159,18 +157,11 @@ function Lines({ isList, value, onChange, description, ...shared }: TextProps) {
 
 /** The choices for a field that names something. */
 function useChoices({ format }: Field) {
-  const { offers, door } = useApp();
   const { merchants } = useMerchants();
-  const isProduct = format === 'product' && door === 'operator' && offers('product.list');
-  const { data: products } = useQuery({
-    queryKey: ['products', 'names'],
-    queryFn: () => get<Page<{ code: string; name: string }>>('/products', { limit: 200 }),
-    enabled: isProduct,
-    staleTime: 60_000,
-  });
-  if (format === 'merchant' && merchants.length > 0)
-    return merchants.map((each) => ({ value: each.id, label: `${each.name} (${each.id})` }));
-  if (isProduct && products)
-    return products.items.map(({ code, name: title }) => ({ value: code, label: `${title} (${code})` }));
+  const products = useProducts();
+  if (format === 'merchant')
+    return merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }));
+  if (format === 'product')
+    return products.map(({ code, name }) => ({ value: code, label: `${name} (${code})` }));
   return undefined;
 }

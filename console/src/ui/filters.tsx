@@ -4,7 +4,7 @@ import type { Field, Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
-import { useMerchants } from './merchants.ts';
+import { useMerchants } from './names.ts';
 import { useWords } from './words.ts';
 
 type BarProps = {

@@ -5,7 +5,7 @@ import { type FormEvent, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { guess, searched } from '../search.ts';
 import { Icon } from './icons.tsx';
-import { useMerchants } from './merchants.ts';
+import { useMerchants } from './names.ts';
 import type { Places } from './shell.tsx';
 
 const SUGGESTED_MAX = 6;

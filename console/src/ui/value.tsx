@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { endedDay, isDay, isMonth, isTime, useFormat } from './format.ts';
-import { useMerchants } from './merchants.ts';
+import { useMerchants } from './names.ts';
 import { useWords } from './words.ts';
 
 /** The states of each color, in small letters. */
@@ -162,6 +162,8 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
 
 /** Whether a column of these values does not need to be wide: no value is a text of several words. */
 export const isTight = (values: readonly unknown[]) =>
+  // What a page composes of other fields may be long.
+  values.some((value) => value !== undefined) &&
   values.every((value) => typeof value !== 'object' || value === null) &&
   !values.some((value) => typeof value === 'string' && / /.test(value));
 

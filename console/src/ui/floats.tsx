@@ -1,0 +1,32 @@
+import type { Answer } from '../answers.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { useFormat } from './format.ts';
+import { Stat } from './parts.tsx';
+import { useThing } from './thing.tsx';
+
+type Props = {
+  /** Of another one than the merchant of the portal. */
+  readonly merchantId?: string;
+  readonly to?: string;
+};
+
+/** The floats of a merchant, and how long they last. */
+export function Floats({ merchantId, to }: Props) {
+  const texts = useTexts();
+  const format = useFormat();
+  const { thing } = useThing<Answer<'float.show'>>('/floats', {
+    query: { merchantId },
+    refetchMs: () => 30_000,
+  });
+  if (!thing || thing.items.length === 0)
+    return (
+      <Stat label={texts.nav.floats} to={to} note={thing ? texts.float.none : '…'}>
+        <span className="quiet">{thing ? '–' : '…'}</span>
+      </Stat>
+    );
+  return thing.items.map(({ currency, balance, daysLeft }) => (
+    <Stat key={currency} label={texts.nav.floats} to={to} note={texts.float.lasts(daysLeft)}>
+      {format.money(balance, currency)}
+    </Stat>
+  ));
+}
