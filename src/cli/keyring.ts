@@ -13,27 +13,19 @@ import {
   routingEntry,
 } from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
-import { keyring, type RingKeyInfo } from '../rotation/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { untilStopped } from './open.ts';
-import { explainOutcome, fail, interrupted, printJson, printTable, say, wrongUsage } from './output.ts';
-import { listCommand, requireApproval } from './perform.ts';
+import { explainOutcome, fail, interrupted, printJson, say, wrongUsage } from './output.ts';
+import { requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
 type Json = { json?: boolean };
 
-export function registerKeyring(program: Command): void {
-  const commands = program
-    .command('keyring')
-    .description('the key ring, under which codes, PINs and webhook secrets are sealed');
-  commands
-    .command('show')
-    .description('show each key, and the number of secrets sealed under it')
-    .option('--json', 'print JSON')
-    .action(show);
+/** Adds the commands that change the key ring, or a key file. */
+export function addRotation(commands: Command): void {
   commands
     .command('rotate')
     .description(
@@ -63,22 +55,6 @@ export function registerKeyring(program: Command): void {
     .description('write the key file unencrypted, to stop using SCRIP_KMS or to move to another one')
     .option('--json', 'print JSON')
     .action(unseal);
-}
-
-async function show(options: Json): Promise<void> {
-  await listCommand(keyring.show, {}, undefined, options, (ring: RingKeyInfo[]) =>
-    printTable(
-      ['key', 'state', 'in the key ring', 'since', 'vouchers', 'webhook secrets'],
-      ring.map((each) => [
-        each.keyId,
-        each.state,
-        each.inKeyRing ? 'yes' : 'no',
-        each.since?.toISOString() ?? '',
-        String(each.vouchers),
-        String(each.webhookSecrets),
-      ]),
-    ),
-  );
 }
 
 /** Returns the key file, unless the key ring is a setting, which a command cannot change. */

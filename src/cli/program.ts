@@ -40,7 +40,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('../api-keys/keys.ts')).API_KEYS,
     async () => (await import('./api-key.ts')).addRevoke,
   ),
-  keyring: async () => (await import('./keyring.ts')).registerKeyring,
+  keyring: derived(
+    'keyring',
+    'the key ring, under which codes, PINs and webhook secrets are sealed',
+    async () => (await import('../rotation/rotate.ts')).KEYRING,
+    async () => (await import('./keyring.ts')).addRotation,
+  ),
   float: derived('float', 'floats, the money that merchants have paid in advance', async () => [
     ...(await import('../merchants/floats.ts')).FLOATS,
     ...(await import('../books/floats.ts')).FLOAT_MONEY,

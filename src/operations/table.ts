@@ -17,7 +17,7 @@ import { TOKENS } from '../people/tokens.ts';
 import { USERS } from '../people/users.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
-import { KEYRING } from '../rotation/keyring.ts';
+import { KEYRING } from '../rotation/rotate.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { SETTLEMENT } from '../settlement/table.ts';

@@ -2,7 +2,7 @@ import type { Service } from '../context.ts';
 import { ownerOfTotp } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { bytesArray, plainArray, type Sql, sql } from '../db/sql.ts';
+import { bytesArray, plainArray, raw, type Sql, sql } from '../db/sql.ts';
 import { sealedUnder } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { ownerOf } from '../webhooks/endpoints.ts';
@@ -31,16 +31,6 @@ export function resealVouchers(
   return sql`
 select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${sealed}::bytea[],
   ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
-}
-
-/** Lists every secret, including those of removed endpoints, so that all dependencies on a key are found. */
-function listSecrets(): Sql {
-  return sql`select id, secret, previous_secret from webhook_endpoints order by id`;
-}
-
-/** Lists the secret of every authenticator app. */
-function listTotpSecrets(): Sql {
-  return sql`select id, totp_secret as secret from users where totp_secret is not null order by id`;
 }
 
 /** The number of vouchers in a transaction. It holds their locks for some milliseconds. */
@@ -138,24 +128,25 @@ export async function countLeftBehind(service: Service, onProgress: OnProgress):
   return left;
 }
 
+/** Reads in SQL which key sealed the bytes of a column, as `sealedUnder` does. */
+const keyIdOf = (column: string) =>
+  raw(`convert_from(substring(${column} from 2 for get_byte(${column}, 0)), 'LATIN1')`);
+
 /** Counts the vouchers by the key that sealed them. */
 export async function countSealed({ db, buckets }: Service): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const bucket of buckets.all) {
     for (let after = 0n; ; ) {
       // The vouchers of a page by the key that sealed them, and the end of the page.
-      const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(
-        sql`
-select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
-  count(*) as vouchers, max(p.serial_number) as last
+      const rows = await db.query<{ keyId: string; vouchers: number; last: bigint }>(sql`
+select ${keyIdOf('sealed')} as "keyId", count(*)::int as vouchers, max(serial_number) as last
 from (
   select serial_number, sealed from vouchers
   where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${PAGE}
 ) p
-group by 1`,
-      );
-      for (const { key_id, vouchers, last } of rows) {
-        counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
+group by 1`);
+      for (const { keyId, vouchers, last } of rows) {
+        counts.set(keyId, (counts.get(keyId) ?? 0) + vouchers);
         if (last > after) after = last;
       }
       if (rows.length === 0) break;
@@ -164,63 +155,59 @@ group by 1`,
   return counts;
 }
 
-type SecretRow = { id: number; secret: Buffer; previous_secret: Buffer | null };
+type Secrets = {
+  /** In messages. */
+  readonly what: string;
+  readonly table: string;
+  /** What moves from one column to the next is found in either: a newer secret comes first. */
+  readonly columns: readonly string[];
+  /** Returns the owner to whom the secret of a row is bound. */
+  ownerOf(id: number): string;
+};
 
-const secretsOf = ({ secret, previous_secret }: SecretRow) =>
-  previous_secret ? [secret, previous_secret] : [secret];
+/** Includes the secrets of removed endpoints, so that all dependencies on a key are found. */
+export const WEBHOOK_SECRETS: Secrets = {
+  what: 'webhook secrets',
+  table: 'webhook_endpoints',
+  columns: ['secret', 'previous_secret'],
+  ownerOf,
+};
 
-/** Seals the secrets of all endpoints under the newest key, in one transaction for each endpoint. */
-export async function resealSecrets({ db, keys }: Service): Promise<void> {
-  for (const { id } of await db.query<SecretRow>(listSecrets())) {
-    await db.transaction(async (tx) => {
-      await holdKeyRing(tx, keys);
-      const [row] = await tx.query<SecretRow>(
-        sql`select id, secret, previous_secret from webhook_endpoints where id = ${id} for update`,
-      );
-      if (!row || secretsOf(row).every((sealed) => sealedUnder(sealed) === keys.current)) return;
-      const reseal = (sealed: Buffer) => keys.sealText(ownerOf(id), keys.openText(ownerOf(id), sealed));
-      await tx.query(
-        sql`
-update webhook_endpoints set secret = ${reseal(row.secret)},
-  previous_secret = ${row.previous_secret && reseal(row.previous_secret)}
-where id = ${id}`,
-      );
-    });
+/** What is sealed besides vouchers. */
+export const ALL_SECRETS: readonly Secrets[] = [
+  WEBHOOK_SECRETS,
+  {
+    what: 'secrets of authenticator apps',
+    table: 'users',
+    columns: ['totp_secret'],
+    ownerOf: ownerOfTotp,
+  },
+];
+
+/** Seals secrets under the newest key, each in a transaction of its own. */
+export async function resealSecrets(service: Service, { table, columns, ownerOf }: Secrets): Promise<void> {
+  const { db, keys } = service;
+  const [from, owned] = [raw(table), columns.map(raw)];
+  for (const column of owned) {
+    const rows = await db.query<{ id: number }>(sql`select id from ${from} where ${column} is not null`);
+    for (const { id } of rows)
+      await db.transaction(async (tx) => {
+        await holdKeyRing(tx, keys);
+        const [row] = await tx.query<{ sealed: Buffer | null }>(
+          sql`select ${column} as sealed from ${from} where id = ${id} for update`,
+        );
+        if (!row?.sealed || sealedUnder(row.sealed) === keys.current) return;
+        const resealed = keys.sealText(ownerOf(id), keys.openText(ownerOf(id), row.sealed));
+        await tx.query(sql`update ${from} set ${column} = ${resealed} where id = ${id}`);
+      });
   }
 }
 
-/** Counts the secrets of endpoints by the key that sealed them. */
-export async function countSecrets(db: Queries): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const row of await db.query<SecretRow>(listSecrets())) {
-    for (const sealed of secretsOf(row))
-      counts.set(sealedUnder(sealed), (counts.get(sealedUnder(sealed)) ?? 0) + 1);
-  }
-  return counts;
-}
-
-type TotpRow = { id: number; secret: Buffer };
-
-/** Seals the secrets of all authenticator apps under the newest key, in one transaction for each user. */
-export async function resealTotpSecrets({ db, keys }: Service): Promise<void> {
-  for (const { id } of await db.query<TotpRow>(listTotpSecrets())) {
-    await db.transaction(async (tx) => {
-      await holdKeyRing(tx, keys);
-      const [row] = await tx.query<TotpRow>(sql`
-    select id, totp_secret as secret from users where id = ${id} and totp_secret is not null for update`);
-      if (!row || sealedUnder(row.secret) === keys.current) return;
-      const secret = keys.openText(ownerOfTotp(id), row.secret);
-      await tx.query(
-        sql`update users set totp_secret = ${keys.sealText(ownerOfTotp(id), secret)} where id = ${id}`,
-      );
-    });
-  }
-}
-
-/** Counts the secrets of authenticator apps by the key that sealed them. */
-export async function countTotpSecrets(db: Queries): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const { secret } of await db.query<TotpRow>(listTotpSecrets()))
-    counts.set(sealedUnder(secret), (counts.get(sealedUnder(secret)) ?? 0) + 1);
-  return counts;
+/** Counts secrets by the key that sealed them. */
+export async function countSecrets(db: Queries, { table, columns }: Secrets): Promise<Map<string, number>> {
+  const rows = await db.query<{ keyId: string; count: number }>(sql`
+select ${keyIdOf('sealed')} as "keyId", count(*)::int as count
+from ${raw(table)} cross join unnest(array[${raw(columns.join(', '))}]) s (sealed)
+where sealed is not null group by 1`);
+  return new Map(rows.map(({ keyId, count }) => [keyId, count]));
 }

@@ -1,3 +1,4 @@
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { readSealed } from '../audit/head.ts';
 import type { Operator, Service } from '../context.ts';
@@ -6,23 +7,29 @@ import { type Sql, sql } from '../db/sql.ts';
 import { addToKeyFile, type KeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
+import { reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { SEE_TOKENS } from '../principal.ts';
+import { Count, NullableTime, Text, Word } from '../schema.ts';
 import {
+  ALL_SECRETS,
   countLeftBehind,
   countSealed,
   countSecrets,
-  countTotpSecrets,
   type OnProgress,
   RingRefused,
   resealAll,
   resealSecrets,
-  resealTotpSecrets,
+  WEBHOOK_SECRETS,
 } from './reseal.ts';
 
-function listRingKeys(): Sql {
-  return sql`
-select k.key_id, k.activation, k.first_used_at, k.superseded_at, k.retired_at, k.dropped_at
-from keyring_keys k order by k.activation nulls last, k.key_id`;
-}
+/**
+ * Rotates the key ring while the service runs (docs/how-to/key-ring.md).
+ *
+ * First, all processes switch to sealing under a new key. Then every voucher is sealed again under it, a few
+ * at a time. Then the older keys are retired. They can be dropped after a check of every voucher has proven
+ * that nothing depends on them.
+ */
 
 /**
  * Lets one process at a time change the key ring and its file, until its transaction ends. No other lock has
@@ -37,60 +44,58 @@ export function endProgress(keyId: string, now: Date): Sql {
     update keyring_rotations set finished_at = coalesce(finished_at, ${now}) where key_id = ${keyId}`;
 }
 
-/**
- * Rotates the key ring while the service runs (docs/how-to/key-ring.md).
- *
- * First, all processes switch to sealing under a new key. Then every voucher is sealed again under it, a few
- * at a time. Then the older keys are retired. They can be dropped after a check of every voucher has proven
- * that nothing depends on them.
- */
+const RingKey = Type.Object({
+  keyId: Text,
+  state: Word(['unused', 'in use', 'being replaced', 'retired', 'dropped'] as const),
+  inKeyRing: Type.Boolean({ title: 'In the key ring' }),
+  since: NullableTime,
+  vouchers: Count,
+  webhookSecrets: Count,
+});
 
-type RingRow = {
-  key_id: string;
-  activation: number | null;
-  first_used_at: Date;
-  superseded_at: Date | null;
-  retired_at: Date | null;
-  dropped_at: Date | null;
-};
+type RingKeyInfo = Static<typeof RingKey>;
+type UsedKey = Pick<RingKeyInfo, 'keyId' | 'state' | 'since'>;
 
-type RingKeyState = 'unused' | 'in use' | 'being replaced' | 'retired' | 'dropped';
-
-export type RingKeyInfo = {
-  readonly keyId: string;
-  readonly state: RingKeyState;
-  readonly inKeyRing: boolean;
-  readonly since: Date | null;
-  /** The number of vouchers sealed under it. */
-  readonly vouchers: number;
-  readonly webhookSecrets: number;
-};
-
-function stateOf(row: RingRow): RingKeyState {
-  if (row.dropped_at) return 'dropped';
-  if (row.retired_at) return 'retired';
-  return row.superseded_at ? 'being replaced' : 'in use';
-}
+/** Lists the keys that were ever in use, newest first. */
+const listUsed = (db: Queries) =>
+  db.query<UsedKey>(sql`
+select key_id as "keyId", first_used_at as since,
+  case
+    when dropped_at is not null then 'dropped'
+    when retired_at is not null then 'retired'
+    when superseded_at is not null then 'being replaced'
+    else 'in use'
+  end as state
+from keyring_keys order by activation desc nulls first, key_id desc`);
 
 /** Lists every key that is in the key ring or was ever in use, and what depends on it. */
 export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
-  const rows = await service.db.query<RingRow>(listRingKeys());
-  const [vouchers, secrets] = [await countSealed(service), await countSecrets(service.db)];
+  const used = await listUsed(service.db);
+  const vouchers = await countSealed(service);
+  const secrets = await countSecrets(service.db, WEBHOOK_SECRETS);
   const held = service.keys.checks().map(({ keyId }) => keyId);
-  const infoOf = (keyId: string, state: RingKeyState, since: Date | null): RingKeyInfo => ({
-    keyId,
-    state,
-    inKeyRing: held.includes(keyId),
-    since,
-    vouchers: vouchers.get(keyId) ?? 0,
-    webhookSecrets: secrets.get(keyId) ?? 0,
-  });
-  const unused = held.filter((id) => !rows.some(({ key_id }) => key_id === id));
-  return [
-    ...unused.map((id) => infoOf(id, 'unused', null)),
-    ...rows.map((row) => infoOf(row.key_id, stateOf(row), row.first_used_at)).reverse(),
-  ];
+  const unused = held
+    .filter((id) => !used.some(({ keyId }) => keyId === id))
+    .map((keyId): UsedKey => ({ keyId, state: 'unused', since: null }));
+  return [...unused, ...used].map((key) => ({
+    ...key,
+    inKeyRing: held.includes(key.keyId),
+    vouchers: vouchers.get(key.keyId) ?? 0,
+    webhookSecrets: secrets.get(key.keyId) ?? 0,
+  }));
 }
+
+const show = reading({
+  name: 'keyring.show',
+  summary: 'List each key of the key ring, and what is sealed under it',
+  path: '/keyring',
+  input: {},
+  output: Page(RingKey),
+  roles: SEE_TOKENS,
+  run: async ({ service }) => ({ items: await listKeyRing(service), nextCursor: null }),
+});
+
+export const KEYRING = tableOf(show);
 
 /**
  * Starts using a new key. If an earlier rotation is unfinished, it continues that one.
@@ -126,8 +131,8 @@ values (${next.keyId}, ${next.check}, ${old.activation + 1})`);
 }
 
 async function findUnused(tx: Queries, keys: KeyRing, keyFile: KeyFile | undefined) {
-  const rows = await tx.query<RingRow>(listRingKeys());
-  const find = () => keys.checks().find(({ keyId }) => !rows.some(({ key_id }) => key_id === keyId));
+  const used = await listUsed(tx);
+  const find = () => keys.checks().find(({ keyId }) => !used.some((each) => each.keyId === keyId));
   const found = find();
   if (found) return found;
   if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile)))
@@ -158,8 +163,7 @@ export async function finishRotation(
   const { service } = operator;
   const { db, keys, clock } = service;
   if (!(await resealAll(service, reseal))) return undefined;
-  await resealSecrets(service);
-  await resealTotpSecrets(service);
+  for (const secrets of ALL_SECRETS) await resealSecrets(service, secrets);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
   if (left > 0)
@@ -205,16 +209,16 @@ export async function dropKey(
 ): Promise<boolean> {
   const { service } = operator;
   const { db, keys } = service;
-  const row = (await db.query<RingRow>(listRingKeys())).find(({ key_id }) => key_id === keyId);
-  if (!row) throw new RingRefused('no such key was ever in use');
+  const state = (await listUsed(db)).find((each) => each.keyId === keyId)?.state;
+  if (state === undefined) throw new RingRefused('no such key was ever in use');
   if (keys.routingFrom === keyId)
     throw new RingRefused(
       `the routing key is derived from ${keyId}, since the key ring has no \`routing:\` entry: add the line that ` +
         '`scrip keyring make --routing` prints to SCRIP_KEYS or the key file, start every process again, then drop it',
     );
-  if (row.dropped_at && (keyFile === undefined || !keys.holds(keyId)))
+  if (state === 'dropped' && (keyFile === undefined || !keys.holds(keyId)))
     throw new RingRefused(`${keyId} was dropped already`);
-  if (!row.dropped_at && !(await noteDropped(operator, row, prove))) return false;
+  if (state !== 'dropped' && !(await noteDropped(operator, keyId, state, prove))) return false;
   if (keyFile !== undefined)
     await db.transaction(async (tx) => {
       await tx.query(lockKeyRing());
@@ -224,16 +228,20 @@ export async function dropKey(
 }
 
 /** Drops the key in the database. Returns false if it was stopped. */
-async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
+async function noteDropped(
+  operator: Operator,
+  keyId: string,
+  state: UsedKey['state'],
+  prove: OnProgress,
+): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;
-  const keyId = row.key_id;
-  if (!row.retired_at)
-    throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
-  const secrets = (await countSecrets(db)).get(keyId) ?? 0;
-  if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
-  const apps = (await countTotpSecrets(db)).get(keyId) ?? 0;
-  if (apps > 0) throw new RingRefused(`${apps} secrets of authenticator apps are sealed under ${keyId}`);
+  if (state !== 'retired')
+    throw new RingRefused(`${keyId} is ${state}: \`scrip keyring rotate\` replaces it`);
+  for (const secrets of ALL_SECRETS) {
+    const left = (await countSecrets(db, secrets)).get(keyId) ?? 0;
+    if (left > 0) throw new RingRefused(`${left} ${secrets.what} are sealed under ${keyId}`);
+  }
   const head = await readSealed(db);
   if (head && sealedUnder(head) === keyId)
     throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
