@@ -19,12 +19,11 @@ import { openDatabase, openOwner } from '../db/pool.ts';
 import { createKeyFile, keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, findKeyRing, readKeyRingText, requireKeyRing } from '../keyring/store.ts';
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
-import { createLogger, type Logger } from '../log.ts';
 import { noteBackup } from '../monitor/status.ts';
 import { lowerPriority } from '../priority.ts';
-import { noDatabase } from './open.ts';
+import { noDatabase, troubleLog } from './open.ts';
 import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
-import { parseCount, parseUtc } from './parse.ts';
+import { countOf, parseUtc } from './parse.ts';
 import { listenForStop } from './processes.ts';
 import { readVersion } from './usage.ts';
 
@@ -48,7 +47,7 @@ export function registerBackup(program: Command): void {
     .description('back up the database while it is in use; `scrip backup DIR` does the same')
     .argument('<dir>', 'the folder with the backups, or s3://bucket/prefix')
     .option('--with-keys', 'put the key ring into the backup: with it, anybody can spend every voucher')
-    .option('--keep <n>', 'remove older backups until this many are left')
+    .option('--keep <n>', 'remove older backups until this many are left', countOf('--keep', 1, KEEP_MAX))
     .option('--json', 'print JSON')
     .action(create);
   backup
@@ -68,10 +67,6 @@ export function registerBackup(program: Command): void {
     .action(list);
 }
 
-/** Returns the log of a command, which shows only warnings and errors. */
-export const troubleLog = ({ logLevel }: Config): Logger =>
-  createLogger(logLevel === 'info' ? 'warn' : logLevel);
-
 /** Checks that the database is the embedded one. @throws CommandError if it is not */
 export function requireEmbedded({ databaseUrl }: Config): void {
   if (databaseUrl !== undefined)
@@ -81,10 +76,10 @@ export function requireEmbedded({ databaseUrl }: Config): void {
     );
 }
 
-type CreateOptions = Json & { withKeys?: boolean; keep?: string };
+type CreateOptions = Json & { withKeys?: boolean; keep?: number };
 
 async function create(dir: string, options: CreateOptions): Promise<void> {
-  const keep = options.keep === undefined ? undefined : parseCount(options.keep, '--keep', 1, KEEP_MAX);
+  const { keep } = options;
   const config = readConfig();
   requireEmbedded(config);
   const { dataDir } = config;
@@ -154,16 +149,15 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
   const config = readConfig();
   const writer = await acceptedWriter(config, options);
   let books: Reconciliation | undefined;
-  const { backup, lastTransactionAt } = await verifyEmbedded(
-    dir,
+  const { backup, lastTransactionAt } = await verifyEmbedded(dir, {
     writer,
-    troubleLog(config),
-    async ({ url, ownerUrl }) => {
+    log: troubleLog(config),
+    async examine({ url, ownerUrl }) {
       // Its schema may be older than this program.
       await migrate(ownerUrl);
       books = await readBooks(url);
     },
-  );
+  });
   const ok = books?.ok === true;
   if (!ok) process.exitCode = 1;
   const differing = (books?.checks ?? []).filter((each) => !each.ok);
@@ -183,8 +177,7 @@ export async function readBooks(url: string): Promise<Reconciliation> {
   }
 }
 
-type RestoreOptions = Json &
-  Trusting & { to?: string; timeline?: string; replace?: boolean; archive: boolean };
+type RestoreOptions = Json & Trusting & { to?: Date; timeline?: number; replace?: boolean; archive: boolean };
 
 export function registerRestore(program: Command): void {
   program
@@ -193,8 +186,16 @@ export function registerRestore(program: Command): void {
       'restore a backup, with the log that was archived since, into the data folder; stop Scrip first',
     )
     .argument('<dir>', 'the folder with the backups, or one of them; or s3://bucket/prefix')
-    .option('--to <time>', 'leave out transactions committed after this time (default: restore everything)')
-    .option('--timeline <n>', 'follow this timeline of the archived log (default: the newest)')
+    .option(
+      '--to <time>',
+      'leave out transactions committed after this time (default: restore everything)',
+      (text) => parseUtc(text, '--to'),
+    )
+    .option(
+      '--timeline <n>',
+      'follow this timeline of the archived log (default: the newest)',
+      countOf('--timeline', 1, TIMELINE_MAX),
+    )
     .option('--replace', 'replace the database in the data folder, which is kept next to the new one')
     .option('--no-archive', 'restore the backup only, without the archived log')
     .option(...TRUST)
@@ -203,25 +204,20 @@ export function registerRestore(program: Command): void {
 }
 
 async function run(dir: string, options: RestoreOptions): Promise<void> {
-  const to = options.to === undefined ? undefined : parseUtc(options.to, '--to');
-  const timeline =
-    options.timeline === undefined ? undefined : parseCount(options.timeline, '--timeline', 1, TIMELINE_MAX);
+  const { to, timeline, replace = false } = options;
   const config = readConfig();
   requireEmbedded(config);
   const writer = await acceptedWriter(config, options);
   const keys = await findKeyRingFor(dir, config);
   const archiveDir = options.archive ? config.archiveDir : null;
-  const wanted = { archiveDir, to, timeline, replace: options.replace ?? false, writer };
-  const restored = await restoreEmbedded(
-    dir,
-    config.dataDir,
-    wanted,
-    troubleLog(config),
-    async ({ ownerUrl }) => {
+  const restored = await restoreEmbedded(dir, config.dataDir, {
+    ...{ archiveDir, to, timeline, replace, writer },
+    log: troubleLog(config),
+    async examine({ ownerUrl }) {
       const owner = await openOwner(ownerUrl);
       await checkBeforeMigration(owner, keys.given, false).finally(() => owner.close());
     },
-  );
+  });
   // Last, since a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced, ownSettings } = restored;

@@ -1,25 +1,30 @@
+import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { closing } from '../books/close.ts';
+import { checkInterval } from '../books/days.ts';
+import type { Lines, Report } from '../books/reports/report.ts';
+import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
+import { tableOf } from '../operation.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
-import { addReport } from './books-report.ts';
-import { say } from './output.ts';
-import { parseDay } from './parse.ts';
-import { performCommand } from './perform.ts';
+import { addOperations } from './commands.ts';
+import { withService } from './open.ts';
+import { printTable, say, toJson, wrongUsage } from './output.ts';
+import { parseDay, parseId } from './parse.ts';
+import { performCommand, performFile, requireMerchant } from './perform.ts';
 
 /** Adds the commands of the books that stream, or have an exit status of their own. */
 export function addBooks(books: Command): void {
   books
     .command('close')
     .description('close the days that are due, in order, and say why the next one is not')
-    .option('--day <day>', 'the last day to close')
+    .option('--day <day>', 'the last day to close', (text) => parseDay(text, '--day'))
     .option('--json', 'print JSON')
     .action(close);
   addReport(books);
 }
 
 /** The exit status is 1 if the day is not closed, or if a check of a closed day failed. */
-async function close(options: { json?: boolean; day?: string }): Promise<void> {
-  const day = options.day === undefined ? undefined : parseDay(options.day, '--day');
+async function close({ day, ...options }: { json?: boolean; day?: string }): Promise<void> {
   await performCommand(
     closing(DAY_ENDS),
     day === undefined ? {} : { day },
@@ -39,4 +44,64 @@ async function close(options: { json?: boolean; day?: string }): Promise<void> {
       },
     },
   );
+}
+
+type Given = { readonly json?: boolean; readonly csv?: boolean };
+type Input = Parameters<typeof reportCsvFile.run>[1];
+
+/** Adds the reports to the commands of the books. That of lines is CSV or JSON, the others also tables. */
+function addReport(books: Command): void {
+  const command = books.command('report');
+  const perform = (input: object, given: Given) => run(input as Input, given);
+  addOperations(command, tableOf(report, reportCsvFile), perform, [['--csv', 'print CSV']]);
+  const names = ALL_REPORTS.map(({ report: number, name }) => `${number} ${name}`);
+  command.description(`make a report by its number or its name: ${names.join(', ')}`);
+}
+
+async function run(input: Input, { csv, json = false }: Given): Promise<void> {
+  if (csv && json) wrongUsage('--csv and --json: choose one');
+  const lines = findLines(input.report);
+  const { european, ...wanted } = input;
+  if (csv || (lines && !json)) await performFile(reportCsvFile, input, {});
+  else if (european !== undefined) wrongUsage('--european belongs to --csv');
+  else if (lines) await writeLines(lines, wanted);
+  else await performCommand(report, wanted, { json }, print);
+}
+
+function print(made: Report): void {
+  const { report: number, name, from, to, zone, state, closingHash, madeAt, sign } = made;
+  say(`${number} ${name}: ${from} to ${to} (exclusive), ${zone}, ${state}; amounts are ${sign}`);
+  say(`made ${madeAt.toISOString()}${closingHash === null ? '' : `, closing ${closingHash}`}`);
+  for (const { section, currency, number: statement, columns, rows } of made.tables) {
+    say([section, currency, statement].filter(Boolean).join(', '));
+    printTable(
+      columns,
+      rows.map((row) => columns.map((column) => String(row[column] ?? ''))),
+    );
+  }
+  if (made.tables.length === 0) say('nothing to report');
+}
+
+/** Writes a report of lines as one JSON document. */
+async function writeLines(kind: Lines, { from, to, merchantId, ...others }: Omit<Input, 'report'>) {
+  checkInterval({ from, to });
+  const wanted = {
+    ...others,
+    from,
+    to,
+    merchantId: merchantId === undefined ? undefined : parseId(merchantId),
+  };
+  await withService(async (service) => {
+    if (wanted.merchantId !== undefined) await requireMerchant(service.db, wanted.merchantId);
+    const { report: number, name } = kind;
+    let before = `${JSON.stringify({ report: number, name, from, to }).slice(0, -1)},"rows":[\n`;
+    const pieces = async function* () {
+      for await (const line of linesOf(service, kind, wanted)) {
+        yield `${before}${toJson(line)}`;
+        before = ',\n';
+      }
+      yield before === ',\n' ? '\n]}\n' : `${before}]}\n`;
+    };
+    await pipeline(pieces, process.stdout, { end: false });
+  });
 }

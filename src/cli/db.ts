@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../config.ts';
-import { dump } from '../db/dump.ts';
-import { findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { load, openDump } from '../db/load.ts';
-import { findKeyRing } from '../keyring/store.ts';
-import { acceptedWriter, readBooks, TRUST, type Trusting, troubleLog } from './backup.ts';
-import { distributeOnly, migrateOnly, noDatabase } from './open.ts';
+import { readConfig } from '../config.ts';
+import { distribute } from '../db/distribute.ts';
+import { dump, load, openDump } from '../db/dump.ts';
+import { findEmbedded } from '../db/embedded.ts';
+import { StartError } from '../db/errors.ts';
+import { migrate } from '../db/migrate.ts';
+import { checkBeforeMigration, findKeyRing } from '../keyring/store.ts';
+import { acceptedWriter, readBooks, TRUST, type Trusting } from './backup.ts';
+import { asOwner, noDatabase } from './open.ts';
 import { numberOf, printJson, say, wrongUsage } from './output.ts';
-import { parseCount } from './parse.ts';
-import { listenForStop } from './processes.ts';
+import { countOf } from './parse.ts';
 import { readVersion } from './usage.ts';
 
 type Json = { json?: boolean };
@@ -34,19 +35,6 @@ async function url(): Promise<void> {
   const address = databaseUrl ?? (await findEmbedded(dataDir));
   if (address === undefined) throw noDatabase(dataDir);
   process.stdout.write(`${address}\n`);
-}
-
-/** Runs `work` on the database in use, as its owner. */
-async function asOwner<T>(config: Config, work: (ownerUrl: string, url: string) => Promise<T>): Promise<T> {
-  listenForStop();
-  const { databaseUrl, dataDir } = config;
-  if (databaseUrl !== undefined) return work(databaseUrl, databaseUrl);
-  const embedded = await openEmbedded(dataDir, troubleLog(config));
-  try {
-    return await work(embedded.ownerUrl, embedded.url);
-  } finally {
-    await embedded.release();
-  }
 }
 
 async function dumpAll(dir: string, { json }: Json): Promise<void> {
@@ -84,7 +72,7 @@ async function loadAll(dir: string, { json, trust }: Json & Trusting): Promise<v
   say(books.ok ? 'The books agree. Next: scrip serve, with the key ring in place.' : 'The books differ.');
 }
 
-type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: string };
+type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: number };
 
 /** The number of slots limits the number of buckets (src/db/buckets.ts). */
 const BUCKETS_MIN = 2;
@@ -101,24 +89,27 @@ export function registerMigrate(program: Command): void {
     .option(
       '--buckets <n>',
       'with --distribute: into how many parts, from 2 to 64 (default: 4 for each worker, at most 8)',
+      countOf('--buckets', BUCKETS_MIN, BUCKETS_MAX),
     )
     .option('--json', 'print JSON')
     .action(run);
 }
 
-async function run({ json, distribute, buckets }: Options): Promise<void> {
-  if (buckets !== undefined && !distribute) wrongUsage('--buckets belongs to --distribute');
-  const wanted =
-    buckets === undefined ? undefined : parseCount(buckets, '--buckets', BUCKETS_MIN, BUCKETS_MAX);
-  const applied = await migrateOnly();
-  if (!distribute) {
-    if (json) return printJson({ applied });
-    for (const name of applied) say(name);
-    return say('the schema is up to date');
-  }
-  const done = await distributeOnly(wanted);
-  if (json) return printJson({ applied, distributed: done });
+/** It needs no key ring, but a given one must belong to the database. */
+async function run({ json, distribute: isDistributing, buckets }: Options): Promise<void> {
+  if (buckets !== undefined && !isDistributing) wrongUsage('--buckets belongs to --distribute');
+  const config = readConfig();
+  if (isDistributing && config.databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
+    );
+  const { applied, distributed } = await asOwner(config, async (url) => ({
+    applied: await migrate(url, (owner) => checkBeforeMigration(owner, config, true)),
+    ...(isDistributing && { distributed: await distribute(url, buckets) }),
+  }));
+  if (json) return printJson({ applied, distributed });
   for (const name of applied) say(name);
-  const already = done.isNew ? '' : ' already';
-  say(`the database is distributed${already}: ${done.buckets} buckets on ${done.workers} workers`);
+  if (!distributed) return say('the schema is up to date');
+  const { isNew, buckets: count, workers } = distributed;
+  say(`the database is distributed${isNew ? '' : ' already'}: ${count} buckets on ${workers} workers`);
 }

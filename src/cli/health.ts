@@ -10,7 +10,6 @@ import { readStatus } from '../monitor/status.ts';
 import { withService } from './open.ts';
 import {
   CommandError,
-  id,
   numberOf,
   printFields,
   printJson,
@@ -18,6 +17,7 @@ import {
   STATUS,
   say,
   toJson,
+  wrap,
 } from './output.ts';
 import { readVersion } from './usage.ts';
 
@@ -29,41 +29,30 @@ export function registerStatus(program: Command): void {
     .action(runStatus);
 }
 
-const MEGABYTE = 1_048_576n;
+const inMegabytes = (bytes: number) => String(Math.floor(bytes / 1024 ** 2));
 
 async function runStatus(options: { json?: boolean }): Promise<void> {
   await withService(async ({ db }) => {
-    const { kind, serverVersion, citusVersion, schema, bytes, buckets } = await readStatus(db);
-    if (options.json)
-      return printJson({
-        kind,
-        serverVersion,
-        citusVersion,
-        schema,
-        bytes: Number(bytes),
-        buckets: buckets.map((each) => ({
-          bucket: each.bucket,
-          shardId: id(each.shardId),
-          worker: each.worker,
-          bytes: each.bytes === null ? null : Number(each.bytes),
-        })),
-      });
+    const status = await readStatus(db);
+    if (options.json) return printJson(status);
+    const { serverVersion, citusVersion, schema, bytes, buckets } = status;
+    const isCitus = status.kind === 'citus';
     printFields({
-      database: kind === 'citus' ? 'distributed by Citus' : 'one PostgreSQL server',
+      database: isCitus ? 'distributed by Citus' : 'one PostgreSQL server',
       PostgreSQL: serverVersion,
       Citus: citusVersion ?? 'no',
       schema,
-      [kind === 'citus' ? 'size of the coordinator' : 'size']: `${bytes / MEGABYTE} MB`,
-      ...(kind === 'citus' && { buckets: String(buckets.length) }),
+      [isCitus ? 'size of the coordinator' : 'size']: `${inMegabytes(bytes)} MB`,
+      ...(isCitus && { buckets: buckets.length }),
     });
-    if (kind === 'citus')
+    if (isCitus)
       printTable(
         ['bucket', 'shard', 'worker', 'MB'],
-        buckets.map(({ bucket, shardId, worker, bytes: size }) => [
-          String(bucket),
-          String(shardId),
-          worker,
-          size === null ? 'unknown' : String(size / MEGABYTE),
+        buckets.map((each) => [
+          String(each.bucket),
+          each.shardId,
+          each.worker,
+          each.bytes === null ? 'unknown' : inMegabytes(each.bytes),
         ]),
       );
   });
@@ -110,7 +99,7 @@ function report(findings: readonly Finding[], json: boolean): void {
     findings.map(({ check, state, found, advice }) => [
       check,
       state === 'ok' ? 'ok' : state.toUpperCase(),
-      advice === null ? wrapped(found) : [...wrapped(found), ...wrapped(`→ ${advice}`)],
+      [found, ...(advice === null ? [] : [`→ ${advice}`])].flatMap((line) => wrap(line, LINE_MAX)),
     ]),
   );
   if (failures + warnings === 0) say('All is well.');
@@ -118,16 +107,6 @@ function report(findings: readonly Finding[], json: boolean): void {
 }
 
 const LINE_MAX = 84;
-
-function wrapped(text: string): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
-    if (lines.length > 0 && line.length <= LINE_MAX) lines[lines.length - 1] = line;
-    else lines.push(word);
-  }
-  return lines;
-}
 
 async function surroundingsOf(config: Config): Promise<Surroundings> {
   const isFile = config.keys === undefined && config.keysFile === undefined;

@@ -16,7 +16,7 @@ import {
   say,
   wrongUsage,
 } from './output.ts';
-import { checkDate, oneOf, parseId, parseText } from './parse.ts';
+import { oneOf, parseId, parseText, parseUtc } from './parse.ts';
 import { requireApproval, requireMerchant, requireProduct } from './perform.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { actor } from './usage.ts';
@@ -109,7 +109,8 @@ function rulesOf(file: string, options: Options): ImportRules {
   if (given === undefined)
     wrongUsage('--format csv or ndjson is needed: the name of the file does not show it');
   const format = oneOf(given === 'jsonl' ? 'ndjson' : given, '--format', ['csv', 'ndjson'] as const);
-  if (options.expiry !== undefined) checkDate(options.expiry, '--expiry');
+  // Only checked here: a day ends in the zone of the books, which only the database knows.
+  if (options.expiry !== undefined) parseUtc(options.expiry, '--expiry');
   return { format, codes, missingPin, product, expiry: options.expiry ?? null };
 }
 

@@ -1,10 +1,10 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { flushCalls } from '../api-keys/guesses.ts';
 import { flushRefusals } from '../audit/refusals.ts';
 import { type Config, misspelledSettings, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
-import { type Distribution, distribute, requireOneServer } from '../db/distribute.ts';
+import { requireOneServer } from '../db/distribute.ts';
 import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
@@ -19,7 +19,7 @@ import { createLogger, type Logger } from '../log.ts';
 import { checkDurability } from '../monitor/status.ts';
 import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
-import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
+import { explainOutcome, interrupted, unavailable, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
 import { actor, readVersion } from './usage.ts';
 
@@ -31,10 +31,7 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
   const { path: file } = keyFile(config);
   const isGiven = config.keys !== undefined || config.keysFile !== undefined;
   const isElsewhere = config.databaseUrl !== undefined && !isGiven;
-  const existed = await access(file).then(
-    () => true,
-    () => false,
-  );
+  const existed = existsSync(file);
   const keys = await openKeyRing(db, config);
   if (await isExposed(config))
     log.warn({ file }, 'the key file can be read by other accounts: chmod 600, then scrip keyring rotate');
@@ -185,38 +182,25 @@ async function requireSchema(owner: Queries, url: string): Promise<void> {
 }
 
 /**
- * Only applies the migrations. It needs no key ring, but a given one must belong to the database.
- * @returns the names of the migrations
+ * Runs work on the database in use, as its owner. Ctrl-C does not interrupt it, so that nothing is left
+ * running or half done.
  */
-export async function migrateOnly(): Promise<string[]> {
-  // Ctrl-C does not interrupt it, so nothing is left running or half done.
+export async function asOwner<T>(
+  config: Config,
+  work: (ownerUrl: string, url: string) => Promise<T>,
+): Promise<T> {
   listenForStop();
-  const config = readConfig();
-  let embedded: Embedded | undefined;
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl !== undefined)
+    return work(databaseUrl, databaseUrl).catch((error: unknown) => {
+      throw explain(error, databaseUrl);
+    });
+  const embedded = await openEmbedded(dataDir, troubleLog(config));
   try {
-    if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, createLogger('warn'));
-    const url = embedded?.ownerUrl ?? (config.databaseUrl as string);
-    return await migrate(url, (owner) => checkBeforeMigration(owner, config, true));
-  } catch (error) {
-    throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
+    return await work(embedded.ownerUrl, embedded.url);
   } finally {
-    await embedded?.release();
+    await embedded.release();
   }
-}
-
-/**
- * Distributes the migrated database over a Citus cluster.
- * @param buckets the number of buckets; by default the standard number, or the existing one
- */
-export async function distributeOnly(buckets?: number): Promise<Distribution> {
-  const { databaseUrl } = readConfig();
-  if (databaseUrl === undefined)
-    throw new StartError(
-      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
-    );
-  return distribute(databaseUrl, buckets).catch((error: unknown) => {
-    throw explain(error, databaseUrl);
-  });
 }
 
 async function closeService(service: Service | undefined): Promise<void> {
@@ -243,26 +227,20 @@ function explain(error: unknown, url: string): unknown {
   const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (code === STANDBY)
-    return new CommandError(
+    return unavailable(
       `the database at ${host} takes no writes: it is a standby, its recovery has not ended (pg_promote), or default_transaction_read_only is on, as providers set it on a full disk`,
-      'unavailable',
-      STATUS.unavailable,
     );
   // While it runs, a process waits for the password. At the start, somebody has to correct it.
   if (code === '28P01' || code === '28000')
     return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
   const node = isUnavailable(error) ? nodeOf(error) : undefined;
   if (node !== undefined && node !== host)
-    return new CommandError(
+    return unavailable(
       `the node ${node} of the Citus cluster cannot be reached (${code ?? message}): start it, or promote its standby`,
-      'unavailable',
-      STATUS.unavailable,
     );
   if (isUnavailable(error))
-    return new CommandError(
+    return unavailable(
       `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,
-      'unavailable',
-      STATUS.unavailable,
     );
   if (code === '3D000')
     return new StartError(
@@ -318,14 +296,17 @@ export async function untilStopped(
   }
 }
 
+/** Returns the log of a command, which shows only warnings and errors. */
+export const troubleLog = ({ logLevel }: Config, destination?: Parameters<typeof createLogger>[1]): Logger =>
+  createLogger(logLevel === 'info' ? 'warn' : logLevel, destination);
+
 /**
- * Returns the log of a command: only warnings and errors. With `--json` it is held back, so that stderr
- * contains only one JSON document after a failure.
+ * Returns the log of a command. With `--json` it is held back, so that stderr contains only one JSON document
+ * after a failure.
  */
-function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
-  const level = logLevel === 'info' ? 'warn' : logLevel;
-  if (!process.argv.includes('--json')) return { log: createLogger(level), flush: () => {} };
+function commandLog(config: Config): { log: Logger; flush: () => void } {
+  if (!process.argv.includes('--json')) return { log: troubleLog(config), flush: () => {} };
   const lines: string[] = [];
-  const log = createLogger(level, { write: (line) => void lines.push(line) });
+  const log = troubleLog(config, { write: (line) => void lines.push(line) });
   return { log, flush: () => void process.stderr.write(lines.join('')) };
 }

@@ -53,6 +53,9 @@ export function interrupted(message = 'interrupted: nothing was changed'): never
   throw new CommandError(message, 'interrupted', STATUS.interrupted);
 }
 
+/** The error of a command that the database, or something else that it needs, cannot serve now. */
+export const unavailable = (message: string) => new CommandError(message, 'unavailable', STATUS.unavailable);
+
 /** Matches a word without digits, which cannot be a code, a PIN or a secret. */
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
@@ -200,7 +203,7 @@ function printRecord(head: readonly string[], row: readonly string[], most: numb
 }
 
 /** Cuts a line that is too long, at a space if there is one. */
-function wrap(line: string, width: number): string[] {
+export function wrap(line: string, width: number): string[] {
   const characters = [...line];
   if (characters.length <= width) return [line];
   const space = characters.slice(0, width + 1).lastIndexOf(' ');

@@ -46,6 +46,10 @@ export function parseCount(text: string, option: string, min: number, max: numbe
   return count;
 }
 
+/** Returns the parser of an option that takes a whole number within bounds. */
+export const countOf = (option: string, min: number, max: number) => (text: string) =>
+  parseCount(text, option, min, max);
+
 /** Matches digits with a decimal point: no exponent, no sign, no thousands separator. */
 const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
@@ -59,22 +63,13 @@ export function parseValue(text: string, option: string): number {
   return Number(text);
 }
 
-/** The last year: dates have four-digit years everywhere in the service. */
-const YEAR_MAX = 9_999;
-
 /** Parses a day of the books. The result is text. */
 export function parseDay(text: string, option: string): string {
   return isDay(text) ? text : wrongUsage(`${option} takes a day such as 2030-01-31`);
 }
 
-/**
- * Checks a day, or a date and time. The operation reads it: a day begins and ends in the zone of the books,
- * which only the database knows.
- */
-export function checkDate(text: string, option: string): void {
-  parseUtc(text, option);
-}
-
+/** The last year: dates have four-digit years everywhere in the service. */
+const YEAR_MAX = 9_999;
 const TIME = /^(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
 
 /** Parses a date and time, which is in UTC unless it has an offset. A day means its first moment in UTC. */

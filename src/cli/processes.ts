@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
-import { parseCount } from './parse.ts';
 
 /**
  * A request to stop a process: SIGTERM, Ctrl-C, or a closed terminal. After it starts to listen, no signal
@@ -55,7 +54,7 @@ export function listenForStop(): Stop {
  */
 
 /** The most processes. More processes than cores only compete for time. */
-const PROCESSES_MAX = 64;
+export const PROCESSES_MAX = 64;
 /** The number of cores left for the database and the background work. */
 const SPARED_CORES = 1;
 /**
@@ -64,9 +63,8 @@ const SPARED_CORES = 1;
  */
 const REPLACE_MS = 500;
 
-/** Returns the number of processes: the option, or by default one for each core except one. */
-export function countProcesses(option: string | undefined): number {
-  if (option !== undefined) return parseCount(option, '--processes', 1, PROCESSES_MAX);
+/** Returns the default number of processes: one for each core except one. */
+export function countProcesses(): number {
   return Math.min(PROCESSES_MAX, Math.max(1, availableParallelism() - SPARED_CORES));
 }
 

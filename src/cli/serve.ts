@@ -9,15 +9,16 @@ import { sql } from '../db/sql.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { isLoopback } from '../network.ts';
-import { addressToCall, baseUrlOf } from './link.ts';
+import { addressToCall, baseUrlOf, isLoopback } from '../network.ts';
 import { openService } from './open.ts';
 import { wrongUsage } from './output.ts';
+import { countOf } from './parse.ts';
 import {
   countProcesses,
   isOneOfSeveral,
   leaveProcesses,
   listenForStop,
+  PROCESSES_MAX,
   type Stop,
   startProcesses,
 } from './processes.ts';
@@ -36,7 +37,7 @@ type ServeOptions = {
   readonly demo?: boolean;
   readonly sandbox?: boolean;
   readonly work: boolean;
-  readonly processes?: string;
+  readonly processes?: number;
 };
 
 export function registerServe(program: Command): void {
@@ -49,6 +50,7 @@ export function registerServe(program: Command): void {
     .option(
       '--processes <n>',
       'answer in several processes on one port (default: one less than the number of cores, at least 1)',
+      countOf('--processes', 1, PROCESSES_MAX),
     )
     .action(serve);
 }
@@ -58,7 +60,7 @@ async function serve(options: ServeOptions): Promise<void> {
   if (options.sandbox && (options.demo || !options.work || options.processes !== undefined))
     wrongUsage('--sandbox stands alone: without --demo, --no-work and --processes');
   const config = options.sandbox ? sandboxConfig(readConfig()) : readConfig();
-  const count = options.sandbox || isOneOfSeveral() ? 1 : countProcesses(options.processes);
+  const count = options.sandbox || isOneOfSeveral() ? 1 : (options.processes ?? countProcesses());
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   if (options.sandbox) await requireSandbox(config);

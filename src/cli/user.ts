@@ -1,8 +1,8 @@
 import { readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
+import { baseUrlOf } from '../network.ts';
 import { listAccounts, type User } from '../people/users.ts';
 import type { Adjusting } from './commands.ts';
-import { baseUrlOf } from './link.ts';
 import { notFound, wrongUsage } from './output.ts';
 
 /** Users on the command line: named by their email address, too, and with whole links. */

@@ -1,29 +1,31 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { isDistributed } from './distribute.ts';
-import type { Authenticator } from './embedded.ts';
+import { type Authenticator, requireAuthentic, type Writer } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
-import { connectOwner, type Queries } from './pool.ts';
+import { migrate } from './migrate.ts';
+import { connectOwner, type Queries, queriesOn } from './pool.ts';
 import { requireStopped } from './session.ts';
+import { raw, sql } from './sql.ts';
 
 /**
  * A dump contains all rows of Scrip as text that every version of PostgreSQL reads, to be loaded into a new
- * database (load.ts). The embedded PostgreSQL does not include its own programs for this.
+ * database. The embedded PostgreSQL does not include its own programs for this.
  */
 
-export const FORMAT = 1;
-export const MANIFEST = 'manifest.json';
+const FORMAT = 1;
+const MANIFEST = 'manifest.json';
 /** Proves who wrote the manifest, which holds the digest of each other file. */
-export const TAG = `${MANIFEST}.hmac`;
-export const textToSign = (manifest: string): string => `dump\n${manifest}`;
+const TAG = `${MANIFEST}.hmac`;
+const textToSign = (manifest: string): string => `dump\n${manifest}`;
 
-export type DumpedTable = {
+type DumpedTable = {
   /** The quoted name, with its schema. */
   readonly name: string;
   readonly columns: readonly string[];
@@ -33,7 +35,7 @@ export type DumpedTable = {
   readonly sha256: string;
 };
 
-export type DumpManifest = {
+type DumpManifest = {
   readonly format: typeof FORMAT;
   /** The version of Scrip. */
   readonly version: string;
@@ -50,11 +52,12 @@ export type DumpManifest = {
   readonly sequences: readonly { readonly name: string; readonly last: string; readonly isCalled: boolean }[];
 };
 
-/** Tables that describe the schema. A load fills them by migrating. */
-const OWN = ['scrip.migrations'];
-
-/** Parents come before the tables that refer to them. Generated columns are left out. */
-const TABLES = `
+/**
+ * Lists the tables, except that of the migrations, which a load fills by migrating. Parents come before the
+ * tables that refer to them. Generated columns are left out.
+ */
+const listTables = (db: Queries) =>
+  db.query<{ name: string; columns: string[] }>(sql`
 with recursive tables as (
   select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name,
     array(
@@ -71,29 +74,7 @@ with recursive tables as (
   join pg_constraint f on f.contype = 'f' and f.confrelid = depths.oid and f.conrelid <> f.confrelid
 )
 select name, columns from tables join depths using (oid)
-where name <> all ($1) group by name, columns order by max(depth), name`;
-
-const SEQUENCES = `
-select quote_ident(schemaname) || '.' || quote_ident(sequencename) as name from pg_sequences
-where schemaname = 'scrip' order by 1`;
-
-const FIRST_MONTH = `
-select min(substring(relname from '\\d{4}_\\d{2}$')) as month from pg_class c
-join pg_namespace n on n.oid = c.relnamespace
-where nspname = 'scrip' and relispartition and relname ~ '_\\d{4}_\\d{2}$'`;
-
-/** Returns the rows of a query on a client that is also used for COPY. */
-export async function rowsOf<Row>(client: pg.Client, text: string, values: unknown[] = []): Promise<Row[]> {
-  return (await client.query(text, values)).rows as Row[];
-}
-
-/** Wraps a client for the other functions of this folder. */
-export const queriesOn = (client: pg.Client): Queries => ({
-  query: ({ text, values }) => rowsOf(client, text, [...values]),
-});
-
-export const listTables = (client: pg.Client) =>
-  rowsOf<{ name: string; columns: string[] }>(client, TABLES, [OWN]);
+where name <> 'scrip.migrations' group by name, columns order by max(depth), name`);
 
 /**
  * Writes all rows into a new folder, from one snapshot. The service must be stopped: later changes would be
@@ -121,7 +102,8 @@ export async function dump(
     const files = { [MANIFEST]: text, ...(writer && { [TAG]: `${writer.sign(textToSign(text))}\n` }) };
     for (const [name, content] of Object.entries(files))
       await writeFile(join(draft, name), content, { mode: 0o600, flush: true });
-    await sync(draft);
+    const handle = await open(draft);
+    await handle.sync().finally(() => handle.close());
     await rm(path, { recursive: true, force: true });
     await rename(draft, path);
     return manifest;
@@ -142,36 +124,37 @@ async function requireEmpty(path: string): Promise<void> {
 }
 
 async function write(client: pg.Client, draft: string, version: string): Promise<DumpManifest> {
-  const queries = queriesOn(client);
-  await requireStopped(queries);
-  if (await isDistributed(queries))
+  const db = queriesOn(client);
+  await requireStopped(db);
+  if (await isDistributed(db))
     throw new StartError('a database that is distributed by Citus cannot be dumped: use its own tools');
   const tables: DumpedTable[] = [];
-  for (const { name, columns } of await listTables(client)) {
+  for (const { name, columns } of await listTables(db)) {
     const file = `${name.replaceAll('"', '')}.copy`;
     const text = `copy (select ${columns.join(', ')} from ${name}) to stdout`;
     tables.push({ name, columns, file, ...(await copyOut(client, text, join(draft, file))) });
   }
-  const [first] = await rowsOf<{ month: string | null }>(client, FIRST_MONTH);
-  const [server] = await rowsOf<{ postgres: string }>(
-    client,
-    `select current_setting('server_version') as postgres`,
-  );
+  const [found] = await db.query<Pick<DumpManifest, 'postgres' | 'firstMonth'>>(sql`
+select current_setting('server_version') as postgres,
+  (
+    select min(substring(relname from '\\d{4}_\\d{2}$')) from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    where nspname = 'scrip' and relispartition and relname ~ '_\\d{4}_\\d{2}$'
+  ) as "firstMonth"`);
   const sequences: DumpManifest['sequences'][number][] = [];
-  for (const { name } of await rowsOf<{ name: string }>(client, SEQUENCES)) {
-    const [row] = await rowsOf<{ last: string; isCalled: boolean }>(
-      client,
-      `select last_value::text as last, is_called as "isCalled" from ${name}`,
+  for (const { name } of await db.query<{ name: string }>(sql`
+select quote_ident(schemaname) || '.' || quote_ident(sequencename) as name from pg_sequences
+where schemaname = 'scrip' order by 1`))
+    sequences.push(
+      ...(await db.query<DumpManifest['sequences'][number]>(sql`
+select ${name} as name, last_value::text as last, is_called as "isCalled" from ${raw(name)}`)),
     );
-    if (row) sequences.push({ name, ...row });
-  }
   return {
     format: FORMAT,
     version,
     takenAt: new Date().toISOString(),
-    postgres: server?.postgres ?? '',
-    migrations: await rowsOf(client, 'select version, name, digest from scrip.migrations order by version'),
-    firstMonth: first?.month ?? null,
+    ...(found as NonNullable<typeof found>),
+    migrations: await db.query(sql`select version, name, digest from scrip.migrations order by version`),
     tables,
     sequences,
   };
@@ -197,11 +180,6 @@ async function copyOut(
   return { rows: copying.rowCount, bytes, sha256: hash.digest('hex') };
 }
 
-async function sync(folder: string): Promise<void> {
-  const handle = await open(folder);
-  await handle.sync().finally(() => handle.close());
-}
-
 /** Turns the failure of a dump into one line. */
 function explain(error: unknown, path: string): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
@@ -212,4 +190,112 @@ function explain(error: unknown, path: string): unknown {
     return new StartError('this account may not read everything: sign in as the owner of the schema');
   if (sqlState(error) === '42P01') return new StartError('the database holds nothing of Scrip');
   return error;
+}
+
+/**
+ * Reads the manifest of a dump.
+ * @throws StartError for a folder that is not a dump, a dump of a later format, or of somebody else
+ */
+async function readManifest(folder: string, writer: Writer): Promise<DumpManifest> {
+  const read = (name: string) => readFile(join(folder, name), 'utf8').catch(() => undefined);
+  const text = await read(MANIFEST);
+  if (text === undefined) throw new StartError(`${folder} is not a dump: it has no ${MANIFEST}`);
+  const subject = { what: `the dump ${folder}`, instead: 'another copy' };
+  await requireAuthentic(writer, subject, textToSign(text), (await read(TAG))?.trim());
+  try {
+    const manifest = JSON.parse(text) as DumpManifest;
+    if (manifest.format === FORMAT && Array.isArray(manifest.tables)) return manifest;
+  } catch {}
+  throw new StartError(`the dump ${folder} has a ${MANIFEST} that this version of Scrip cannot read`);
+}
+
+/** Reads a file, and compares it with its checksum at the end. @throws StartError if it is damaged */
+async function* read(folder: string, { file, sha256 }: DumpedTable): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(join(folder, file))) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(`the dump ${folder} is damaged: ${file} cannot be read (${code})`);
+  }
+  if (hash.digest('hex') !== sha256)
+    throw new StartError(`the dump ${folder} is damaged: ${file} differs from its checksum`);
+}
+
+type Dump = { readonly folder: string; readonly manifest: DumpManifest };
+
+/**
+ * Opens a complete dump of an accepted writer, and compares every file with its checksum.
+ * @throws StartError, one line
+ */
+export async function openDump(from: string, writer: Writer): Promise<Dump> {
+  const folder = resolve(from);
+  const manifest = await readManifest(folder, writer);
+  for (const table of manifest.tables) for await (const _ of read(folder, table));
+  return { folder, manifest };
+}
+
+/**
+ * Loads a dump into an empty database in one transaction, and migrates it to the schema of this program.
+ * @param url of the owner
+ * @throws StartError, one line; then nothing was loaded
+ */
+export async function load(url: string, { folder, manifest }: Dump): Promise<void> {
+  const client = await connectOwner(url);
+  try {
+    await requireNothing(queriesOn(client));
+    await migrate(url, undefined, manifest.migrations);
+    await client.query('begin; set local search_path to scrip');
+    await fill(client, folder, manifest);
+    await client.query('commit');
+    await client.query('analyze');
+  } catch (error) {
+    if (sqlState(error) === '53100')
+      throw new StartError('the disk of the database is full: nothing was loaded');
+    throw error;
+  } finally {
+    await client.end();
+  }
+  await migrate(url);
+}
+
+/** Checks that the database was never used. @throws StartError if it was */
+async function requireNothing(db: Queries): Promise<void> {
+  await requireStopped(db);
+  const [found] = await db.query<{ schema: string | null }>(
+    sql`select to_regclass('scrip.merchants') as schema`,
+  );
+  if (!found?.schema) return;
+  const [used] = await db.query<{ used: boolean }>(sql`
+select exists (select from scrip.merchants) or exists (select from scrip.journal)
+  or exists (select from scrip.keyring_keys) as used`);
+  if (used?.used)
+    throw new StartError('the database holds data already, which a load would replace: load into a new one');
+}
+
+async function fill(client: pg.Client, folder: string, manifest: DumpManifest): Promise<void> {
+  const db = queriesOn(client);
+  const { tables, sequences, firstMonth } = manifest;
+  if (firstMonth) {
+    const from = `${firstMonth.replace('_', '-')}-01T00:00:00Z`;
+    await db.query(sql`select create_partition(parent, month) from missing_partitions(${from}, now())`);
+  }
+  const own = new Map((await listTables(db)).map(({ name, columns }) => [name, new Set(columns)]));
+  for (const { name, columns } of tables)
+    if (!columns.every((column) => own.get(name)?.has(column)))
+      throw new StartError(`the table ${name} of the dump does not fit this version of Scrip`);
+  // The migrations insert some rows that are in the dump too.
+  await db.query(raw(`truncate ${[...own.keys()].join(', ')}`));
+  for (const table of tables) {
+    const { name, columns, rows } = table;
+    const copying = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`));
+    await pipeline(read(folder, table), copying);
+    if (copying.rowCount !== rows)
+      throw new StartError(`the table ${name} took ${copying.rowCount} rows of ${rows}: nothing was loaded`);
+  }
+  for (const { name, last, isCalled } of sequences)
+    await db.query(sql`select setval(${name}::regclass, ${last}, ${isCalled})`);
 }

@@ -10,9 +10,7 @@ import {
   isLogWaiting,
   listBackups,
   makeFolder,
-  type Restored,
   type RestoreOptions,
-  type Restoring,
   readKeys,
   requireOwn,
   restore,
@@ -27,7 +25,7 @@ import { SERVICE_ROLE } from './session.ts';
 export type { Authenticator, Backup, Embedded, Writer };
 export { findForeignTimeline, isLogWaiting };
 
-/** The embedded database of a data folder, with the settings of Scrip. */
+/** The embedded database of a data folder, with the settings of Scrip. Its errors are StartErrors, one line. */
 
 const NAMES = { database: 'scrip', user: SERVICE_ROLE } as const;
 
@@ -37,89 +35,56 @@ const ALTERNATIVES = {
   server: ' (to use a PostgreSQL server instead, set SCRIP_DATABASE_URL)',
 } as const;
 
-/**
- * Uses the database of a data folder, which is created if it does not exist, until `release` is called.
- * @throws StartError, one line
- */
-export function openEmbedded(dataDir: string, log: Logger): Promise<Embedded> {
-  return start(dataDir, { ...NAMES, log }).catch(explain);
-}
+/** Returns the same function, whose errors say what an operator of Scrip can do. */
+const explained =
+  <Given extends unknown[], Result>(run: (...given: Given) => Promise<Result>) =>
+  (...given: Given): Promise<Result> =>
+    run(...given).catch((error: unknown) => {
+      if (!(error instanceof EmbeddedError)) throw error;
+      throw new StartError(`${error.message}${error.alternative ? ALTERNATIVES[error.alternative] : ''}`);
+    });
 
-/** Archives the log of a database, or no longer if `archiveDir` is undefined. @throws StartError, one line */
-export function archiveLog(
-  embedded: Embedded,
-  archiveDir: string | undefined,
-  keys: Authenticator,
-): Promise<void> {
-  return embedded.archive(archiveDir, keys).catch(explain);
-}
+/** Uses the database of a data folder, which is created if it does not exist, until `release` is called. */
+export const openEmbedded = explained((dataDir: string, log: Logger) => start(dataDir, { ...NAMES, log }));
+
+/** Archives the log of a database, or no longer if `archiveDir` is undefined. */
+export const archiveLog = explained(
+  (embedded: Embedded, archiveDir: string | undefined, keys: Authenticator) =>
+    embedded.archive(archiveDir, keys),
+);
 
 /** Returns the address of a data folder's database, running or not; undefined if there is none yet. */
-export function findEmbedded(dataDir: string): Promise<string | undefined> {
-  return find(dataDir, NAMES).catch(explain);
-}
+export const findEmbedded = explained((dataDir: string) => find(dataDir, NAMES));
 
-/** Creates the data folder, if it does not exist. @throws StartError, one line */
-export async function makeDataFolder(dataDir: string): Promise<void> {
-  await makeFolder(dataDir).catch(explain);
-}
+/** Creates the data folder, if it does not exist. */
+export const makeDataFolder = explained(makeFolder);
 
-/** Refuses a file of another account in the data folder. @throws StartError, one line */
-export async function requireOwnFile(path: string, what: string): Promise<void> {
-  await requireOwn(path, what).catch(explain);
-}
+/** Refuses a file of another account in the data folder. */
+export const requireOwnFile = explained(requireOwn);
 
-/** Checks that a text has a tag of a key that this installation holds. @throws StartError, one line */
-export function requireAuthentic(...parameters: Parameters<typeof authenticate>): void {
-  try {
-    authenticate(...parameters);
-  } catch (error) {
-    explain(error);
-  }
-}
+/** Checks that a text has a tag of a key that this installation holds. */
+export const requireAuthentic = explained(async (...given: Parameters<typeof authenticate>) =>
+  authenticate(...given),
+);
 
-/** Backs up a database that is in use. @throws StartError, one line */
-export function backUpEmbedded(...parameters: Parameters<typeof backUp>): Promise<Backup> {
-  return backUp(...parameters).catch(explain);
-}
+/** Backs up a database that is in use. */
+export const backUpEmbedded = explained(backUp);
 
-/** Lists the complete backups of a folder, oldest first. @throws StartError, one line */
-export function listEmbeddedBackups(path: string): Promise<Backup[]> {
-  return listBackups(path).catch(explain);
-}
+/** Lists the complete backups of a folder, oldest first. */
+export const listEmbeddedBackups = explained(listBackups);
 
-type Examine = Restoring['examine'];
+/** Returns the text of the key ring in a backup, if it contains one. */
+export const readBackedUpKeys = explained(readKeys);
 
-/**
- * Restores a backup into a data folder that is not in use.
- * @throws StartError, one line; what `examine` throws
- */
-export function restoreEmbedded(
-  from: string,
-  dataDir: string,
-  options: Pick<RestoreOptions, 'archiveDir' | 'to' | 'timeline' | 'replace' | 'writer'>,
-  log: Logger,
-  examine: Examine,
-): Promise<Restored> {
-  return restore(from, dataDir, { ...NAMES, ...options, log, examine }).catch(explain);
-}
+type Restoring = Omit<RestoreOptions, keyof typeof NAMES>;
 
-/** Starts a copy of the newest backup and examines it. @throws as `restoreEmbedded` */
-export function verifyEmbedded(
-  from: string,
-  writer: Writer,
-  log: Logger,
-  examine: Examine,
-): ReturnType<typeof verify> {
-  return verify(from, { ...NAMES, writer, log, examine }).catch(explain);
-}
+/** Restores a backup into a data folder that is not in use. It also throws what `examine` throws. */
+export const restoreEmbedded = explained((from: string, dataDir: string, options: Restoring) =>
+  restore(from, dataDir, { ...NAMES, ...options }),
+);
 
-/** Returns the text of the key ring in a backup, if it contains one. @throws StartError, one line */
-export function readBackedUpKeys(backup: Backup): Promise<string | undefined> {
-  return readKeys(backup).catch(explain);
-}
-
-function explain(error: unknown): never {
-  if (!(error instanceof EmbeddedError)) throw error;
-  throw new StartError(`${error.message}${error.alternative ? ALTERNATIVES[error.alternative] : ''}`);
-}
+/** Starts a copy of the newest backup and examines it. It also throws what `examine` throws. */
+export const verifyEmbedded = explained(
+  (from: string, options: Pick<Restoring, 'writer' | 'log' | 'examine'>) =>
+    verify(from, { ...NAMES, ...options }),
+);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { PoolUsage } from '../monitor/metrics.ts';
-import { isStarting } from './errors.ts';
+import { isStarting, sqlState } from './errors.ts';
 import { clientFor, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';
 import { type HotStatement, type Sql, types } from './sql.ts';
@@ -191,8 +191,13 @@ async function onClient<T>(
 /** Opens one connection as the owner of the schema, for migrations and tests; close it after use. */
 export async function openOwner(url: string): Promise<Queries & { close(): Promise<void> }> {
   const client = await connectOwner(url);
-  return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
+  return { ...queriesOn(client), close: () => client.end() };
 }
+
+/** Returns the statements of a client that is also used for COPY. */
+export const queriesOn = (client: pg.Client): Queries => ({
+  query: (statement) => rowsOf(client, statement),
+});
 
 /**
  * How long a start waits for a server that is starting itself: after a reboot, both begin at the same moment.
@@ -286,4 +291,29 @@ function isSilent(error: unknown): error is Error {
     error instanceof Error &&
     (error.message === 'Query read timeout' || (error as { code?: unknown }).code === 'ETIMEDOUT')
   );
+}
+
+/**
+ * Returns a database inside a transaction: its statements belong to the transaction and are rolled back with
+ * it. A failure is final: a retry inside gets the first error, so that the caller repeats the whole
+ * transaction.
+ */
+export function within(db: Database, tx: Queries): Database {
+  let failure: unknown;
+  const guard = async <T>(run: () => Promise<T>): Promise<T> => {
+    if (failure !== undefined) throw failure;
+    try {
+      return await run();
+    } catch (error) {
+      if (sqlState(error)) failure = error;
+      throw error;
+    }
+  };
+  return {
+    ...db,
+    query: (statement) => guard(() => tx.query(statement)),
+    hot: ({ text }, values) => guard(() => tx.query({ text, values })),
+    transaction: (run) => guard(() => run(tx)),
+    close: async () => {},
+  };
 }

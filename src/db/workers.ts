@@ -20,7 +20,7 @@ const PLACES_MS = 2_000;
 export type Place = {
   readonly bucket: number;
   /** The shard of the table `buckets`, as `citus_move_shard_placement` expects it. */
-  readonly shardId: bigint;
+  readonly shardId: string;
   /** The host and port. */
   readonly worker: string;
   readonly host: string;
@@ -32,7 +32,7 @@ export type Place = {
 /** Lists the buckets by their workers. */
 export function listPlaces(db: Queries): Promise<Place[]> {
   return db.query<Place>(sql`
-select b.bucket, p.shardid as "shardId", n.nodename || ':' || n.nodeport as worker, n.nodename as host,
+select b.bucket, p.shardid::text as "shardId", n.nodename || ':' || n.nodeport as worker, n.nodename as host,
   n.nodeport as port, p.placementid as placement
 from bucket_positions b
 join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)

@@ -9,7 +9,7 @@ import { listPlaces, type Place } from '../db/workers.ts';
 /** A bucket of a distributed database. Its shards of all tables are on one worker, and move together. */
 type BucketStatus = Pick<Place, 'bucket' | 'shardId' | 'worker'> & {
   /** Null if the workers cannot be asked. */
-  readonly bytes: bigint | null;
+  readonly bytes: number | null;
 };
 
 export type DatabaseStatus = {
@@ -19,46 +19,46 @@ export type DatabaseStatus = {
   /** The name of the newest migration. */
   readonly schema: string;
   /** The size on the server, or on the coordinator. */
-  readonly bytes: bigint;
+  readonly bytes: number;
   /** Empty on a single server. */
   readonly buckets: readonly BucketStatus[];
 };
 
-type ServerRow = { version: string; citus: string | null; schema: string; bytes: bigint };
+type Server = Pick<DatabaseStatus, 'serverVersion' | 'citusVersion' | 'schema' | 'bytes'>;
 
 /** Reads the kind, the versions and the sizes of the database. */
 export async function readStatus(db: Queries): Promise<DatabaseStatus> {
-  const [server] = await db.query<ServerRow>(sql`
-select current_setting('server_version') as version, (select extversion from pg_extension
-  where extname = 'citus') as citus,
+  const [row] = await db.query<Server>(sql`
+select current_setting('server_version') as "serverVersion",
+  (select extversion from pg_extension where extname = 'citus') as "citusVersion",
   (select name from migrations order by version desc limit 1) as schema,
-    pg_database_size(current_database()) as bytes`);
-  if (!server) throw new Error('the server says nothing of itself');
-  const { version: serverVersion, citus: citusVersion, schema, bytes } = server;
-  const common = { serverVersion, citusVersion, schema, bytes };
-  if (!(await isDistributed(db))) return { kind: 'postgresql', ...common, buckets: [] };
-  const places = await listPlaces(db);
-  const sizes = await readSizes(db);
-  const buckets = places.map(({ bucket, shardId, worker }) => {
-    return { bucket, shardId, worker, bytes: sizes?.get(shardId) ?? null };
-  });
-  return { kind: 'citus', ...common, buckets };
+  pg_database_size(current_database())::float8 as bytes`);
+  const server = row as Server;
+  if (!(await isDistributed(db))) return { kind: 'postgresql', ...server, buckets: [] };
+  const [places, sizes] = [await listPlaces(db), await readSizes(db)];
+  const buckets = places.map(({ bucket, shardId, worker }) => ({
+    bucket,
+    shardId,
+    worker,
+    bytes: sizes?.get(shardId) ?? null,
+  }));
+  return { kind: 'citus', ...server, buckets };
 }
 
 /**
  * Reads the size of each bucket by its shard of `buckets`. Undefined while a worker is down: all are asked.
  */
-async function readSizes(db: Queries): Promise<Map<bigint, bigint> | undefined> {
+async function readSizes(db: Queries): Promise<Map<string, number> | undefined> {
   const rows = await db
-    .query<{ shard_id: bigint; bytes: bigint }>(sql`
-select a.shardid as shard_id, sum(s.size)::bigint as bytes
+    .query<{ shardId: string; bytes: number }>(sql`
+select a.shardid::text as "shardId", sum(s.size)::float8 as bytes
 from pg_dist_shard a
 join pg_dist_shard o on o.shardminvalue = a.shardminvalue
 join pg_dist_partition t on t.logicalrelid = o.logicalrelid and t.partmethod = 'h'
 join citus_shard_sizes() s on s.shard_id::bigint = o.shardid
 where a.logicalrelid = 'buckets'::regclass group by a.shardid`)
     .catch(() => undefined);
-  return rows && new Map(rows.map(({ shard_id, bytes }) => [shard_id, bytes]));
+  return rows && new Map(rows.map(({ shardId, bytes }) => [shardId, bytes]));
 }
 
 /**

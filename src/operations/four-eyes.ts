@@ -1,9 +1,8 @@
 import { type Statement, statementOf } from '../agreement.ts';
 import { type Actor, createService, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
-import type { Queries } from '../db/pool.ts';
+import { type Queries, within } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { within } from '../db/within.ts';
 import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';

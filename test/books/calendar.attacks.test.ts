@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
 import { BATCH_JOBS } from '../../src/batches/tasks.ts';
-import { SCHEDULE } from '../../src/cli/schedule.ts';
+import { SCHEDULE } from '../../src/cli/work.ts';
 import { createService } from '../../src/context.ts';
 import { isLockTimeout } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { SCHEDULE } from '../../src/cli/schedule.ts';
+import { SCHEDULE } from '../../src/cli/work.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { resetUser } from '../../src/people/invite.ts';
