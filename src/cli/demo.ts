@@ -7,8 +7,12 @@ import { makeDataFolder } from '../db/embedded.ts';
 import { VARIANT_A } from '../http/variant-a.ts';
 import { VARIANT_B } from '../http/variant-b.ts';
 import { topUp } from '../merchants/floats.ts';
-import { createProduct, findProduct, type Product, productDefaults } from '../products/products.ts';
+import { listMerchants } from '../merchants/merchants.ts';
+import { DEMO_OWNER, type DemoPerson, inviteDemoPerson } from '../people/demo.ts';
+import { doorOf } from '../people/sessions.ts';
+import { createProduct, findProduct, productDefaults } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { MERCHANTS } from './demo-history.ts';
 import { contextOf, defaultProduct, keep, makeMerchant, order } from './trial.ts';
 import { actor } from './usage.ts';
 
@@ -130,25 +134,36 @@ function curlRound({ baseUrl, keyId, secret, run, productCode, inA, inB }: Demo)
   ];
 }
 
-/** The participants of the demo's history, and their terms. */
-
-type DemoProduct = Pick<Product, 'code' | 'name' | 'currency' | 'validityDays' | 'expiryPolicy'>;
-
-export const PRODUCTS: readonly DemoProduct[] = [
-  { code: 'GIFT-USD', name: 'Gift card', currency: 'USD', validityDays: 365, expiryPolicy: 'operator' },
-  { code: 'MEAL-USD', name: 'Meal voucher', currency: 'USD', validityDays: 30, expiryPolicy: 'operator' },
-  { code: 'GIFT-EUR', name: 'Geschenkkarte', currency: 'EUR', validityDays: 45, expiryPolicy: 'issuer' },
-  { code: 'TEA-JPY', name: 'Tea card', currency: 'JPY', validityDays: 40, expiryPolicy: 'unclaimed' },
+/** The people of the demo with whom the owner can show what needs two of them. */
+const COLLEAGUES: readonly DemoPerson[] = [
+  { email: 'finance@demo.invalid', name: 'Demo finance', roles: ['finance'], merchantId: null },
+  { email: 'support@demo.invalid', name: 'Demo support', roles: ['support'], merchantId: null },
 ];
 
-/** Floats and values in major units. The float of the last one is nearly used up at the end. */
-export const MERCHANTS = [
-  { name: 'Corner Kiosk', product: 'GIFT-USD', float: 6_000, values: [25, 50] },
-  { name: 'Riverside Diner', product: 'MEAL-USD', float: 3_000, values: [15, 20] },
-  { name: 'Alpine Outdoor', product: 'GIFT-EUR', float: 8_000, values: [50, 75] },
-  { name: 'Buchladen am Markt', product: 'GIFT-EUR', float: 5_000, values: [20, 30] },
-  { name: 'Kyoto Tea House', product: 'TEA-JPY', float: 230_000, values: [2_000, 3_000] },
-] as const;
+const [{ name: MERCHANT }] = MERCHANTS;
 
-/** The prices at a till are multiples of these. */
-export const CASH_DRAWER: Readonly<Record<string, number>> = { USD: 0.5, EUR: 0.5, JPY: 100 };
+/**
+ * Makes links that sign in the people of the demo, each once, from this machine only. A database without the
+ * demo's history is not the demo's own. It gets no second person, since everything that needs approval would
+ * need two people from then on.
+ * @param baseUrl the address for browsers
+ * @returns lines to print
+ */
+export async function demoLinks(service: Service, baseUrl: string): Promise<string[]> {
+  const found = await listMerchants(service.db, 0, 100, MERCHANT);
+  const merchant = found.find(({ name }) => name === MERCHANT);
+  const colleagues = merchant
+    ? [...COLLEAGUES, { ...DEMO_OWNER, name: `Owner of ${MERCHANT}`, merchantId: merchant.id }]
+    : [];
+  const links = [];
+  for (const person of [DEMO_OWNER, ...colleagues]) {
+    const token = await inviteDemoPerson({ service, actor: demoActor() }, person);
+    const app = doorOf(person.merchantId) === 'operator' ? 'console' : 'portal';
+    links.push(`  ${`${person.name}, ${app}`.padEnd(30)}${baseUrl}/${app}/sign-in#${token}`);
+  }
+  return [
+    'These links sign in once, from this machine, within an hour. Use a browser profile for each person:',
+    '',
+    ...links,
+  ];
+}

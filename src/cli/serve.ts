@@ -203,11 +203,10 @@ async function greet(
   if (options.sandbox) {
     lines.push('', `This is a sandbox. Its key, its vouchers and its amounts: ${baseUrl}/sandbox`);
   } else if (options.demo) {
-    const { prepareDemo } = await import('./demo.ts');
+    const { demoLinks, prepareDemo } = await import('./demo.ts');
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
     // Only if no other machine can reach the port: those who read the output may then sign in.
     if (isLoopback(config.host) && config.publicUrl === undefined) {
-      const { demoLinks } = await import('./demo-people.ts');
       const port = Number(new URL(baseUrl).port);
       lines.push('', ...(await demoLinks(service, baseUrlOf({ ...config, port }))));
     }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { prepareDemo } from '../../src/cli/demo.ts';
-import { demoLinks } from '../../src/cli/demo-people.ts';
+import { demoLinks, prepareDemo } from '../../src/cli/demo.ts';
 import { resetUser } from '../../src/people/invite.ts';
 import { Browser } from '../support/browser.ts';
 import { folderOf } from '../support/folder.ts';
