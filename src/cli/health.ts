@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { StartError } from '../db/errors.ts';
 import { CONNECTIONS_MAX } from '../db/pool.ts';
-import { keyFile } from '../keyring/file.ts';
+import { keyFile, ownKeyFile } from '../keyring/file.ts';
 import { isExposed } from '../keyring/store.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { examine, type Finding, type Surroundings } from '../monitor/doctor.ts';
@@ -109,14 +109,13 @@ function report(findings: readonly Finding[], json: boolean): void {
 const LINE_MAX = 84;
 
 async function surroundingsOf(config: Config): Promise<Surroundings> {
-  const isFile = config.keys === undefined && config.keysFile === undefined;
   return {
     version: readVersion(),
     dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
     archiveDir: config.archiveDir,
     keyRing: {
       source: config.keys === undefined ? `the file ${keyFile(config).path}` : 'SCRIP_KEYS',
-      isFile,
+      isFile: ownKeyFile(config) !== undefined,
       isExposed: await isExposed(config),
     },
     connectionsMax: CONNECTIONS_MAX + CONNECTIONS_BESIDE,

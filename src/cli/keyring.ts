@@ -8,6 +8,7 @@ import {
   keyFile,
   newKeyRing,
   newRingKey,
+  ownKeyFile,
   refuseKeyRing,
   rewriteKeyFile,
   routingEntry,
@@ -57,13 +58,9 @@ export function addRotation(commands: Command): void {
     .action(unseal);
 }
 
-/** Returns the key file, unless the key ring is a setting, which a command cannot change. */
-const writableFile = (config: Config) =>
-  config.keys === undefined && config.keysFile === undefined ? keyFile(config) : undefined;
-
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
-    const { keyId, resumed } = await beginRotation(operator, writableFile(config));
+    const { keyId, resumed } = await beginRotation(operator, ownKeyFile(config));
     const total = await estimateAll(operator.service.db);
     const resealed = progressBar(total, stop, options, 'sealed again');
     const proven = progressBar(total, stop, options, 'proven');
@@ -90,7 +87,7 @@ async function rotate(options: Json): Promise<void> {
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     await requireApproval(operator, 'keyring drop');
-    const file = writableFile(config);
+    const file = ownKeyFile(config);
     const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();
     if (options.json) return printJson({ keyId, removedFrom: file?.path ?? null });

@@ -13,7 +13,7 @@ import { createPartitions } from '../db/partitions.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { withWorkers } from '../db/workers.ts';
-import { keyFile } from '../keyring/file.ts';
+import { keyFile, ownKeyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { checkDurability } from '../monitor/status.ts';
@@ -29,8 +29,7 @@ import { actor, readVersion } from './usage.ts';
  */
 async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
   const { path: file } = keyFile(config);
-  const isGiven = config.keys !== undefined || config.keysFile !== undefined;
-  const isElsewhere = config.databaseUrl !== undefined && !isGiven;
+  const isElsewhere = config.databaseUrl !== undefined && ownKeyFile(config) !== undefined;
   const existed = existsSync(file);
   const keys = await openKeyRing(db, config);
   if (await isExposed(config))

@@ -106,6 +106,11 @@ export function keyFile(settings: Settings): KeyFile {
   return { path: settings.keysFile ?? join(settings.dataDir, 'keys'), kms: findKms(settings) };
 }
 
+/** Returns the key file that commands may write; undefined if the key ring is a setting or its file. */
+export function ownKeyFile(settings: Settings & { readonly keys?: string | undefined }): KeyFile | undefined {
+  return settings.keys === undefined && settings.keysFile === undefined ? keyFile(settings) : undefined;
+}
+
 /**
  * Creates the key file completely or not at all. It is on the disk before it is used, and never replaces one
  * that another process has just created.

@@ -7,25 +7,22 @@ import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { createKeyFile, isReadByOthers, keyFile, readKeyRing } from './file.ts';
+import { createKeyFile, isReadByOthers, keyFile, ownKeyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
 import type { KeyRing } from './ring.ts';
 import { openAgain, openRing } from './sealed.ts';
 
+/** A key as the database knows it. */
+type Known = { readonly keyId: string; readonly check: Uint8Array };
+
+const COLUMNS = sql`key_id as "keyId", check_value as "check"`;
+
 /** Lists the keys that the database knows, except dropped ones. */
-const KNOWN = sql`
-  select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
+const KNOWN = sql`select ${COLUMNS} from keyring_keys where dropped_at is null`;
 
 /** Lists the keys in use, oldest first. */
 const IN_USE = sql`
-select key_id, check_value, superseded_at from keyring_keys
-where activation is not null and retired_at is null order by activation`;
-
-type Known = {
-  key_id: string;
-  check_value: Buffer;
-  superseded_at: Date | null;
-};
+select ${COLUMNS} from keyring_keys where activation is not null and retired_at is null order by activation`;
 
 type Given = KmsSettings & {
   readonly keys?: string | undefined;
@@ -50,7 +47,7 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
   // `KNOWN` before the migrations, of any schema version: `dropped_at` may not exist yet.
   const known = found?.there
     ? await owner.query<Known>(sql`
-select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`)
+select ${COLUMNS} from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`)
     : [];
   const ring = await findKeyRing(config);
   if (ring) fit(ring, known, config);
@@ -60,8 +57,8 @@ select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'drop
 /** Whether other accounts of this machine can read the key file. A key ring from a setting has no file. */
 export async function isExposed(config: Given): Promise<boolean> {
   // A secret that a setting provides is protected by its provider.
-  if (config.keys !== undefined || config.keysFile !== undefined) return false;
-  return isReadByOthers(keyFile(config));
+  const file = ownKeyFile(config);
+  return file !== undefined && isReadByOthers(file);
 }
 
 /**
@@ -91,7 +88,7 @@ on conflict do nothing`);
   await db.query(sql`insert into routing (check_value) values (${ring.routingCheck}) on conflict do nothing`);
   // Two simultaneous first starts may have two key rings. The later one fails here.
   const inUse = await db.query<Known>(KNOWN);
-  if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
+  if (inUse.some((known) => !own.some(({ keyId }) => keyId === known.keyId))) {
     throw new StartError(
       'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
     );
@@ -167,7 +164,7 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
   // They stay in use until the transaction ends. A new key has to wait for it.
-  const inUse = await tx.query<Known>(sql`select key_id, check_value from hold_key_ring()`);
+  const inUse = await tx.query<Known>(sql`select ${COLUMNS} from hold_key_ring()`);
   check(ring, inUse);
   ring.use(idsOf(inUse));
 }
@@ -175,19 +172,19 @@ export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
 /** An answer may be outdated: if it was read before a newer key came into use, the newer key stays. */
 function refresh(ring: KeyRing, inUse: readonly Known[]): void {
   check(ring, inUse);
-  const newest = inUse.at(-1)?.key_id;
+  const newest = inUse.at(-1)?.keyId;
   if (!ring.inUse.slice(0, -1).some(({ id }) => id === newest)) ring.use(idsOf(inUse));
 }
 
-const idsOf = (inUse: readonly Known[]) => inUse.map(({ key_id }) => key_id);
+const idsOf = (inUse: readonly Known[]) => inUse.map(({ keyId }) => keyId);
 
 function check(ring: KeyRing, inUse: readonly Known[]): void {
-  for (const { key_id } of inUse) ring.holds(key_id);
+  for (const { keyId } of inUse) ring.holds(keyId);
   const own = ring.checks();
-  const differs = ({ key_id, check_value }: Known) =>
-    own.some(({ keyId, check }) => keyId === key_id && !sameHash(check, check_value));
-  const belongs = inUse.some(({ key_id }) => own.some(({ keyId }) => keyId === key_id));
-  if (!belongs || inUse.some(differs)) throw new Error('the key ring does not belong to the database');
+  const found = inUse.map((known) => [known, own.find(({ keyId }) => keyId === known.keyId)] as const);
+  const belongs = found.some(([, key]) => key !== undefined);
+  if (!belongs || found.some(([known, key]) => key && !sameHash(key.check, known.check)))
+    throw new Error('the key ring does not belong to the database');
 }
 
 /** Returns the text of the key ring, sealed or not, for a copy; undefined if there is none. */
@@ -234,11 +231,11 @@ export async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
  */
 function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
   const own = ring.checks();
-  for (const { key_id, check_value } of known) {
-    const key = own.find(({ keyId }) => keyId === key_id);
-    if (!key || !sameHash(key.check, check_value)) {
+  for (const { keyId, check } of known) {
+    const key = own.find((each) => each.keyId === keyId);
+    if (!key || !sameHash(key.check, check)) {
       throw new StartError(
-        `the key ring does not fit this database: its key "${key_id}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${keyFile(config).path})`,
+        `the key ring does not fit this database: its key "${keyId}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${keyFile(config).path})`,
       );
     }
   }

@@ -3,13 +3,13 @@ import { ownerOfTotp } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { bytesArray, plainArray, raw, type Sql, sql } from '../db/sql.ts';
-import { sealedUnder } from '../keyring/ring.ts';
+import { type LookUp, sealedUnder } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { ownerOf } from '../webhooks/endpoints.ts';
 
 function listSealed(bucket: number, after: bigint, count: number): Sql {
   return sql`
-select serial_number, sealed, code_key, pin_key from vouchers
+select serial_number as "serialNumber", sealed, code_key as "codeKey", pin_key as "pinKey" from vouchers
 where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${count}`;
 }
 
@@ -42,7 +42,7 @@ const READ = 2_000;
 /** The reason why the key ring cannot be changed, in words for the operator. */
 export class RingRefused extends Error {}
 
-type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
+type Row = LookUp & { readonly serialNumber: bigint; readonly sealed: Buffer };
 
 /** Called after each chunk with the number of its vouchers. @returns whether to stop */
 export type OnProgress = (vouchers: number) => boolean;
@@ -70,7 +70,7 @@ on conflict do nothing`);
   for (let after = progress?.resealed_to ?? 0n; ; ) {
     const rows = await db.query<Row>(listSealed(bucket, after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
-    after = rows.at(-1)?.serial_number ?? after;
+    after = rows.at(-1)?.serialNumber ?? after;
     await retrying(() =>
       db.transaction(async (tx) => {
         await holdKeyRing(tx, keys);
@@ -89,11 +89,11 @@ where key_id = ${target} and bucket = ${bucket}`);
 }
 
 function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof resealVouchers>[1] {
-  const opened = rows.map((row) => ({ ...row, ...keys.open(row.serial_number, row.sealed) }));
+  const opened = rows.map((row) => ({ ...row, ...keys.open(row.serialNumber, row.sealed) }));
   return {
-    serials: plainArray(rows.map(({ serial_number }) => serial_number)),
+    serials: plainArray(rows.map(({ serialNumber }) => serialNumber)),
     before: bytesArray(rows.map(({ sealed }) => sealed)),
-    sealed: bytesArray(opened.map(({ serial_number, code, pin }) => keys.seal(serial_number, code, pin))),
+    sealed: bytesArray(opened.map(({ serialNumber, code, pin }) => keys.seal(serialNumber, code, pin))),
     codeKeys: plainArray(opened.map(({ code }) => keys.codeKey(code))),
     pinKeys: plainArray(opened.map(({ code, pin }) => keys.pinKey(code, pin))),
   };
@@ -103,11 +103,11 @@ function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof re
  * Whether a voucher is sealed and found under the newest key. The voucher is opened to prove it; recorded
  * progress does not count.
  */
-function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pin_key }: Row): boolean {
+function isUnderCurrent({ keys }: Service, { serialNumber, sealed, codeKey, pinKey }: Row): boolean {
   if (sealedUnder(sealed) !== keys.current) return false;
-  const { code, pin } = keys.open(serial_number, sealed);
+  const { code, pin } = keys.open(serialNumber, sealed);
   const plain = (uuid: string) => uuid.replaceAll('-', '');
-  return plain(code_key) === keys.codeKey(code) && plain(pin_key) === keys.pinKey(code, pin);
+  return plain(codeKey) === keys.codeKey(code) && plain(pinKey) === keys.pinKey(code, pin);
 }
 
 /**
@@ -122,7 +122,7 @@ export async function countLeftBehind(service: Service, onProgress: OnProgress):
       left += rows.filter((row) => !isUnderCurrent(service, row)).length;
       if (onProgress(rows.length)) return undefined;
       isWhole = rows.length < READ;
-      after = rows.at(-1)?.serial_number ?? after;
+      after = rows.at(-1)?.serialNumber ?? after;
     }
   }
   return left;
