@@ -6,7 +6,17 @@ import { findReplacement, requireExportable } from '../batches/printable.ts';
 import { CARD_LANGUAGES, describeCards } from '../batches/sheets.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
-import { fail, id, interrupted, numberOf, printJson, readable, say, wrongUsage } from './output.ts';
+import {
+  explainOutcome,
+  fail,
+  id,
+  interrupted,
+  numberOf,
+  printJson,
+  readable,
+  say,
+  wrongUsage,
+} from './output.ts';
 import { oneOf, parseSerial, parseTransactionId } from './parse.ts';
 import { requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
@@ -64,7 +74,7 @@ async function run(text: string, options: Options): Promise<void> {
       const pieces = write(withProgress(vouchers, count, stop, options.json), count);
       if (file === null) await writeToStdout(pieces);
       else await writeWhole(file, pieces, options.force ?? false);
-    });
+    }).catch((error: unknown) => explainOutcome(error, '`scrip batch exports` shows the exports'));
     const { name: by, reason } = operator.actor;
     const shown = { exportId: id(made.id), transactionId, format, file, vouchers: made.vouchers, by, reason };
     if (options.json) return printJson(shown);

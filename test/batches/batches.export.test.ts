@@ -213,12 +213,17 @@ describe('the file of an export', () => {
     const { batch: canceled } = await make(context, 'canceled', 11);
     await cancelBatch(asOperator(operator.testService.service), canceled.transactionId);
     const none = '00000000-0000-7000-8000-000000000000';
-    for (const [expected, id] of [
-      [/is PROCESSING: it can be exported once it is COMPLETED/, running.transactionId],
-      [/is CANCELED: none of its vouchers can be used/, canceled.transactionId],
-      [/there is no batch/, none],
-    ] as const)
-      await operator.fails(expected, ...typed`batch export ${id} --format csv`);
+    for (const [expected, id, code] of [
+      [/is PROCESSING: it can be exported once it is COMPLETED/, running.transactionId, 'conflict'],
+      [/is CANCELED: none of its vouchers can be used/, canceled.transactionId, 'conflict'],
+      [/there is no batch/, none, 'not-found'],
+    ] as const) {
+      const refused = await operator.fails(
+        expected,
+        ...typed`batch export ${id} --format csv --json --out x`,
+      );
+      assert.deepEqual(refused, { status: 1, code });
+    }
     await operator.fails(/--format takes csv or pdf/, ...typed`batch export ${none} --format xlsx`);
     const wanting = (format: string, language: string) =>
       ['batch', 'export', none, '--format', format, '--language', language] as const;
