@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../../soak/process.ts';
 import { isCaddyInstalled, startCaddy } from '../support/caddy.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { startTestService, type TestService } from '../support/harness.ts';
-import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
+import { type Started, startScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
 /** Two processes behind a load balancer are restarted one after the other, while tills are open. */
@@ -15,16 +13,12 @@ import { until } from '../support/until.ts';
 /** A process that is told to stop as by a supervisor, with the default time to drain. */
 class Process {
   readonly address: string;
-  readonly #env: Readonly<Record<string, string>>;
-  #child: ChildProcess | undefined;
-  #ended: Promise<unknown> | undefined;
-  /** How many calls it has answered since its start. */
-  answered = 0;
+  readonly #settings: Readonly<Record<string, string>>;
+  #started: Started | undefined;
 
   constructor(t: TestContext, { url, keys }: TestService, port: number) {
     this.address = `127.0.0.1:${port}`;
-    this.#env = {
-      ...ENVIRONMENT,
+    this.#settings = {
       SCRIP_DATABASE_URL: url,
       SCRIP_KEYS: keys,
       SCRIP_DATA_DIR: tmpdir(),
@@ -35,26 +29,22 @@ class Process {
   }
 
   async start(): Promise<void> {
-    const args = ['serve', '--no-work', '--processes', '1'];
-    const child = spawn(process.execPath, [MAIN, ...args], {
-      env: this.#env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    this.#child = child;
-    this.#ended = once(child, 'exit');
-    this.answered = 0;
-    child.stderr.setEncoding('utf8').on('data', (log: string) => {
-      this.answered += log.match(/"transactionId"/g)?.length ?? 0;
-    });
+    this.#started = startScrip(this.#settings, ['serve', '--no-work', '--processes', '1']);
+    const { child } = this.#started;
     await until('the process is ready', async () => {
       assert.equal(child.exitCode, null);
       return (await fetch(`http://${this.address}/readyz`).catch(() => undefined))?.ok;
     });
   }
 
+  /** How many calls it has answered since its start. */
+  get answered(): number {
+    return this.#started?.printed.err.match(/"transactionId"/g)?.length ?? 0;
+  }
+
   async stop(): Promise<void> {
-    this.#child?.kill('SIGTERM');
-    await this.#ended;
+    this.#started?.child.kill('SIGTERM');
+    await this.#started?.ended;
   }
 }
 

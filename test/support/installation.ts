@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { STATUS } from '../../src/cli/output.ts';
 import type { Scope } from './scope.ts';
-import { type CommandLine, ENVIRONMENT, MAIN, type Ran, runScrip, startScrip, wordsOf } from './scrip.ts';
+import { type CommandLine, type Ran, runScrip, type Started, startScrip, wordsOf } from './scrip.ts';
 import { until } from './until.ts';
 
 /** An installation with an embedded database, operated by the program alone. */
@@ -15,7 +13,7 @@ export class Installation {
   /** Removed at the end of the test. */
   readonly folder: string;
   readonly settings: Record<string, string>;
-  #serving: ChildProcess | undefined;
+  #serving: Started | undefined;
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -91,45 +89,42 @@ export class Installation {
 
   /** Starts the service. @returns its address */
   async serve(...args: string[]): Promise<string> {
-    const env = { ...ENVIRONMENT, ...this.settings };
-    const child = spawn(
-      process.execPath,
-      [MAIN, 'serve', ...(args.length > 0 ? args : ['--processes', '1'])],
-      {
-        env,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    );
-    this.#serving = child;
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (text: Buffer) => {
-      out += text.toString();
-    });
-    child.stderr.on('data', (text: Buffer) => {
-      err += text.toString();
-    });
+    this.#serving = startScrip(this.settings, ['serve', ...(args.length > 0 ? args : ['--processes', '1'])]);
+    const { child, printed } = this.#serving;
     return until('it serves', () => {
-      const [, url] = /serves (\S+)/.exec(out) ?? [];
-      assert.equal(child.exitCode, null, err);
-      return out.endsWith('\n\n') && url;
+      const [, url] = /serves (\S+)/.exec(printed.out) ?? [];
+      assert.equal(child.exitCode, null, printed.err);
+      return printed.out.endsWith('\n\n') && url;
     });
   }
 
-  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
-    const child = this.#serving;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    await ended;
+  /** The service that was started last. */
+  get serving(): Started {
+    return this.#serving ?? assert.fail('nothing was started');
+  }
+
+  /** Ends the service, if it runs. @returns its exit status */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number | undefined> {
+    this.#serving?.child.kill(signal);
+    return (await this.#serving?.ended)?.status;
+  }
+
+  async killDatabase(): Promise<void> {
+    const note = await readFile(this.at('data', 'postgres', 'postmaster.pid'), 'utf8');
+    process.kill(Number(note.split('\n')[0]), 'SIGKILL');
+  }
+
+  /** Kills the service and its database at once, as a power cut does. */
+  async crash(): Promise<void> {
+    this.serving.child.kill('SIGKILL');
+    await this.killDatabase();
+    await this.serving.ended;
   }
 
   /** Kills the service and its database, and deletes their data but for the key ring, kept elsewhere. */
   async lose(): Promise<void> {
     const keys = await readFile(this.at('data', 'keys'));
-    await this.stop('SIGKILL');
-    const [pid = ''] = (await readFile(this.at('data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
-    process.kill(Number(pid), 'SIGKILL');
+    await this.crash();
     await rm(this.at('data'), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     await mkdir(this.at('data'), { mode: 0o700 });
     await writeFile(this.at('data', 'keys'), keys, { mode: 0o600 });

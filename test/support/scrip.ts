@@ -42,6 +42,13 @@ export function wordsOf(line: CommandLine): readonly string[] {
 
 export type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
+/** A command in a process of its own, and what it has printed so far. */
+export type Started = {
+  readonly child: ChildProcess;
+  readonly printed: { readonly out: string; readonly err: string };
+  readonly ended: Promise<Ran>;
+};
+
 /**
  * Starts a command in a process of its own.
  * @param settings in addition to those that every process gets
@@ -51,14 +58,22 @@ export function startScrip(
   settings: Readonly<Record<string, string>>,
   args: readonly string[],
   by: readonly string[] = [],
-): { child: ChildProcess; ended: Promise<Ran> } {
+): Started {
   const { promise: ended, resolve } = Promise.withResolvers<Ran>();
   const [program = '', ...rest] = [...by, process.execPath, MAIN, ...args];
   const options = { env: { ...ENVIRONMENT, ...settings }, maxBuffer: OUTPUT_MAX_BYTES };
   const child = execFile(program, rest, options, (error, out, err) => {
     resolve({ status: error ? Number(error.code) : 0, out, err });
   });
-  return { child, ended };
+  const printed = { out: '', err: '' };
+  for (const [stream, name] of [
+    [child.stdout, 'out'],
+    [child.stderr, 'err'],
+  ] as const)
+    stream?.on('data', (text: string) => {
+      printed[name] += text;
+    });
+  return { child, printed, ended };
 }
 
 /** Processes that have run a command, and wait for the next one. */
