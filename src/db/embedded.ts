@@ -25,7 +25,7 @@ import { SERVICE_ROLE } from './session.ts';
 export type { Authenticator, Backup, Embedded, Writer };
 export { findForeignTimeline, isLogWaiting };
 
-/** The embedded database of a data folder, with the settings of Scrip. Each error is a StartError, one line. */
+/** The embedded database of a data folder, with the settings of Scrip. Its errors are StartErrors. */
 
 const NAMES = { database: 'scrip', user: SERVICE_ROLE } as const;
 
