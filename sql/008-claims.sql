@@ -21,6 +21,9 @@
 -- the request. Voucher and fingerprint identify a repeat of the same request. On one server, a claim is
 -- written in the transaction that books the request. On several shards it is written first, in the bucket of
 -- the reference, and may name a transaction that was never booked (docs/how-to/citus.md).
+--
+-- A claim of a redemption without a voucher, with the fingerprint `given-up`, is a tombstone: nothing is
+-- booked under its reference any more.
 create table claims (
   id uuid not null,
   serial_number bigint,

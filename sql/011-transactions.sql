@@ -24,7 +24,7 @@ begin
     left join lateral (
       select r.id from claims r
       where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation in ('activate', 'redeem')
-        and r.reference = a.reference
+        and r.reference = a.reference and r.serial_number is not null
       order by r.operation desc limit 1
     ) c on true
     left join lateral (

@@ -234,7 +234,7 @@ export async function locate(
     operations.map((operation) => findClaim(service, { merchantId, operation, reference })),
   );
   const claimed = claims.flatMap((claim) =>
-    claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
+    claim?.serial_number == null ? [] : [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number) }],
   );
   // A merchant's transaction without a reference by its id. It asks every shard.
   return claimed.length > 0

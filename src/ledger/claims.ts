@@ -128,16 +128,44 @@ export async function claimReference(
   for (;;) {
     const claim = await batcher.add(claims, bucket, wanted);
     if (!claim) return undefined;
+    if (claim.serial_number === null) return 'used';
     const isSame =
       serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
     if (isSame && !voided.has(claim.id)) return claim.id;
     if (!voided.has(claim.id)) {
       await letBook(voided.size);
-      if (!(await voidTransaction(service, claim.id, claim.serial_number as bigint))) return 'used';
+      if (!(await voidTransaction(service, claim.id, claim.serial_number))) return 'used';
     }
     voided.add(claim.id);
     if (serialNumber === null) return undefined;
     if (await reassign(service, bucket, request, claim.id, id)) return id;
+  }
+}
+
+/** The fingerprint of a reference that was given up. No request has it. */
+const GIVEN_UP = 'given-up';
+
+/**
+ * Claims the reference of a redemption without a voucher, so that it can no longer be booked: any request
+ * under it is `94`. A claim whose transaction was not booked yet is taken over.
+ * @param request.id the id of the claim, if it is new
+ * @returns false if a redemption was booked under the reference
+ */
+export async function giveUpReference(
+  service: Service,
+  request: Pick<ClaimRequest, 'merchantId' | 'reference'> & { readonly id: string },
+): Promise<boolean> {
+  const { buckets, batcher } = service;
+  const wanted = { ...request, operation: 'redeem', serialNumber: null, fingerprint: GIVEN_UP } as const;
+  const bucket = buckets.ofReference(wanted.merchantId, wanted.operation, wanted.reference);
+  for (;;) {
+    const claim = await batcher.add(claims, bucket, wanted);
+    if (!claim) throw new Error('a reference was claimed, and no claim stands');
+    if (claim.serial_number === null) return true;
+    // On one server, a claim is written together with its booking.
+    if (!buckets.isSharded) return false;
+    if (!(await voidTransaction(service, claim.id, claim.serial_number))) return false;
+    if (await reassign(service, bucket, wanted, claim.id, wanted.id)) return true;
   }
 }
 

@@ -70,7 +70,7 @@ select (
   // A booking has used its reference: without the claim, a retry would be a second payment. The claim names
   // the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit. Otherwise a
   // retry of a different request would be a replay. On one server a claim was written with its booking, so
-  // every claim has a booking as well.
+  // every claim has a booking as well, unless its reference was given up.
   references: ({ quietBefore, since }) => sql`
 with operations (kind, operation) as (
   values ${OPERATIONS}
@@ -95,7 +95,8 @@ select (select count(*) from claims where id >= ${since.id}::uuid) as checked, j
     c.id is not null as claimed, b.id is not null as booked
   from booked b
   full join claimed c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
-  where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null)
+  where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null
+      and (c.operation, c.fingerprint) <> ('redeem', 'given-up'))
     or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
       and c.merchant_id <> b.merchant_id
     or b.id is not null and c.operation in ('activate', 'redeem')

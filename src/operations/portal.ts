@@ -16,7 +16,8 @@ import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
 import type { PortalRole } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
-import { Input, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
+import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
+import { Input, Line, Nullable, Reason, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
 import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
@@ -185,6 +186,37 @@ async function contextOf(caller: Caller): Promise<Context> {
   return { ...context, keyId: guesserOf(id) };
 }
 
+const giveUp = operation({
+  name: 'redemption.give-up',
+  summary: 'Give up a redemption whose outcome is unknown: reverse it, or ensure that it is never booked',
+  description:
+    'If it was booked, it is reversed in full, once. If not, its reference is used up, so a late copy of the ' +
+    'request is refused (94). It is safe to repeat, and to call while the redemption is still running. The ' +
+    'merchant needs the permission update-redemption.',
+  method: 'POST',
+  path: '/redemptions/give-up',
+  command: NO_COMMAND,
+  input: Input({
+    reference: Line(100, 'The reference of the redemption.', 'order-10071'),
+    keyId: Type.Optional(
+      Line(100, 'The API key that sent it: refused unless it belongs to the same merchant.', 'key_4Xa9'),
+    ),
+    reason: Reason,
+  }),
+  output: GivenUp,
+  roles: ['owner', 'cashier'],
+  risk: 'plain',
+  approval: OF_MERCHANT,
+  audit: 'redemption.give-up',
+  // It waits for redemptions under the same reference, so it holds no lock that others wait for.
+  effect: 'outside',
+  async run(caller, { reference, keyId }) {
+    if (keyId !== undefined && String(await ofKey.of(caller, keyId)) !== ownIdOf(caller))
+      throw notFound('API key of this merchant with this id');
+    return giveUpRedemption(caller, await contextOf(caller), reference);
+  },
+});
+
 const showOwn = operation({
   ...merchants.show,
   path: '/merchant',
@@ -288,7 +320,7 @@ const ownSettlement: typeof showSettlement = {
 
 /** Every operation of /portal/v1, in the order of its documentation. */
 export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
-  ...tableOf(showOwn, checkVoucher, ownChanges),
+  ...tableOf(showOwn, checkVoucher, giveUp, ownChanges),
   ...bound(MONEY, null, floats.show, transactions.list, transactions.find),
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),

@@ -149,6 +149,7 @@ const find = reading({
     const [first] = await caller.service.readDb.query<{ id: string }>(sql`
 select id from claims
 where merchant_id = ${id} and reference = ${reference} and operation in ('redeem', 'activate', 'top-up')
+  and (operation <> 'redeem' or serial_number is not null) -- it was not given up
 order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end limit 1`);
     if (!first) throw notFound(`transaction with this reference of merchant ${id}`);
     return showTransaction(caller.service, first.id);

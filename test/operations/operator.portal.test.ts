@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { audit } from '../../src/audit/audit.ts';
+import type { Permission } from '../../src/context.ts';
 import { exampleOf } from '../../src/http/operator/openapi.ts';
 import { suspendMerchant } from '../../src/merchants/merchants.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
@@ -28,8 +29,8 @@ const api = operatorApi();
 let one: Side;
 let other: Side;
 
-async function makeSide(): Promise<Side> {
-  const merchant = await api.testService.createMerchant();
+async function makeSide(permit: readonly Permission[] = []): Promise<Side> {
+  const merchant = await api.testService.createMerchant({ permit });
   const { context } = await authenticate(api.testService.service, merchant.authorization);
   const vouchers = await makeVouchers(context, 'mine', 3);
   const [{ code, pin }] = vouchers as [Made];
@@ -166,6 +167,50 @@ describe('the portal', () => {
     for (let tries = 0; tries < 5; tries++)
       assert.equal((await ask(cashier, 'POST', '/vouchers/check', { code, pin: wrong })).body.code, '55');
     assert.equal((await ask(cashier, 'POST', '/vouchers/check', { code, pin })).body.code, '75');
+  });
+
+  test('gives up a redemption for its cashier, and records who did it', async () => {
+    const side = await makeSide(['update-redemption']);
+    const cashier = { ...side, token: await api.token(['cashier'], side.merchantId) };
+    const giveUp = (body: object, by = cashier) => ask(by, 'POST', '/redemptions/give-up', body);
+    for (const keyId of [other.keyId, 'key_thatThereIsNo000'])
+      assert.equal((await giveUp({ reference: 'sale-1', keyId })).status, 404);
+    const { keyId } = side;
+    const reversed = await giveUp({ reference: 'sale-1', keyId, reason: 'the till has lost its line' });
+    assert.deepEqual(
+      [reversed.status, reversed.body.outcome, reversed.body.transactionId, reversed.body.amount],
+      [200, 'reversed', side.transactionId, 5],
+    );
+    assert.equal((await giveUp({ reference: 'sale-1' })).body.outcome, 'already-reversed');
+    const { body } = await giveUp({ reference: 'sale-2' });
+    assert.deepEqual([body.outcome, body.reference, body.amount], ['given-up', 'sale-2', null]);
+    const found = await ask(side, 'POST', '/transactions/find', { reference: 'sale-2' });
+    assert.equal(found.status, 404);
+    const viewer = { ...side, token: await api.token(['viewer', 'finance'], side.merchantId) };
+    assert.equal((await giveUp({ reference: 'sale-3' }, viewer)).body.code, 'forbidden');
+    assert.equal((await giveUp({ reference: 'NEW-1' })).body.code, '18');
+    const unpermitted = await ask(one, 'POST', '/redemptions/give-up', { reference: 'sale-1' });
+    assert.equal(unpermitted.body.code, '03');
+    for (const wrong of [
+      {},
+      { reference: 7 },
+      { reference: null },
+      { reference: '' },
+      { reference: 'a', x: 1 },
+    ])
+      assert.equal((await giveUp(wrong)).body.code, 'invalid');
+    const changes = await ask(side, 'GET', '/audit?limit=100');
+    const recorded = changes.body.items.filter(
+      ({ action }: { action: string }) => action === 'redemption.give-up',
+    );
+    assert.deepEqual(
+      recorded.map(({ by, reason, after }: Record<string, unknown>) => [by, reason, after]),
+      [
+        ['merchant', null, { reference: 'sale-2' }],
+        ['merchant', null, { reference: 'sale-1' }],
+        ['merchant', 'the till has lost its line', { reference: 'sale-1' }],
+      ],
+    );
   });
 
   test('stops a merchant that guesses codes', async () => {

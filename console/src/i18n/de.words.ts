@@ -149,6 +149,7 @@ export const words: Catalogue['words'] = {
   'voucher.adjust': 'Angepasst',
   'voucher.cash-out': 'Bar ausgezahlt',
   'redemption.correct': 'Einlösung berichtigt',
+  'redemption.give-up': 'Einlösung aufgegeben',
   booked: 'Gebucht',
   cohorts: 'Nach Ausgabemonat',
   expiryMonths: 'Nach Ablaufmonat',

@@ -54,6 +54,7 @@ export const words: Labels = {
   'voucher.adjust': 'Adjusted',
   'voucher.cash-out': 'Paid out in cash',
   'redemption.correct': 'Redemption corrected',
+  'redemption.give-up': 'Redemption given up',
   booked: 'Booked',
   cohorts: 'By month of issue',
   expiryMonths: 'By month of expiry',

@@ -1,0 +1,100 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Context, Operator } from '../context.ts';
+import { checkReference, giveUpReference } from '../ledger/claims.ts';
+import { newId } from '../ledger/id.ts';
+import { maskCode, type RedemptionUpdate } from '../ledger/transactions.ts';
+import { permit } from '../merchants/merchants.ts';
+import { toNumber } from '../money.ts';
+import { Refusal } from '../refusal.ts';
+import { Nullable, Text, TransactionId, Word } from '../schema.ts';
+import { updateRedemption } from './update.ts';
+
+/** A redemption whose outcome its merchant does not know, and no longer wants. */
+
+export const GivenUp = Type.Object({
+  outcome: Word(['reversed', 'already-reversed', 'given-up'], {
+    description:
+      '`reversed`: it was booked, and the money is back on the voucher. `already-reversed`: it was before. ' +
+      '`given-up`: it was not booked, and never will be.',
+  }),
+  reference: Text,
+  transactionId: Nullable(TransactionId, { description: 'The redemption; null if it was not booked.' }),
+  reversalId: Nullable(TransactionId, { description: 'The reversal; null if there was nothing to reverse.' }),
+  amount: Nullable(Type.Number(), { description: 'What the voucher got back; null if nothing was taken.' }),
+  voucherCode: Nullable(Text, { description: 'The masked code of the voucher; null if nothing was taken.' }),
+});
+
+type GivenUp = Static<typeof GivenUp>;
+
+/**
+ * Gives up a redemption: reverses it if it was booked, and otherwise uses its reference up, so that a copy of
+ * the request that arrives later is refused (`94`). Whatever the order of the two, no money is taken. It is
+ * safe to repeat.
+ *
+ * The audit is written first, in a transaction of its own. Otherwise the tills that use the reference would
+ * wait for the chain of the audit.
+ * @param reference of the redemption, or its transaction id if it has none
+ * @throws Refusal `18`, `03`; `58` if the redemption was changed to another amount; `44` if its voucher was
+ *   canceled
+ */
+export async function giveUpRedemption(
+  operator: Operator,
+  context: Context,
+  reference: string,
+): Promise<GivenUp> {
+  const { service, merchant, now } = context;
+  checkReference(reference);
+  permit(context, 'update-redemption');
+  await service.db.transaction((tx) =>
+    audit(tx, operator, {
+      action: 'redemption.give-up',
+      subject: `merchant ${merchant.id}`,
+      after: { reference },
+    }),
+  );
+  for (;;) {
+    const reversed = await reverse(context, reference);
+    if (reversed) return reversed;
+    const isGivenUp = await giveUpReference(service, { merchantId: merchant.id, reference, id: newId(now) });
+    // Otherwise it was booked since it was looked for.
+    if (isGivenUp)
+      return {
+        outcome: 'given-up',
+        reference,
+        transactionId: null,
+        reversalId: null,
+        amount: null,
+        voucherCode: null,
+      };
+  }
+}
+
+/** Reverses a redemption in full. Returns undefined if none was booked under the reference. */
+async function reverse(context: Context, reference: string): Promise<GivenUp | undefined> {
+  try {
+    const update = await updateRedemption(context, { reference, amountUsed: 0 });
+    return shown('reversed', reference, update);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.code === '60') return undefined;
+    const first = error.code === '58' ? (error.data as RedemptionUpdate) : undefined;
+    if (first?.replacement !== null) throw error;
+    return shown('already-reversed', reference, first);
+  }
+}
+
+function shown(
+  outcome: GivenUp['outcome'],
+  reference: string,
+  { original, cancellation }: RedemptionUpdate,
+): GivenUp {
+  return {
+    outcome,
+    reference,
+    transactionId: original.transactionId,
+    reversalId: cancellation.transactionId,
+    amount: toNumber(original.amount),
+    voucherCode: maskCode(original.code),
+  };
+}
