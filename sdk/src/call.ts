@@ -30,6 +30,8 @@ export type RetryRules = {
 export type EffectiveCall<T> = {
   readonly about: About;
   readonly request: Request;
+  /** Where it goes, if not to the merchant's API. */
+  readonly connection?: Connection;
   /** Reads the result. @throws Malformed, Failure */
   take(answer: Answer): T;
   /** Whether a refusal proves that no earlier copy of the request had its effect. */
@@ -103,7 +105,8 @@ export class Caller {
     take: (answer: Answer) => T,
   ): Promise<T> {
     this.checkTimes(about, options);
-    return this.retry(about, options, (timeoutMs) => this.#attempt(about, request, options, timeoutMs, take));
+    const make = (timeoutMs: number) => this.#attempt({ about, request, take }, options, timeoutMs);
+    return this.retry(about, options, make);
   }
 
   /** A call that has an effect: once, however many attempts it takes. */
@@ -148,7 +151,7 @@ export class Caller {
   }
 
   async #effect<T>(call: EffectiveCall<T>, options: CallOptions, isOpen: boolean): Promise<T> {
-    const { about, request } = call;
+    const { about } = call;
     this.checkTimes(about, options);
     const effect: Effect<T> = {
       isOpen,
@@ -156,8 +159,7 @@ export class Caller {
       proves: (error) => call.proves(error),
       recover: (error) => call.recover?.(error),
     };
-    const take = (answer: Answer) => call.take(answer);
-    const make = (timeoutMs: number) => this.#attempt(about, request, options, timeoutMs, take);
+    const make = (timeoutMs: number) => this.#attempt(call, options, timeoutMs);
     return this.retry(about, options, make, effect);
   }
 
@@ -176,15 +178,14 @@ export class Caller {
   }
 
   async #attempt<T>(
-    about: About,
-    request: Request,
+    call: Pick<EffectiveCall<T>, 'about' | 'request' | 'connection' | 'take'>,
     { signal }: CallOptions,
     timeoutMs: number,
-    take: (answer: Answer) => T,
   ): Promise<T> {
-    const answer = await attempt(this.connection, about, request, { signal, timeoutMs });
+    const { about, request, connection = this.connection } = call;
+    const answer = await attempt(connection, about, request, { signal, timeoutMs });
     try {
-      return take(answer);
+      return call.take(answer);
     } catch (error) {
       throw failureOf(about, error);
     }

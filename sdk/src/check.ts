@@ -24,7 +24,7 @@ export class InvalidArgument extends Error {
 /** A call that the variant does not support. Becomes a ScripError as well. */
 export class Unsupported extends Error {}
 
-function refuse(statusCode: StatusCode, field: string, rule: string, problem: string): never {
+export function refuse(statusCode: StatusCode, field: string, rule: string, problem: string): never {
   throw new InvalidArgument(statusCode, field, rule, problem);
 }
 

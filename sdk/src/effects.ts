@@ -13,8 +13,16 @@ import type { Batch, Receipt, RedemptionUpdate, Transaction } from './types.ts';
  */
 const AFTER_REPLAY: ReadonlySet<string> = new Set('94 14 55 44 43 54 40 41 47 42 51 50'.split(' '));
 
-export function provesNoEffect({ statusCode }: ScripError): boolean {
-  return AFTER_REPLAY.has(statusCode ?? '');
+export function provesNoEffect({ code, statusCode }: ScripError): boolean {
+  return code === 'undone' || AFTER_REPLAY.has(statusCode ?? '');
+}
+
+/**
+ * Refusals of an undoing that say what became of the redemption: it was changed to another amount, or its
+ * voucher was canceled.
+ */
+export function provesNoUndoing({ statusCode }: ScripError): boolean {
+  return statusCode === '58' || statusCode === '44' || statusCode === '18';
 }
 
 /** The same for an update: a replay of one is refused with 58. */

@@ -17,6 +17,7 @@ export type Operation =
   | 'updateRedemption'
   | 'reverseRedemption'
   | 'redemptionUpdate'
+  | 'undo'
   | 'transaction'
   | 'transactions';
 

@@ -12,6 +12,8 @@ export type Connection = {
   readonly url: string;
   readonly authorization: string;
   readonly fetch: typeof globalThis.fetch;
+  /** What a response means. @throws Failure unless it is a success */
+  judge(about: About, head: AnswerHead, body: unknown): Answer;
 };
 
 export type Request = {
@@ -100,7 +102,7 @@ export async function attempt(
   const deadline = new Deadline(signal);
   try {
     return await send(connection, about, request, { deadline, timeoutMs, signal }, async (response, head) =>
-      judge(about, head, parseBody(await response.text())),
+      connection.judge(about, head, parseBody(await response.text())),
     );
   } finally {
     deadline.close();
@@ -153,7 +155,7 @@ export function judge(about: About, head: AnswerHead, body: unknown): Answer {
 }
 
 /** A response of another server, such as a proxy: only its HTTP status has a meaning. */
-function foreign(about: About, { status, requestId, retryAfterMs }: AnswerHead): Failure {
+export function foreign(about: About, { status, requestId, retryAfterMs }: AnswerHead): Failure {
   const isFault = status >= 500 || status === 408 || (status >= 200 && status < 300);
   const isRedirect = status === 0 || (status >= 300 && status < 400);
   const detail = isRedirect ? `HTTP ${status}, a redirect, which is not followed` : `HTTP ${status}`;
@@ -165,7 +167,8 @@ function foreign(about: About, { status, requestId, retryAfterMs }: AnswerHead):
   });
 }
 
-function refused(
+/** A refusal, by its status code and what else the body says. */
+export function refused(
   about: About,
   head: AnswerHead,
   code: string,

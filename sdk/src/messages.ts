@@ -141,6 +141,7 @@ const KEYS: Readonly<Partial<Record<CodeName, UserMessageKey>>> = {
   internalError: 'tryAgainLater',
   networkFailure: 'tryAgainLater',
   timedOut: 'tryAgainLater',
+  undone: 'aborted',
 };
 
 const languages = new Map<string, Readonly<Partial<UserMessages>>>(

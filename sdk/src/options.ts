@@ -1,6 +1,7 @@
 import type { Retry, RetryRules } from './call.ts';
-import type { Connection } from './http.ts';
+import { type Connection, judge } from './http.ts';
 import type { Variant } from './types.ts';
+import { portalConnection } from './undo.ts';
 
 export type ScripOptions<V extends Variant> = {
   /**
@@ -27,6 +28,11 @@ export type ScripOptions<V extends Variant> = {
   readonly retryDelayMs?: number | undefined;
   /** Called before a call is repeated. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
+  /**
+   * A token of the merchant's portal with the role `cashier` or `owner`, for `undo`. Its secret is kept like
+   * that of the key.
+   */
+  readonly portalToken?: string | undefined;
   /** Another fetch, such as one that uses a proxy. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 };
@@ -69,6 +75,8 @@ export type Settings = {
   readonly baseUrl: string;
   readonly keyId: string;
   readonly connection: Connection;
+  /** Undefined without a token of the portal. */
+  readonly portal: Connection | undefined;
   readonly rules: RetryRules;
   readonly confidential: readonly string[];
 };
@@ -78,14 +86,18 @@ export function readOptions(options: ScripOptions<Variant>, prefix: string): Set
   const baseUrl = readBaseUrl(options.baseUrl);
   const keyId = requireText(options.keyId, 'keyId', /^[^:\p{Cc}]+$/u);
   const secret = requireText(options.secret, 'secret', /^[^\p{Cc}]+$/u);
+  const { portalToken } = options;
+  if (portalToken !== undefined) requireText(portalToken, 'portalToken', /^[\x21-\x7e]+$/);
   const credentials = base64(`${keyId}:${secret}`);
   // Some runtimes only accept it as a method of the global object; and it may be replaced later.
   const fetch =
     options.fetch ?? ((...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args));
+  const connection = { url: baseUrl + prefix, authorization: `Basic ${credentials}`, fetch, judge };
   return {
     baseUrl,
     keyId,
-    connection: { url: baseUrl + prefix, authorization: `Basic ${credentials}`, fetch },
+    connection,
+    portal: portalConnection(connection, baseUrl, portalToken),
     rules: {
       deadlineMs: readPositive(options.deadlineMs, 'deadlineMs', DEADLINE_MS),
       attemptTimeoutMs: readPositive(options.attemptTimeoutMs, 'attemptTimeoutMs', ATTEMPT_TIMEOUT_MS),
@@ -93,6 +105,6 @@ export function readOptions(options: ScripOptions<Variant>, prefix: string): Set
       retryDelayMs: readPositive(options.retryDelayMs, 'retryDelayMs', RETRY_DELAY_MS),
       onRetry: options.onRetry,
     },
-    confidential: [secret, credentials],
+    confidential: [secret, credentials, ...(portalToken === undefined ? [] : [portalToken])],
   };
 }

@@ -3,6 +3,7 @@ import type {
   BatchHead,
   RedemptionUpdate,
   Transaction,
+  Undone,
   UpdateTransaction,
   Voucher,
 } from './types.ts';
@@ -131,6 +132,16 @@ const summary = objectOf<RedemptionUpdate['summary']>({
   reference: text,
 });
 
+const undone = objectOf<Omit<Undone, 'requestId'>>({
+  outcome: oneOf('reversed', 'already-reversed', 'given-up'),
+  reference: text,
+  transactionId: optional(text),
+  reversalId: optional(text),
+  amount: optional(number),
+  voucherCode: optional(maskedCode),
+});
+
+export const readUndone = (data: unknown) => undone(data, 'the answer');
 export const readTransaction = (data: unknown) => transaction(data, 'data');
 export const readTransactions = (data: unknown) => listOf(transaction)(data, 'data');
 export const readBalance = (data: unknown) => balance(data, 'data');

@@ -8,10 +8,12 @@ import {
   checkReference,
   checkVoucher,
   currencyDecimals,
+  refuse,
   Unsupported,
 } from './check.ts';
 import {
   provesNoEffect,
+  provesNoUndoing,
   provesNoUpdate,
   recoverUpdate,
   takeBatch,
@@ -19,7 +21,7 @@ import {
   takeUpdate,
 } from './effects.ts';
 import { type Operation, orNull } from './errors.ts';
-import { get, post } from './http.ts';
+import { type Connection, get, post } from './http.ts';
 import { readOptions, type ScripOptions } from './options.ts';
 import { readBalance, readTransaction, readTransactions, readUpdate } from './read.ts';
 import type {
@@ -34,12 +36,14 @@ import type {
   RedeemInput,
   RedemptionUpdate,
   Transaction,
+  Undone,
   UpdateRedemptionInput,
   Variant,
   Voucher,
   VoucherInput,
   WaitOptions,
 } from './types.ts';
+import { GIVE_UP, takeUndone, UndoneReferences } from './undo.ts';
 import { type Dialect, dialectOf } from './variants.ts';
 
 /**
@@ -55,14 +59,20 @@ export class Scrip<V extends Variant> {
   readonly #keyId: string;
   readonly #dialect: Dialect<Variant>;
   readonly #decimals: number | undefined;
+  readonly #portal: Connection | undefined;
+  readonly #undone = new UndoneReferences();
   readonly #caller: Caller;
 
   /** @throws TypeError for options that cannot work */
   constructor(options: ScripOptions<V>) {
     this.variant = options.variant;
     this.#dialect = dialectOf(options.variant);
-    const { baseUrl, keyId, connection, rules, confidential } = readOptions(options, this.#dialect.prefix);
+    const { baseUrl, keyId, connection, portal, rules, confidential } = readOptions(
+      options,
+      this.#dialect.prefix,
+    );
     this.#baseUrl = baseUrl;
+    this.#portal = portal;
     this.#keyId = keyId;
     this.#decimals = options.currency === undefined ? undefined : currencyDecimals(options.currency);
     this.#caller = new Caller(connection, rules, { language: options.language, confidential });
@@ -182,6 +192,35 @@ export class Scrip<V extends Variant> {
     return this.#update('reverseRedemption', reference, 0, options);
   }
 
+  /**
+   * Gives a redemption up whose outcome is unknown, or which nobody wants any more. If it was booked, it is
+   * reversed; if not, it never will be, also when its request arrives later. Needs `portalToken`. Safe to
+   * repeat, and to call while `redeem` is still waiting, which then ends with the error `undone` or
+   * `referenceAlreadyUsed`. Do not use the reference again.
+   * @throws ScripError `redemptionAlreadyUpdated` if it was changed to another amount, which is not undone
+   */
+  async undo(reference: string, options: CallOptions = {}): Promise<Undone> {
+    const connection = this.#caller.check('undo', undefined, () => {
+      checkNewReference(reference);
+      return this.#portal ?? refuse('01', 'portalToken', 'required', 'must be given to the client for undo');
+    });
+    const about = this.#caller.about('undo', reference);
+    const undone = await this.#caller.effect(
+      {
+        about,
+        connection,
+        request: post(GIVE_UP, { reference, keyId: this.#keyId }),
+        take: (answer) => takeUndone(about, answer),
+        proves: provesNoUndoing,
+        // No lookup shows whether a request that is still on its way was given up.
+        lookup: async () => null,
+      },
+      options,
+    );
+    this.#undone.add(reference);
+    return undone;
+  }
+
   /** The result of the update of a redemption. Variant A only. */
   async redemptionUpdate(
     this: Scrip<'a'>,
@@ -250,7 +289,11 @@ export class Scrip<V extends Variant> {
       {
         about,
         request: post(`/${operation}`, body),
-        take: (answer) => takeTransaction(about, answer, { type, reference, amount }),
+        take: (answer) => {
+          const transaction = takeTransaction(about, answer, { type, reference, amount });
+          if (type === 'REDEMPTION') this.#undone.refuse(about, reference);
+          return transaction;
+        },
         proves: provesNoEffect,
         lookup: (how) =>
           orNull(async () => {

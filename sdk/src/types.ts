@@ -167,6 +167,24 @@ export type RedemptionUpdate = {
   };
 };
 
+/** The result of `undo`. In each case, no money is taken under the reference any more. */
+export type Undone = {
+  /**
+   * `reversed`: it was booked, and the money is back on the voucher; `already-reversed`: it was before;
+   * `given-up`: it was not booked, and a copy of the request that arrives later is refused.
+   */
+  readonly outcome: 'reversed' | 'already-reversed' | 'given-up';
+  readonly reference: string;
+  /** The redemption; null if it was not booked. */
+  readonly transactionId: string | null;
+  readonly reversalId: string | null;
+  /** What the voucher got back, in major units; null if nothing was taken. */
+  readonly amount: number | null;
+  /** Masked; null if nothing was taken. */
+  readonly voucherCode: string | null;
+  readonly requestId: string | null;
+};
+
 /** Options of `waitForBatch`. */
 export type WaitOptions = {
   readonly signal?: AbortSignal | undefined;

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { OTHER_ACTIONS } from '../../src/audit/actions.ts';
 import { sql } from '../../src/db/sql.ts';
 import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { folderOf } from '../support/folder.ts';
 import { Operator } from '../support/operator.ts';
@@ -198,7 +199,8 @@ test('every action is that of an operation, or one of the others that the page o
     const text = await readFile(new URL(source, SOURCES), 'utf8');
     for (const [, action] of text.matchAll(/\baction: '([a-z-]+\.[a-z0-9-]+)'/g)) seen.add(action);
   }
-  const known = new Set<unknown>([...OPERATIONS.map(({ audit }) => audit), ...Object.keys(OTHER_ACTIONS)]);
+  const operations = [...OPERATIONS, ...PORTAL_OPERATIONS];
+  const known = new Set<unknown>([...operations.map(({ audit }) => audit), ...Object.keys(OTHER_ACTIONS)]);
   assert.deepEqual(
     [...seen].filter((action) => !known.has(action)),
     [],

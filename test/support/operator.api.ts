@@ -38,7 +38,8 @@ export const COMMAND_LINE: Principal = {
   steppedUp: true,
 };
 
-async function makeToken(
+/** Creates a token with roles and the right to step up, for the operator or for a merchant. */
+export async function makeToken(
   { service }: TestService,
   roles: readonly string[],
   merchantId?: number,
