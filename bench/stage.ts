@@ -45,8 +45,7 @@ export class Stage {
   readonly merchantId: number;
   readonly authorization: string;
   readonly #service: Service;
-  /** The context of the merchant, for calls without HTTP. */
-  readonly context: Context;
+  readonly #context: Context;
   vouchers: readonly Voucher[] = [];
   #quiet: readonly Voucher[] = [];
   #redeemed: readonly string[] = [];
@@ -65,7 +64,7 @@ export class Stage {
     this.merchantId = merchant.id;
     this.authorization = merchant.authorization;
     this.#service = service;
-    this.context = context;
+    this.#context = context;
   }
 
   /** @param kept a folder that is not removed, and whose database is used if there is one */
@@ -104,6 +103,11 @@ export class Stage {
       service,
       context,
     );
+  }
+
+  /** The context of the merchant, for calls without HTTP. */
+  get context(): Context {
+    return { ...this.#context, now: this.#service.clock() };
   }
 
   /** For requests that only an operator can make. */
