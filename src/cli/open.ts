@@ -4,6 +4,7 @@ import { flushRefusals } from '../audit/refusals.ts';
 import { type Config, misspelledSettings, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { openClock, type ServiceClock } from '../db/clock.ts';
 import { requireOneServer } from '../db/distribute.ts';
 import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
@@ -51,6 +52,7 @@ export type Opened = {
   readonly config: Config;
   /** The address of the account that migrates. */
   readonly ownerUrl: string;
+  readonly clock: ServiceClock;
   /**
    * Closes everything, the embedded database last. It waits for work in progress until `urged` resolves.
    * @returns whether it stopped waiting early: something may still keep the process alive
@@ -114,7 +116,8 @@ export async function openService(
       const keys = await openKeys(db, config, log);
       if (isService && embedded) await archiveLog(embedded, config.archiveDir, keys);
       await ensureDefaultProduct(db, config.currency);
-      if (books) await createAbsent(db, log);
+      const clock = await openClock(db);
+      if (books) await createAbsent(db, clock.now(), log);
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../monitor/metrics.ts')).createMetrics() : undefined;
@@ -128,12 +131,12 @@ export async function openService(
         buckets,
         keys,
         log,
-        clock: () => new Date(),
+        clock: clock.now,
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
         tracing,
       });
-      return { service, config, ownerUrl, close };
+      return { service, config, ownerUrl, clock, close };
     } catch (error) {
       await Promise.all([db.close(), readDb?.close()]);
       throw error;
@@ -149,8 +152,7 @@ export async function openService(
  * would otherwise go to the default partitions, and stay there. Beside a long reader it starts without them,
  * and maintenance tries again.
  */
-async function createAbsent(db: Queries, log: Logger): Promise<void> {
-  const now = new Date();
+async function createAbsent(db: Queries, now: Date, log: Logger): Promise<void> {
   await createPartitions(db, now, now).catch((error: unknown) => {
     if (!isLockTimeout(error)) throw error;
     log.warn('a long reader delays the partitions of the next months: maintenance tries again');

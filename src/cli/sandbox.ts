@@ -2,9 +2,12 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Context, Operator, Service } from '../context.ts';
+import type { ServiceClock } from '../db/clock.ts';
 import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
+import { createPartitions } from '../db/partitions.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
+import { bringScheduleForward } from '../jobs/queue.ts';
 import { topUp } from '../merchants/floats.ts';
 import { writePrivate } from '../private-file.ts';
 import { createProduct, productDefaults } from '../products/products.ts';
@@ -73,8 +76,14 @@ export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<
 type Keys = { readonly own: Key; readonly other: Key };
 type Key = { readonly keyId: string; readonly secret: string };
 
-/** Creates the merchants of a new sandbox, and a set of vouchers at every start. */
-export async function openSandbox(service: Service, dataDir: string): Promise<Sandbox> {
+/**
+ * Creates the merchants of a new sandbox, and a set of vouchers at every start.
+ * @param clock of the service; `ownerUrl` is the address of the account that may advance it
+ */
+export async function openSandbox(
+  service: Service,
+  { dataDir, clock, ownerUrl }: { dataDir: string; clock: ServiceClock; ownerUrl: string },
+): Promise<Sandbox> {
   const operator = { service, actor: { ...actor(), reason: 'the sandbox' } };
   const file = join(dataDir, FILE);
   const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Keys>;
@@ -84,6 +93,14 @@ export async function openSandbox(service: Service, dataDir: string): Promise<Sa
     set: () => set,
     async renew() {
       set = await makeSet(operator, keys);
+    },
+    now: service.clock,
+    async advance(duration) {
+      await clock.advance(ownerUrl, duration);
+      // Bookings need the partitions of the new month at once. All other work may follow.
+      const now = service.clock();
+      await createPartitions(service.db, now, now);
+      await bringScheduleForward(service);
     },
   };
 }
@@ -175,8 +192,8 @@ async function ensureFloat(operator: Operator, { merchant }: Context): Promise<v
   await topUp(operator, { merchantId: merchant.id, currency, amountMinor: FLOAT_MINOR });
 }
 
-async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {
-  const now = new Date();
+async function expire({ db, buckets, clock }: Service, { serialNumber }: Made): Promise<void> {
+  const now = clock();
   const expiresAt = new Date(now.getTime() - HOUR_MS);
   await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, now));
 }

@@ -10,7 +10,7 @@ import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { addressToCall, baseUrlOf, isLoopback } from '../network.ts';
-import { openService } from './open.ts';
+import { type Opened, openService } from './open.ts';
 import { wrongUsage } from './output.ts';
 import { countOf } from './parse.ts';
 import {
@@ -74,7 +74,7 @@ async function serve(options: ServeOptions): Promise<void> {
     tell(
       `first start: making a database in ${config.dataDir}${isDemo ? ', then its history' : ''}; the next start takes seconds`,
     );
-  const { service, ownerUrl, close } = await openService(config, {
+  const opened = await openService(config, {
     name: 'scrip-serve',
     create: true,
     log,
@@ -84,10 +84,10 @@ async function serve(options: ServeOptions): Promise<void> {
     throw error;
   });
   try {
-    if (isDemo) await playHistory(service, ownerUrl, stop);
-    if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
+    if (isDemo) await playHistory(opened.service, opened.ownerUrl, stop);
+    if (!stop.isAsked()) await serveUntilStopped(opened, config, options, count, stop);
   } finally {
-    const urged = await close(stop.urged);
+    const urged = await opened.close(stop.urged);
     await flushLog(log);
     if (urged || isOneOfSeveral()) process.exit(urged ? 1 : 0);
   }
@@ -109,12 +109,13 @@ async function playHistory(service: Service, ownerUrl: string, stop: Stop): Prom
 type Listener = { readonly port: number; close(): Promise<unknown>; closeNow(): void };
 
 async function serveUntilStopped(
-  service: Service,
+  opened: Opened,
   config: Config,
   options: ServeOptions,
   count: number,
   stop: Stop,
 ): Promise<void> {
+  const { service } = opened;
   const { log } = service;
   const isSupervisor = count > 1;
   const isSupervised = isOneOfSeveral();
@@ -127,7 +128,7 @@ async function serveUntilStopped(
     else metrics = await startMetrics(service, config, isSupervisor);
     listener = isSupervisor
       ? await startSeveral(service, count, stop)
-      : await startOne(service, config, options, stop);
+      : await startOne(opened, config, options, stop);
     if (options.work && !isSupervised) worker = await startBackground(service, config);
     if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options);
     log.info(
@@ -151,12 +152,14 @@ async function serveUntilStopped(
 }
 
 async function startOne(
-  service: Service,
+  { service, clock, ownerUrl }: Opened,
   config: Config,
   options: ServeOptions,
   stop: Stop,
 ): Promise<Listener> {
-  const sandbox = options.sandbox ? await openSandbox(service, config.dataDir) : undefined;
+  const sandbox = options.sandbox
+    ? await openSandbox(service, { dataDir: config.dataDir, clock, ownerUrl })
+    : undefined;
   const drain = () =>
     stop.signal() === 'SIGINT'
       ? { leastMs: 0, mostMs: CTRL_C_DRAIN_MS }

@@ -1,11 +1,11 @@
 import { isDistributed } from './distribute.ts';
-import { openOwner } from './pool.ts';
+import { openOwner, type Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * Moves the clock of the books (database_time in sql/005-rules.sql): for a demo, which shows months in
- * seconds, and for tests. It requires the rights of the schema's owner, and is only for databases without
- * real money.
+ * The clock of the books (database_time in sql/005-rules.sql) is that of the server. Here it is moved: to
+ * fixed times for a demo, which shows months in seconds, and for tests; ahead of the server's clock for a
+ * sandbox. It requires the rights of the schema's owner, and is only for databases without real money.
  */
 export type MovedClock = {
   /** Sets the clock for all processes. */
@@ -16,10 +16,10 @@ export type MovedClock = {
 
 const MOVED = `
 create table if not exists scrip.moved_clock (
-  only_row boolean primary key default true, at timestamptz not null);
+  only_row boolean primary key default true, at timestamptz, ahead interval);
 grant select on scrip.moved_clock to scrip_service;
 create or replace function scrip.database_time() returns timestamptz language sql volatile as $$
-  select coalesce((select at from scrip.moved_clock), clock_timestamp())
+  select coalesce((select coalesce(at, clock_timestamp() + ahead) from scrip.moved_clock), clock_timestamp())
 $$`;
 
 const RESTORED = `
@@ -68,4 +68,47 @@ export async function moveClock(url: string): Promise<MovedClock> {
       await owner.close();
     },
   };
+}
+
+/** The clock of a process, which follows that of the database. */
+export type ServiceClock = {
+  now(): Date;
+  /**
+   * Advances the clock of a sandbox.
+   * @param url of the schema's owner
+   * @param duration in the form of ISO 8601, such as PT16M or P1M
+   */
+  advance(url: string, duration: string): Promise<void>;
+};
+
+/** Returns the clock of this machine, or one as far ahead of it as the clock of the sandbox is. */
+export async function openClock(db: Queries): Promise<ServiceClock> {
+  let aheadMs = await readAheadMs(db);
+  return {
+    now: () => new Date(Date.now() + aheadMs),
+    async advance(url, duration) {
+      const owner = await openOwner(url);
+      try {
+        await owner.query({ text: MOVED, values: [] });
+        await owner.query(sql`
+insert into scrip.moved_clock as m (ahead) values (${duration}::interval)
+on conflict (only_row) do update
+set ahead = make_interval(secs => extract(epoch from now() + m.ahead + excluded.ahead - now())::float8)`);
+        aheadMs = await readAheadMs(owner);
+      } finally {
+        await owner.close();
+      }
+    },
+  };
+}
+
+async function readAheadMs(db: Queries): Promise<number> {
+  const [found] = await db.query<{ moved: boolean }>(
+    sql`select to_regclass('scrip.moved_clock') is not null as moved`,
+  );
+  if (!found?.moved) return 0;
+  const [row] = await db.query<{ aheadMs: number | null }>(
+    sql`select (extract(epoch from ahead) * 1000)::float8 as "aheadMs" from scrip.moved_clock`,
+  );
+  return row?.aheadMs ?? 0;
 }

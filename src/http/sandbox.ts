@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 import { policyOf } from './headers.ts';
 import type { Serving } from './routes.ts';
+import { parseJson } from './wire.ts';
 
 /**
  * Adds to the interface of a sandbox: amounts that cause each refusal, delays and outages, and a page that
@@ -30,6 +31,9 @@ export type Sandbox = {
   set(): SandboxSet;
   /** Creates new vouchers in every state. */
   renew(): Promise<void>;
+  now(): Date;
+  /** Advances the clock by a duration of ISO 8601. The work of the skipped time begins. */
+  advance(duration: string): Promise<void>;
 };
 
 /** 9999.CC is answered with the code CC. */
@@ -109,15 +113,37 @@ const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code
 export function serveSandbox(app: FastifyInstance, sandbox: Sandbox): void {
   app.get('/sandbox', (request, reply) => {
     const set = sandbox.set();
-    if (!request.headers.accept?.includes('text/html')) return { ...set, amounts: amounts() };
+    if (!request.headers.accept?.includes('text/html'))
+      return { ...set, now: sandbox.now(), amounts: amounts() };
     const permitted = { 'style-src': "'unsafe-inline'", 'form-action': "'self'" };
     reply.header('content-security-policy', policyOf(permitted));
-    return reply.type(HTML).send(page(set));
+    return reply.type(HTML).send(page(set, sandbox.now()));
   });
   app.post('/sandbox/vouchers', async (_request, reply) => {
     await sandbox.renew();
     return reply.redirect('/sandbox', 303);
   });
+  app.post('/sandbox/clock', async (request) => {
+    await sandbox.advance(durationOf(parseJson(request.body as Buffer | undefined)));
+    return { now: sandbox.now() };
+  });
+}
+
+const DURATION =
+  /^P(?!$)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/;
+/** A year, a month, a week, a day, an hour, a minute and a second, in days. */
+const DAYS = [365, 30, 7, 1, 1 / 24, 1 / 1_440, 1 / 86_400];
+/** Every day that is skipped has to be closed. */
+const DAYS_MAX = 366;
+
+/** @throws Refusal if the body is not `{"advance": DURATION}` */
+function durationOf(body: unknown): string {
+  const { advance } = (body ?? {}) as { advance?: unknown };
+  const parts = typeof advance === 'string' ? DURATION.exec(advance)?.slice(1) : undefined;
+  const days = parts?.reduce((sum, part, index) => sum + Number(part ?? 0) * (DAYS[index] ?? 0), 0);
+  if (days !== undefined && days <= DAYS_MAX) return advance as string;
+  const message = 'Must be a duration of ISO 8601 of at most a year, such as PT16M, P2D or P1M';
+  throw new Refusal('30', { errors: [{ field: 'advance', rule: 'duration', message }] });
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
@@ -135,7 +161,7 @@ function amounts(): { amount: string; effect: string }[] {
   ];
 }
 
-function page({ keyId, secret, updatedReference, vouchers }: SandboxSet): string {
+function page({ keyId, secret, updatedReference, vouchers }: SandboxSet, now: Date): string {
   const row = (cells: readonly string[]) =>
     `<tr>${cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('')}</tr>`;
   const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
@@ -163,6 +189,9 @@ The <a href="/docs/">documentation</a> of the interface is the same as in produc
 <form method="post" action="/sandbox/vouchers"><p><button>Make new vouchers</button></p></form>
 <p>The redemption <code>${escapeHtml(updatedReference)}</code> was updated already:
 another update is answered 58.</p>
+<h2>Clock</h2>
+<p>It is <time>${now.toISOString()}</time> here. To let time pass, post <code>{"advance": "PT16M"}</code> to
+<code>/sandbox/clock</code>: locks of PINs end, vouchers expire, days close, and webhooks are tried again.</p>
 <h2>Amounts</h2>
 <p>These amounts of a generation, activation or redemption bring about what they stand for,
 on any voucher.</p>

@@ -243,6 +243,12 @@ const groupsOf = (schedule: Readonly<Record<string, Scheduled>>): Group[] =>
 
 const untilNext = (now: Date, everyMs: number) => everyMs - (now.getTime() % everyMs);
 
+/** Makes all scheduled work due at once: time was skipped. */
+export async function bringScheduleForward({ db, jobs }: Service): Promise<void> {
+  await db.query(sql`update jobs set due_at = now() where subject = ${SCHEDULED} and state = 'WAITING'`);
+  jobs.emit('added');
+}
+
 /**
  * Returns a run of scheduled work that logs a failure. A lock that it did not get in time means later: the
  * schedule tries again. That is logged once, until a run succeeds.

@@ -55,7 +55,7 @@ with booked as (
     where day = ${since.day}::date and account_kind = 'VOUCHER'
     union all
     select m.currency, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
-    from slice_movements(${since.at}::timestamptz, clock_timestamp() + interval '1 day') m
+    from slice_movements(${since.at}::timestamptz, database_time() + interval '1 day') m
     cross join lateral effects(
       m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
     ) e

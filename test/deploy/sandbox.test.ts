@@ -5,9 +5,12 @@ import { requireSandbox, sandboxConfig } from '../../src/cli/sandbox.ts';
 import { readConfig } from '../../src/config.ts';
 import type { SandboxSet } from '../../src/http/sandbox.ts';
 import { PRECEDENCE, REFUSALS } from '../../src/refusal.ts';
+import { DAY_MS, MINUTE_MS } from '../../src/time.ts';
 import { basic, testDatabase } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { Receiver, verify } from '../support/receiver.ts';
 import { ofFile } from '../support/scope.ts';
+import { until } from '../support/until.ts';
 
 type Page = SandboxSet & { amounts: { amount: string; effect: string }[] };
 
@@ -36,6 +39,11 @@ async function call(path: string, body: object) {
 const redeem = (state: string, amount: number, reference?: string) => {
   const { code, pin } = voucherIn(state);
   return call('/merchant-client/v2/redeem', { code, pin, amount, ...(reference && { reference }) });
+};
+
+const advance = async (body: unknown) => {
+  const response = await fetch(`${baseUrl}/sandbox/clock`, { method: 'POST', body: JSON.stringify(body) });
+  return { status: response.status, ...((await response.json()) as { now: string; statusCode?: string }) };
 };
 
 const voucherIn = (state: string) => page.vouchers.find((each) => each.state === state) ?? assert.fail(state);
@@ -108,6 +116,54 @@ describe('a sandbox', () => {
     }
     for (const { amount } of again.amounts) assert.ok(html.includes(amount));
   });
+});
+
+test('the clock of a sandbox is advanced past a lock, an expiry, a day, a webhook', async (t) => {
+  const own = await Installation.make(t);
+  baseUrl = await own.serve('--sandbox');
+  page = (await (await fetch(`${baseUrl}/sandbox`)).json()) as Page;
+  const receiver = await Receiver.start();
+  t.after(() => receiver.stop());
+  receiver.answer(503);
+  Object.assign(own.settings, {
+    SCRIP_DATA_DIR: own.at('data-sandbox'),
+    SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
+  });
+  const { secret } = await own.json`webhook add --merchant 1 --url ${receiver.url} --event voucher.redeemed`;
+  assert.equal((await redeem('PIN LOCKED', 1)).statusCode, '75');
+  assert.equal((await redeem('ACTIVE', 1)).statusCode, '00');
+  // The first attempt and the second, after five seconds. The third is due after five minutes.
+  await receiver.has(2);
+
+  for (const wrong of [undefined, 16, '16 minutes', 'P', 'PT', '-PT1M', 'P1Y2D', 'PT1.5H'])
+    assert.deepEqual(
+      await advance({ advance: wrong }).then(({ status, statusCode }) => [status, statusCode]),
+      [400, '30'],
+    );
+  const before = Date.now();
+  const { now } = await advance({ advance: 'PT16M' });
+  assert.ok(Date.parse(now) >= before + 16 * MINUTE_MS && Date.parse(now) <= Date.now() + 16 * MINUTE_MS);
+  assert.equal((await redeem('PIN LOCKED', 1)).statusCode, '00');
+  const [, , third] = await receiver.has(3);
+  // A receiver compares the time of the signature with its own clock.
+  verify(third ?? assert.fail(), secret);
+
+  await advance({ advance: 'P1D' });
+  await until('the day is closed', async () =>
+    (await own.json('books', 'days')).some(({ state }: { state: string }) => state === 'closed'),
+  );
+  await advance({ advance: 'P1Y' });
+  assert.equal((await redeem('ACTIVE', 1)).statusCode, '54');
+  // The clock stays ahead after a restart, for the service and for commands.
+  await own.stop();
+  baseUrl = await own.serve('--sandbox');
+  const again = (await (await fetch(`${baseUrl}/sandbox`)).json()) as { now: string };
+  assert.ok(Date.parse(again.now) >= before + 366 * DAY_MS);
+  const { out } = await own.run(['reconcile', '--json']);
+  assert.deepEqual(
+    JSON.parse(out).checks.filter(({ ok }: { ok: boolean }) => !ok),
+    [],
+  );
 });
 
 test('a sandbox refuses a database that is not a sandbox', async (t) => {

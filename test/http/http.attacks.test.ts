@@ -71,6 +71,8 @@ const PUBLIC = /^\/(docs|console\/assets|favicon\.ico)/;
 const SANDBOX: Sandbox = {
   set: () => ({ keyId: '', secret: '', updatedReference: '', vouchers: [] }),
   renew: async () => {},
+  now: () => new Date(),
+  advance: async () => {},
 };
 
 /** Every route of a server, as a request of each of its methods. */
