@@ -34,8 +34,8 @@ const EntrySchema = Type.Object({
 /** An entry of the bank. The amounts are in minor units. */
 export type Entry = Static<typeof EntryRow>;
 
-/** Selects entries with the currency of their account. @param more further columns */
-const entriesWhere = (condition: Sql, more: Sql = sql``): Sql => sql`
+/** Selects entries `e` with the currency of their account. @param more further columns */
+export const entriesWhere = (condition: Sql, more: Sql = sql``): Sql => sql`
 select e.id::text, e.account, a.currency, e.entry_reference as reference, e.booked_on::text as "bookedOn",
   e.amount_minor as amount, e.matched_minor as matched, e.description ${more}
 from bank_entries e join bank_accounts a on a.name = e.account
@@ -50,24 +50,6 @@ export function openEntries(db: Queries): Promise<Entry[]> {
 
 export function entriesOf(db: Queries, ids: readonly number[]): Promise<Entry[]> {
   return db.query(entriesWhere(sql`e.id = any (${ids}::int[]) order by e.id`));
-}
-
-/** Returns the entries of an interval of days, with the movements that they are matched with, in words. */
-export function entriesBetween(
-  db: Queries,
-  from: string,
-  to: string,
-): Promise<(Entry & { readonly movements: string | null })[]> {
-  return db.query(
-    entriesWhere(
-      sql`e.booked_on >= ${from}::date and e.booked_on < ${to}::date
-order by a.currency, e.booked_on, e.id limit 100000`,
-      sql`, (
-    select string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', ' order by m.movement_id)
-    from bank_matches m where m.entry_id = e.id
-  ) as movements`,
-    ),
-  );
 }
 
 const entries = listing({

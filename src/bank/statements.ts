@@ -1,5 +1,4 @@
-import Type, { type Static } from 'typebox';
-import type { Queries } from '../db/pool.ts';
+import Type from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { tableOf } from '../operation.ts';
@@ -34,7 +33,8 @@ const StatementSchema = Type.Object({
   importedAt: Time,
 });
 
-const statementsWhere = (condition: Sql): Sql => sql`
+/** Selects statements `f`. */
+export const statementsWhere = (condition: Sql): Sql => sql`
 select f.id::text, f.account, a.currency, f.format, f.entries, f.opening_minor as opening,
   f.opening_on::text as "openingOn", f.closing_minor as closing, f.closing_on::text as "closingOn",
   (f.closing_minor - f.opening_minor
@@ -47,18 +47,6 @@ select f.id::text, f.account, a.currency, f.format, f.entries, f.opening_minor a
   ) as gap, f.imported_by as "importedBy", f.imported_at as "importedAt"
 from bank_files f join bank_accounts a on a.name = f.account
 where ${condition}`;
-
-/** Returns the statements whose closing balance is stated for an interval of days. */
-export function statementsBetween(
-  db: Queries,
-  from: string,
-  to: string,
-): Promise<Static<typeof StatementSchema>[]> {
-  return db.query(
-    statementsWhere(sql`f.closing_on >= ${from}::date and f.closing_on < ${to}::date
-order by a.currency, f.account, f.closing_on, f.id limit 100000`),
-  );
-}
 
 const list = listing({
   name: 'bank.statements',

@@ -26,22 +26,9 @@ import {
 } from '../schema.ts';
 import { type Booked, BookedAmount, bookOnce } from './once.ts';
 
-/** The statements for unclaimed money (escheat.ts, reports/tax.ts). */
-
-/** An expired amount that is unclaimed. Days are those of the zone of the books. */
-export type UnclaimedRow = {
-  readonly serialNumber: bigint;
-  readonly product: string;
-  readonly currency: string;
-  readonly amount: bigint;
-  readonly issuedOn: string;
-  readonly lastUsedOn: string;
-  readonly expiredOn: string;
-};
-
 /**
  * Lists the amounts that expired before a time, and were unclaimed at an instant: neither given back nor paid
- * to a state by then.
+ * to a state by then. Days are those of the zone.
  */
 export function listUnclaimed(wanted: {
   readonly currency: string | null;
@@ -216,7 +203,7 @@ async function findUnclaimed(db: Database, currency: string, expiredBefore: Date
   const rows = await db.transaction(async (tx) => {
     // An escheat reads all vouchers whose money may be unclaimed, which takes longer than a request.
     await tx.query(sql`set local statement_timeout = '10min'`);
-    return tx.query<UnclaimedRow>(listUnclaimed(wanted));
+    return tx.query<{ serialNumber: bigint }>(listUnclaimed(wanted));
   });
   if (rows.length > VOUCHERS_MAX)
     throw new Refusal('30', {

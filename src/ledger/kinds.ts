@@ -237,6 +237,15 @@ const kindsWhere = (matches: (row: Movement) => boolean) =>
 export const kindsOn = (account: AccountKind) =>
   kindsWhere(({ moves }) => moves.some((each) => each.split(' ').includes(account)));
 
+/** Returns the kinds that take back a kind, wholly or in part. */
+export const reversalsOf = (kind: MovementKind) => kindsWhere(({ reverses }) => reverses === kind);
+
+/** Returns a kind, and those that take it back. */
+export const withReversals = (kind: MovementKind) => [kind, ...reversalsOf(kind)];
+
+/** The kinds that are transactions in the API of merchants. */
+export const TRANSACTION_KINDS = ['ACTIVATION', ...withReversals('REDEMPTION')] as const;
+
 /** The commission that the close of a day books, and the VAT on it. */
 export const COMMISSION = kindsWhere(({ step }) => step === 'COMMISSION' || step === 'COMMISSION_VAT');
 

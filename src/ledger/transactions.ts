@@ -6,6 +6,7 @@ import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
 import { locate, locatedIds } from './booking.ts';
 import { checkLookupReference } from './claims.ts';
+import { listOf, TRANSACTION_KINDS } from './kinds.ts';
 
 /** The longest list of transactions in the API. */
 const LIST_MAX = 50;
@@ -23,7 +24,7 @@ export const FIND_TRANSACTIONS: HotStatement = {
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const shown = inForce
     ? sql`j.kind in ('ACTIVATION', 'REDEMPTION') and u.original_id is null`
-    : sql`j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`;
+    : sql`j.kind in ${listOf(TRANSACTION_KINDS)}`;
   // One query without a subquery: on several shards, each of them then joins its own newest rows.
   return sql`
 select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id,

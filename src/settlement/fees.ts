@@ -2,7 +2,7 @@ import type { DayEnd } from '../books/close.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
-import type { MovementKind } from '../ledger/kinds.ts';
+import { listOf, type MovementKind, withReversals } from '../ledger/kinds.ts';
 
 /** Commission: what the operator keeps of redemptions, and the VAT on it. It is booked as a day is closed. */
 
@@ -51,7 +51,7 @@ with sealed as (
 ), moved as (
   select ${day}::date as of_day, merchant_id, product_id, currency,
     case kind when 'REDEMPTION' then amount_minor else -amount_minor end as minor
-  from movements(${startsAt}, ${endsAt}) where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+  from movements(${startsAt}, ${endsAt}) where kind in ${listOf(withReversals('REDEMPTION'))}
   union all
   select ${day}::date, merchant_id, product_id, currency, -minor from corrected
   union all

@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { idFloor } from '../ledger/id.ts';
-import { MovementWord } from '../ledger/kinds.ts';
+import { listOf, MovementWord, TRANSACTION_KINDS } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
@@ -86,7 +86,7 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** What the list of a merchant has of it. */
 const OF_MERCHANT = sql`
-and r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`;
+and r.batch_id is null and r.kind in ${listOf(TRANSACTION_KINDS)}`;
 
 const list = listing({
   name: 'transaction.list',

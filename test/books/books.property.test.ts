@@ -134,7 +134,7 @@ async function compareMerchant(
   const streamed = [];
   for await (const line of streamTransactions(service, wanted))
     streamed.push(
-      `${line.transactionId} ${line.kind} ${line.serialNumber} ${line.currency} ${line.product} ${cents(line.amount ?? '')}`,
+      `${line.transactionId} ${line.kind} ${line.serialNumber} ${line.currency} ${line.product} ${cents(String(line.amount))}`,
     );
   assert.deepEqual(streamed.sort(), hand.transactions(wanted.merchantId), `R8 ${wanted.merchantId}`);
 }

@@ -122,7 +122,7 @@ async function settled(
     floats &&= cents(statement.at(-1)?.['balance'] ?? '0.00') === (float?.balance ?? 0n);
     let redeemed = 0n;
     for await (const line of streamTransactions(service, { from, to, merchantId }))
-      if (line.kind === 'REDEMPTION') redeemed += cents(line.amount ?? '');
+      if (line.kind === 'REDEMPTION') redeemed += cents(String(line.amount));
     const own = totals.find((row) => row['merchantId'] === String(merchantId));
     lines &&= redeemed === cents(own?.['redeemed'] ?? '0.00');
   }

@@ -1,9 +1,19 @@
-import { entriesBetween } from '../../bank/entries.ts';
-import { statementsBetween } from '../../bank/statements.ts';
+import { entriesWhere } from '../../bank/entries.ts';
+import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
-import { type Declaration, type Definition, merchantOf, productOf, wrong } from './report.ts';
+import {
+  type Declaration,
+  type Definition,
+  merchantOf,
+  money,
+  number,
+  productOf,
+  text,
+  word,
+  wrong,
+} from './report.ts';
 
 /** The books beside others: the operator's accounting system (R12), and its bank (R13). */
 
@@ -47,16 +57,6 @@ export const generalLedger: Declaration = {
   closedOnly: true,
 };
 
-type Summary = {
-  readonly currency: string;
-  readonly own: bigint;
-  readonly closing: bigint;
-  readonly isStated: boolean;
-  readonly booked: bigint;
-  readonly entries: bigint;
-  readonly movements: bigint;
-};
-
 /**
  * Returns, by currency, the balance at the bank, the balance of the books, and the unmatched items: entries
  * before a day whose movement is not booked by its end, and movements whose entry is not there by then.
@@ -96,7 +96,7 @@ with stated as (
   from bank_matches m join bank_entries e on e.id = m.entry_id join bank_accounts a on a.name = e.account
   where e.booked_on < ${before}::date and m.occurred_at < ${endsAt} group by a.currency
 )
-select b.currency, b.own_minor as own, b.closing_minor as closing, b.is_stated as "isStated",
+select b.currency, b.own_minor as own, b.closing_minor as closing, b.is_stated,
   coalesce(o.minor, 0)::bigint as booked, coalesce(e.open_minor, 0)::bigint as entries,
   (coalesce(o.minor, 0) - coalesce(m.minor, 0))::bigint as movements
 from bank b
@@ -111,24 +111,20 @@ order by b.currency`;
  */
 const bankReconciliation: Definition = {
   section: 'reconciliation',
-  columns: { item: 'word', amount: 'money', state: 'word' },
-  async rows({ tx, to, endsAt }) {
-    const found = await tx.query<Summary>(summarizeBank(to, endsAt));
-    return found.flatMap(({ currency, ...row }) => {
-      const expected = row.own + row.booked + row.entries - row.movements;
-      const unexplained = row.closing - expected;
-      const line = (item: string, amount: bigint, state?: string) => ({ currency, item, amount, state });
-      return [
-        line('own money in the account', row.own),
-        line('funding, as booked', row.booked),
-        line('at the bank, not booked', row.entries),
-        line('booked, not at the bank', -row.movements),
-        line('expected', expected),
-        line('bank', row.closing, row.isStated ? 'stated' : 'computed'),
-        line('unexplained', unexplained, unexplained === 0n ? 'ok' : 'UNEXPLAINED'),
-      ];
-    });
-  },
+  columns: { item: word(sql`l.item`), amount: money(sql`l.amount`), state: word(sql`l.state`) },
+  from: ({ to, endsAt }) => sql`
+from (${summarizeBank(to, endsAt)}) b
+cross join lateral (select own + booked + entries - movements as expected) e
+cross join lateral (values
+  (1, 'own money in the account', own, null),
+  (2, 'funding, as booked', booked, null),
+  (3, 'at the bank, not booked', entries, null),
+  (4, 'booked, not at the bank', -movements, null),
+  (5, 'expected', expected, null),
+  (6, 'bank', closing, case when is_stated then 'stated' else 'computed' end),
+  (7, 'unexplained', closing - expected, case when closing = expected then 'ok' else 'UNEXPLAINED' end)
+) l (place, item, amount, state)
+order by currency, place`,
 };
 
 /**
@@ -138,39 +134,44 @@ const bankReconciliation: Definition = {
 const bankStatements: Definition = {
   section: 'statements',
   columns: {
-    ...{ statement: 'number', account: 'text', date: 'text', opening: 'money', entries: 'money' },
-    ...{ closing: 'money', gap: 'money', missing: 'money', state: 'word' },
+    statement: number(sql`id`),
+    account: text(sql`account`),
+    date: text(sql`"closingOn"`),
+    opening: money(sql`opening`),
+    entries: money(sql`closing - opening - missing`),
+    closing: money(sql`closing`),
+    gap: money(sql`gap`),
+    missing: money(sql`missing`),
+    state: word(sql`coalesce(nullif(concat_ws(' ', case when gap <> 0 then 'GAP' end,
+      case when missing <> 0 then 'INCOMPLETE' end), ''), 'ok')`),
   },
-  async rows({ tx, from, to }) {
-    const found = await statementsBetween(tx, from, to);
-    return found.map(({ id, currency, account, closingOn: date, opening, closing, missing, gap }) => {
-      return {
-        ...{ currency, statement: Number(id), account, date, opening, closing, missing, gap },
-        entries: missing === null ? null : (closing ?? 0n) - (opening ?? 0n) - missing,
-        state: [gap ? 'GAP' : '', missing ? 'INCOMPLETE' : ''].filter(Boolean).join(' ') || 'ok',
-      };
-    });
-  },
+  from: ({ from, to }) => sql`
+from (${statementsWhere(sql`f.closing_on >= ${from}::date and f.closing_on < ${to}::date`)}) f
+order by account, "closingOn", id::integer limit 100000`,
 };
 
 /** The bank entries of the interval, and the movements that they are matched with. */
 const bankEntries: Definition = {
   section: 'entries',
   columns: {
-    ...{ entry: 'number', date: 'text', account: 'text', amount: 'money', text: 'text', matched: 'text' },
-    ...{ difference: 'money', state: 'word' },
+    entry: number(sql`id`),
+    date: text(sql`"bookedOn"`),
+    account: text(sql`account`),
+    amount: money(sql`amount`),
+    text: text(sql`description`),
+    matched: text(sql`(
+      select string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', '
+        order by m.movement_id)
+      from bank_matches m where m.entry_id = e.id::integer
+    )`),
+    difference: money(sql`amount - matched`),
+    state: word(
+      sql`case when matched = amount then 'matched' when matched = 0 then 'open' else 'partly matched' end`,
+    ),
   },
-  async rows({ tx, from, to }) {
-    const found = await entriesBetween(tx, from, to);
-    return found.map(({ currency, account, amount, ...each }) => {
-      const difference = amount - each.matched;
-      const state = difference === 0n ? 'matched' : each.matched === 0n ? 'open' : 'partly matched';
-      return {
-        ...{ currency, entry: Number(each.id), date: each.bookedOn, account, amount, text: each.description },
-        ...{ matched: each.movements, difference, state },
-      };
-    });
-  },
+  from: ({ from, to }) => sql`
+from (${entriesWhere(sql`e.booked_on >= ${from}::date and e.booked_on < ${to}::date`)}) e
+order by "bookedOn", id::integer limit 100000`,
 };
 
 export const bank: Declaration = {

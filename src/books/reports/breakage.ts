@@ -1,16 +1,6 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import {
-  type Declaration,
-  type Definition,
-  money,
-  number,
-  percent,
-  product,
-  type Scope,
-  share,
-  text,
-  word,
-} from './report.ts';
+import { listOf, reversalsOf, withReversals } from '../../ledger/kinds.ts';
+import { type Declaration, type Definition, money, number, product, share, text, word } from './report.ts';
 
 /** R5: expired amounts as booked, the redemption of cohorts, and an estimate of what is never redeemed. */
 
@@ -26,27 +16,28 @@ const booked: Definition = {
   from: ({ startsAt, endsAt }) => sql`
 from (
   select *, case kind when 'EXPIRY' then credit_kind else debit_kind end as account
-  from movements(${startsAt}, ${endsAt}) where kind in ('EXPIRY', 'REINSTATEMENT')
+  from movements(${startsAt}, ${endsAt}) where kind in ${listOf(withReversals('EXPIRY'))}
 ) m
 group by currency, product_id, account order by product_id, account`,
 };
+
+const ISSUES = listOf([...withReversals('ACTIVATION'), 'IMPORT']);
 
 /**
  * Returns the changes of cohorts before a day. `issued` leaves out what was voided. `other` is corrections,
  * cash paid out, and balances paid to a state.
  */
 const changesBefore = (day: string): Sql => sql`(
-  select c.*,
-    case when kind in ('ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION') then minor else 0 end as issued,
-    case when kind in ('VOID', 'CANCELLATION') then -minor else 0 end as voided,
-    case when kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') then -minor else 0 end as redeemed,
-    case when kind in ('EXPIRY', 'REINSTATEMENT') then -minor else 0 end as expired,
-    case when kind in ('ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION', 'REDEMPTION', 'REDEMPTION_REVERSAL',
-      'EXPIRY', 'REINSTATEMENT') then 0 else minor end as other
+  select c.*, minor - issued + redeemed + expired as other
   from (
-    select *, case when is_credit then amount_minor else -amount_minor end as minor,
-      age(date_trunc('month', day), issue_month) as age
-    from book_cohorts where day < ${day}::date
+    select *, age(date_trunc('month', day), issue_month) as age,
+      case when kind in ${ISSUES} then minor else 0 end as issued,
+      case when kind in ${listOf(reversalsOf('ACTIVATION'))} then -minor else 0 end as voided,
+      case when kind in ${listOf(withReversals('REDEMPTION'))} then -minor else 0 end as redeemed,
+      case when kind in ${listOf(withReversals('EXPIRY'))} then -minor else 0 end as expired
+    from book_cohorts
+    cross join lateral (select case when is_credit then amount_minor else -amount_minor end as minor) m
+    where day < ${day}::date
   ) c
 ) c`;
 
@@ -76,64 +67,38 @@ window w as (partition by currency, product_id, issue_month order by months_sinc
 order by product_id, issue_month, months_since`,
 };
 
-/** A cohort of an expiry policy before a day, with the rate of breakage that is valid then. */
-type Cohort = {
-  readonly currency: string;
-  readonly product: number;
-  readonly issueMonth: string;
-  readonly policy: string;
-  readonly ratePpm: number | null;
-  readonly setBy: string;
-  readonly reason: string;
-  readonly issued: bigint;
-  readonly voided: bigint;
-  readonly redeemed: bigint;
-  readonly expired: bigint;
-  readonly other: bigint;
-  readonly outstanding: bigint;
-};
-
-const listCohorts = ({ tx }: Scope, before: string) =>
-  tx.query<Cohort>(sql`
-select currency, product_id as product, to_char(issue_month, 'YYYY-MM') as "issueMonth",
-  expiry_policy::text as policy, rate_ppm as "ratePpm", set_by as "setBy", reason,
-  sum(issued)::bigint as issued, sum(voided)::bigint as voided, sum(redeemed)::bigint as redeemed,
-  sum(expired)::bigint as expired, sum(other)::bigint as other, sum(minor)::bigint as outstanding
-from ${changesBefore(before)}
-left join (
-  select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
-  where valid_from < ${before}::date order by product_id, valid_from desc, id desc
-) r using (product_id)
-group by 1, 2, issue_month, 4, 5, 6, 7 order by 2, issue_month, expiry_policy::text collate "C"`);
-
-const MILLION = 1_000_000n;
-
-/** Divides amounts that are not negative, and rounds half up. */
-const divide = (part: bigint, whole: bigint) => (2n * part + whole) / (2n * whole);
-/** The lesser and the greater of two amounts. */
-const least = (one: bigint, other: bigint) => (one < other ? one : other);
-const most = (one: bigint, other: bigint) => (one < other ? other : one);
-
-/** Expired money that belongs to a state is no breakage. */
-const NOTHING = { estimated: 0n, recognized: 0n, isExceeded: false };
-
 /**
- * Returns the part of a cohort that will never be redeemed at its rate, and how much of it to recognize at
- * the present redemptions. What has expired is both. No more than what is left on the vouchers can still
- * become it.
+ * Returns each cohort of an expiry policy before a day with the rate of breakage that is valid then, the part
+ * that will never be redeemed at this rate, and how much of it to recognize at the present redemptions. What
+ * has expired is both. No more than what is left on the vouchers can still become it. Expired money that
+ * belongs to a state is no breakage. Quotients are rounded half up.
  */
-function recognize(cohort: Cohort | undefined) {
-  if (cohort === undefined || cohort.policy === 'unclaimed') return NOTHING;
-  const issued = most(cohort.issued, 0n);
-  const expired = most(cohort.expired, 0n);
-  const redeemed = most(cohort.redeemed, 0n);
-  const byRate = divide(issued * BigInt(cohort.ratePpm ?? 0), MILLION);
-  const estimated = least(most(byRate, expired), expired + most(cohort.outstanding, 0n));
-  const expected = issued - estimated;
-  const inProportion = expected <= 0n ? estimated : divide(estimated * redeemed, expected);
-  const recognized = most(expired, least(inProportion, estimated));
-  return { estimated, recognized, isExceeded: redeemed > issued - byRate };
-}
+const estimatedAt = (day: string): Sql => sql`(
+  select c.*, case when is_own then e.estimated else 0 end as estimated,
+    case when is_own then greatest(x, least(in_proportion, e.estimated)) else 0 end as recognized,
+    is_own and r > i - by_rate as is_exceeded
+  from (
+    select currency, product_id, issue_month, expiry_policy::text as policy,
+      expiry_policy <> 'unclaimed' as is_own, rate_ppm, set_by, reason, sum(issued) as issued,
+      sum(voided) as voided, sum(redeemed) as redeemed, sum(expired) as expired, sum(other) as other,
+      sum(minor) as outstanding
+    from ${changesBefore(day)}
+    left join (
+      select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
+      where valid_from < ${day}::date order by product_id, valid_from desc, id desc
+    ) r using (product_id)
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+  ) c
+  cross join lateral (
+    select greatest(issued, 0) as i, greatest(expired, 0) as x, greatest(redeemed, 0) as r
+  ) p
+  cross join lateral (select div(2 * i * coalesce(rate_ppm, 0) + 1000000, 2000000) as by_rate) b
+  cross join lateral (select least(greatest(by_rate, x), x + greatest(outstanding, 0)) as estimated) e
+  cross join lateral (
+    select case when i <= estimated then estimated
+      else div(2 * estimated * r + i - estimated, 2 * (i - estimated)) end as in_proportion
+  ) n
+)`;
 
 /**
  * Proposes an estimate, which is never posted, for each cohort of an expiry policy: by the rate that is valid
@@ -143,30 +108,31 @@ const estimate: Definition = {
   section: 'estimate',
   isOfClosedDays: true,
   columns: {
-    ...{ product: 'product', issueMonth: 'text', policy: 'word', ratePercent: 'percent', setBy: 'text' },
-    ...{ reason: 'text', issued: 'money', voided: 'money', redeemed: 'money', expired: 'money' },
-    ...{ other: 'money', outstanding: 'money', estimated: 'money', recognized: 'money', before: 'money' },
-    ...{ inInterval: 'money', deferred: 'money', toBook: 'money', isExceeded: 'word' },
+    product: product(sql`product_id`),
+    issueMonth: text(sql`to_char(issue_month, 'YYYY-MM')`),
+    policy: word(sql`policy`),
+    ratePercent: share(sql`case when c.is_own then c.rate_ppm else 0 end`, sql`1000000`),
+    setBy: text(sql`c.set_by`),
+    reason: text(sql`c.reason`),
+    issued: money(sql`c.issued`),
+    voided: money(sql`c.voided`),
+    redeemed: money(sql`c.redeemed`),
+    expired: money(sql`c.expired`),
+    other: money(sql`c.other`),
+    outstanding: money(sql`c.outstanding`),
+    estimated: money(sql`c.estimated`),
+    recognized: money(sql`c.recognized`),
+    before: money(sql`coalesce(b.recognized, 0)`),
+    inInterval: money(sql`c.recognized - coalesce(b.recognized, 0)`),
+    deferred: money(sql`c.estimated - c.recognized`),
+    toBook: money(sql`case when c.is_own then c.recognized - c.expired else 0 end`),
+    isExceeded: word(sql`case when c.is_exceeded then 'yes' else 'no' end`),
   },
-  async rows(scope) {
-    const keyOf = ({ currency, product: id, issueMonth, policy }: Cohort) =>
-      [currency, id, issueMonth, policy].join(' ');
-    const earlier = new Map((await listCohorts(scope, scope.from)).map((each) => [keyOf(each), each]));
-    const rated = (await listCohorts(scope, scope.to)).filter(({ ratePpm }) => ratePpm !== null);
-    return rated.map((cohort) => {
-      const { estimated, recognized, isExceeded } = recognize(cohort);
-      const { recognized: before } = recognize(earlier.get(keyOf(cohort)));
-      const isOwn = cohort.policy !== 'unclaimed';
-      return {
-        ...cohort,
-        ratePercent: percent(BigInt(isOwn ? (cohort.ratePpm ?? 0) : 0), MILLION),
-        ...{ estimated, recognized, before, inInterval: recognized - before },
-        deferred: estimated - recognized,
-        toBook: isOwn ? recognized - cohort.expired : 0n,
-        isExceeded: isExceeded ? 'yes' : 'no',
-      };
-    });
-  },
+  from: ({ from, to }) => sql`
+from ${estimatedAt(to)} c
+left join ${estimatedAt(from)} b using (currency, product_id, issue_month, policy)
+where c.rate_ppm is not null
+order by product_id, issue_month, policy collate "C"`,
 };
 
 export const breakage: Declaration = {

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import type { MovementKind } from '../../ledger/kinds.ts';
+import { listOf, type MovementKind, withReversals } from '../../ledger/kinds.ts';
 import {
   count,
   type Declaration,
@@ -189,7 +189,7 @@ const accepted: Definition = {
     net: money(sql`sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)`),
   },
   from: ({ startsAt, endsAt }) => sql`
-from movements(${startsAt}, ${endsAt}) where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+from movements(${startsAt}, ${endsAt}) where kind in ${listOf(withReversals('REDEMPTION'))}
 group by currency, issuer_id, merchant_id order by issuer_id, merchant_id`,
 };
 

@@ -214,7 +214,7 @@ export type Declaration = About & {
 /** A report of lines without a limit: they are written while they are read. */
 export type Lines = About & {
   readonly columns: Readonly<Record<string, Format>>;
-  lines(service: Service, wanted: Wanted): AsyncIterable<Readonly<Record<string, string | null>>>;
+  lines(service: Service, wanted: Wanted): AsyncIterable<Static<typeof Cells>>;
 };
 
 /** Returns the columns of a table with their formats. */
@@ -254,30 +254,37 @@ export type Definition = {
 /** The values of a row by the names of the columns. */
 type Values = Readonly<Record<string, unknown>> & { readonly currency: string };
 
+/** Renders the values of a row, each in the format of its column. */
+export function rendered<Column extends string>(
+  formats: Readonly<Record<Column, Format>>,
+  row: Values,
+  names: Names,
+): Readonly<Record<Column, string | number | null>> {
+  const cells = Object.entries<Format>(formats).map(([column, format]) => [
+    column,
+    FORMATS[format](row[column] ?? null, { currency: row.currency, names }),
+  ]);
+  return Object.fromEntries(cells);
+}
+
 /** Makes the tables of a definition. */
 export async function tablesOf(definition: Definition, scope: Scope): Promise<Table[]> {
   const { section, columns, isOfClosedDays, limit, number } = definition;
   if (isOfClosedDays && !scope.isClosed) return [];
-  const formats = Object.entries(formatsOf(definition));
+  const formats = formatsOf(definition);
   const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
   if (limit && rows.length > limit.count)
     throw wrong('report', limit.rule, limit.message, { most: limit.count });
-  return byCurrency(rows).map(([currency, own]) => ({
+  const groups = Object.entries(Object.groupBy(rows, ({ currency }) => currency)).sort();
+  return groups.map(([currency, own = []]) => ({
     ...(section !== undefined && { section }),
     currency,
     ...(number && scope.isClosed && { number: number(scope, currency) }),
     columns: Object.keys(columns),
-    amounts: formats.flatMap(([name, format]) =>
+    amounts: Object.entries(formats).flatMap(([name, format]) =>
       format === 'money' && own.some((row) => (row[name] ?? null) !== null) ? [name] : [],
     ),
-    rows: own.map((row) =>
-      Object.fromEntries(
-        formats.map(([name, format]) => [
-          name,
-          FORMATS[format](row[name] ?? null, { currency, names: scope.names }),
-        ]),
-      ),
-    ),
+    rows: own.map((row) => rendered(formats, row, scope.names)),
   }));
 }
 
@@ -342,22 +349,4 @@ export function wrong(
 /** Returns an amount of a currency as exact text. */
 function amount(minor: bigint, currency: string): string {
   return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
-}
-
-/** Returns a share in percent as text with two decimals, rounded half up. It is for display only. */
-export function percent(part: bigint, whole: bigint): string {
-  if (whole === 0n) return '0.00';
-  const hundredths = (part * 20_000n + whole) / (2n * whole);
-  return toText({ minor: hundredths, decimals: 2 });
-}
-
-/** Groups rows by currency, in the order of the currencies. */
-function byCurrency<Row extends { readonly currency: string }>(rows: readonly Row[]): [string, Row[]][] {
-  const groups = new Map<string, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(row.currency);
-    if (group) group.push(row);
-    else groups.set(row.currency, [row]);
-  }
-  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
 }

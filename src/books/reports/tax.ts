@@ -1,5 +1,6 @@
 import { sql } from '../../db/sql.ts';
-import { listUnclaimed, type UnclaimedRow } from '../escheat.ts';
+import { listOf, withReversals } from '../../ledger/kinds.ts';
+import { listUnclaimed } from '../escheat.ts';
 import { type Declaration, type Definition, money, number, text, word } from './report.ts';
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
@@ -78,7 +79,7 @@ const unclaimed: Definition = {
     message: `the money of more than ${DORMANT_MAX} vouchers is unclaimed; pay the oldest to the state first`,
   },
   rows: ({ tx, endsAt, zone }) =>
-    tx.query<UnclaimedRow>(
+    tx.query(
       listUnclaimed({ currency: null, expiredBefore: endsAt, at: endsAt, zone, countMax: DORMANT_MAX + 1 }),
     ),
 };
@@ -92,6 +93,11 @@ export const dormancy: Declaration = {
     'money is unclaimed.',
   tables: [dormant, unclaimed],
 };
+
+/** A balance that was paid out in cash was not issued for goods. */
+const ISSUED = [...withReversals('ACTIVATION'), 'CASH_OUT'] as const;
+const REDEEMED = withReversals('REDEMPTION');
+const EXPIRED = withReversals('EXPIRY');
 
 /**
  * VAT on closed days by the treatment of each day, for the tax adviser. The value of a voucher includes
@@ -116,31 +122,21 @@ const treated: Definition = {
   from: ({ from, to }) => sql`
 from (
   select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
-    sum(case
-      when m.kind = 'ACTIVATION' then m.amount_minor
-      when m.kind in ('VOID', 'CANCELLATION', 'CASH_OUT') then -m.amount_minor
-      else 0
-    end) as issued,
-    sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end) as imported,
-    sum(case m.kind
-      when 'REDEMPTION' then m.amount_minor
-      when 'REDEMPTION_REVERSAL' then -m.amount_minor
-      else 0
-    end) as redeemed,
-    sum(case m.kind
-      when 'EXPIRY' then m.amount_minor
-      when 'REINSTATEMENT' then -m.amount_minor
-      else 0
-    end) as expired
+    sum(case when m.kind in ${listOf(ISSUED)} then n.minor else 0 end) as issued,
+    sum(case when m.kind = 'IMPORT' then n.minor else 0 end) as imported,
+    sum(case when m.kind in ${listOf(REDEEMED)} then -n.minor else 0 end) as redeemed,
+    sum(case when m.kind in ${listOf(EXPIRED)} then -n.minor else 0 end) as expired
   from book_movements m
+  cross join lateral (
+    select case m.credit_kind when 'VOUCHER' then m.amount_minor else -m.amount_minor end as minor
+  ) n
   join products p on p.id = m.product_id
   left join lateral (
     select v.treatment, v.country, v.rate_ppm from voucher_vat v
     where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
   ) t on true
   where m.day >= ${from}::date and m.day < ${to}::date
-    and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'CASH_OUT', 'IMPORT', 'REDEMPTION',
-      'REDEMPTION_REVERSAL', 'EXPIRY', 'REINSTATEMENT')
+    and m.kind in ${listOf([...ISSUED, 'IMPORT', ...REDEEMED, ...EXPIRED])}
   group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 ) s
 cross join lateral (
