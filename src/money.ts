@@ -168,10 +168,15 @@ export function toText({ minor, decimals }: Money): string {
   return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`;
 }
 
+/** Returns minor units of a currency, which has to exist, as text with all its decimals. */
+export function textIn(currency: string, minor: bigint): string {
+  return toText(moneyIn(currency, minor));
+}
+
 /** An amount with its currency, in major units: `EUR 12.50`. */
 export type Sum = `${string} ${number}`;
 
 /** Returns minor units with their currency, which has to exist, as the audit and approvals show them. */
 export function toSum(currency: string, minor: bigint): Sum {
-  return `${currency} ${toText(moneyIn(currency, minor))}` as Sum;
+  return `${currency} ${textIn(currency, minor)}` as Sum;
 }

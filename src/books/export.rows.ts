@@ -1,56 +1,8 @@
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
-import { decimalsOf, toText } from '../money.ts';
+import { Problem } from '../problem.ts';
 import { addDays } from '../time.ts';
 import type { BookDay } from './days.ts';
-
-/** Lists the sealed slices of an interval, with the number and the hash of their rows. */
-function listSlices(from: Date, to: Date): Sql {
-  return sql`
-select starts_at, rows, hash from book_seals where starts_at >= ${from} and starts_at < ${to}
-order by starts_at`;
-}
-
-/**
- * Returns rows by their ids, in any order. Account numbers of reserves begin at 5,000,000,000, those of
- * vouchers at 10,000,000,000.
- */
-function listRows(ids: readonly string[]): Sql {
-  return sql`
-select j.id, j.occurred_at as "occurredAt", j.booked_at as "bookedAt", j.kind::text as kind, j.currency,
-  1 as rows, j.amount_minor as "amountMinor", j.serial_number as "serialNumber", j.reference,
-  j.original_id as "originalId",
-  case
-    when j.debit_account >= 10000000000 then 'VOUCHER'
-    when j.debit_account >= 5000000000 then 'RESERVE'
-    else d.kind::text
-  end as "debitKind",
-  case
-    when j.credit_account >= 10000000000 then 'VOUCHER'
-    when j.credit_account >= 5000000000 then 'RESERVE'
-    else c.kind::text
-  end as "creditKind",
-  coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as "merchantId",
-  coalesce(n.merchant_id, 0) as "issuerId", coalesce(n.product_id, 0) as "productId"
-from book_rows j
-left join accounts d on d.id = j.debit_account
-left join accounts c on c.id = j.credit_account
-left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
-where j.id = any (${plainArray(ids)}::uuid[])`;
-}
-
-/** Lets a statement read a whole day, which can take longer than a request. */
-const allowWholeDay: readonly Sql[] = [
-  sql`set transaction read only`,
-  sql`set local statement_timeout = '2h'`,
-  sql`set local enable_bitmapscan = on`,
-];
-
-/** Returns the texts of rows that are hashed, by their ids and in any order. */
-function listLines(ids: readonly string[]): Sql {
-  return sql`select id, line from book_rows where id = any (${plainArray(ids)}::uuid[])`;
-}
 
 /**
  * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
@@ -89,25 +41,14 @@ export type Movement = {
   readonly originalId: string | null;
 };
 
-export type Balance = { readonly account: Account; readonly balanceMinor: bigint };
-
-/** Thrown for an interval with a day that is not closed. */
-export class DayNotClosed extends Error {
-  readonly day: string;
-
-  constructor(day: string) {
-    super(`${day} is not closed: only closed days can be exported`);
-    this.day = day;
-  }
-}
+export type Balance = Account & { readonly balanceMinor: bigint };
 
 /**
  * Returns the days of an interval that ends before `to`. If the interval begins before the books, the result
  * begins with their first day.
- * @throws DayNotClosed with the first day that is not closed
+ * @throws Problem `conflict` that names the first day that is not closed
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
-  // The closed days of an interval that ends before `to`, in order.
   const days = await db.query<ClosedDay>(sql`
 select day::text, starts_at as "startsAt", ends_at as "endsAt", zone, closed_at as "closedAt",
   encode(hash, 'hex') as hash, (day - (select min(day) from book_closings)) + 1 as number
@@ -118,26 +59,12 @@ from book_closings where day >= ${from}::date and day < ${to}::date order by boo
     if (day !== expected) break;
     expected = addDays(expected, 1);
   }
-  if (expected < to) throw new DayNotClosed(expected);
+  if (expected < to)
+    throw new Problem('conflict', `${expected} is not closed: only closed days can be exported`);
   return days;
 }
 
-/** Returns the nonzero balances at the end of a day; none before the first closed day. */
-export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
-  // The balances of all accounts at the end of a day, credit minus debit.
-  const rows = await db.query<Owners & { readonly kind: string; readonly minor: bigint }>(sql`
-select account_kind as kind, ${OWNERS}, balance_minor as minor
-from book_balances where day = ${day}::date and balance_minor <> 0
-order by currency, account_kind, merchant_id, issuer_id, product_id`);
-  return rows.map((row) => ({ account: accountOf(row.kind, row), balanceMinor: row.minor }));
-}
-
-/**
- * The kinds of accounts that belong to a merchant. Vouchers and reserves belong to their issuer, by product.
- */
-const OWNED = new Set(['FLOAT', 'SETTLEMENT']);
-const ISSUED = new Set(['VOUCHER', 'RESERVE']);
-
+/** The merchant and the product of the accounts of a movement or a balance. */
 type Owners = {
   readonly currency: string;
   readonly merchantId: number;
@@ -148,39 +75,41 @@ type Owners = {
 const OWNERS = sql`
 currency, merchant_id as "merchantId", issuer_id as "issuerId", product_id as "productId"`;
 
+/** Returns the account of a kind: vouchers and reserves belong to their issuer, by product. */
 function accountOf(kind: string, { currency, merchantId, issuerId, productId }: Owners): Account {
-  if (OWNED.has(kind)) return { kind, currency, merchantId, productId: 0 };
-  if (ISSUED.has(kind)) return { kind, currency, merchantId: issuerId, productId };
+  if (kind === 'FLOAT' || kind === 'SETTLEMENT') return { kind, currency, merchantId, productId: 0 };
+  if (kind === 'VOUCHER' || kind === 'RESERVE') return { kind, currency, merchantId: issuerId, productId };
   return { kind, currency, merchantId: 0, productId: 0 };
+}
+
+/** Returns the nonzero balances at the end of a day, credit minus debit; none before the first closed day. */
+export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
+  const rows = await db.query<Owners & { readonly kind: string; readonly balanceMinor: bigint }>(sql`
+select account_kind as kind, ${OWNERS}, balance_minor as "balanceMinor"
+from book_balances where day = ${day}::date and balance_minor <> 0
+order by currency, account_kind, merchant_id, issuer_id, product_id`);
+  return rows.map((row) => ({ ...accountOf(row.kind, row), balanceMinor: row.balanceMinor }));
 }
 
 type MovementRow = Omit<Movement, 'debit' | 'credit'> &
   Owners & { readonly debitKind: string; readonly creditKind: string };
 
-function toMovement({
-  debitKind,
-  creditKind,
-  merchantId,
-  issuerId,
-  productId,
-  ...movement
-}: MovementRow): Movement {
-  const owners = { currency: movement.currency, merchantId, issuerId, productId };
-  return { ...movement, debit: accountOf(debitKind, owners), credit: accountOf(creditKind, owners) };
-}
+const toMovement = (row: MovementRow): Movement => ({
+  ...row,
+  debit: accountOf(row.debitKind, row),
+  credit: accountOf(row.creditKind, row),
+});
 
 /** Returns the movements of a day, summed by kind and accounts. */
 export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[]> {
-  // Sums the movements of a closed day. 0 means no merchant or no product.
-  return (
-    await db.query<MovementRow>(sql`
+  const rows = await db.query<MovementRow>(sql`
 select null::uuid as id, null::timestamptz as "occurredAt", null::timestamptz as "bookedAt", kind::text,
   debit_kind as "debitKind", credit_kind as "creditKind", ${OWNERS}, rows::float8 as rows,
   amount_minor as "amountMinor", null::bigint as "serialNumber", null::text as reference,
   null::uuid as "originalId"
 from book_movements where day = ${day}::date
-order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`)
-  ).map(toMovement);
+order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`);
+  return rows.map(toMovement);
 }
 
 /** The rows that are read at once. */
@@ -204,18 +133,40 @@ export async function* rowsOf(
   { merchantId, byAccount = false }: RowsWanted = {},
 ): AsyncGenerator<Movement> {
   const pages = byAccount ? pagesByAccount(db, day, merchantId) : pagesOfSlices(db, day);
-  for await (const ids of pages)
-    for (const row of await inOrder<MovementRow>(db, day, ids, listRows)) yield toMovement(row);
+  for await (const ids of pages) yield* (await inOrder<MovementRow>(db, day, ids, listRows)).map(toMovement);
 }
+
+/** The kind of an account: numbers of reserves begin at 5,000,000,000, those of vouchers at 10,000,000,000. */
+const kindOf = (number: Sql, kind: Sql) => sql`
+  case when ${number} >= 10000000000 then 'VOUCHER' when ${number} >= 5000000000 then 'RESERVE'
+    else ${kind}::text end`;
+
+/** Returns rows by their ids, in any order. */
+const listRows = (ids: string) => sql`
+select j.id, j.occurred_at as "occurredAt", j.booked_at as "bookedAt", j.kind::text as kind, j.currency,
+  1 as rows, j.amount_minor as "amountMinor", j.serial_number as "serialNumber", j.reference,
+  j.original_id as "originalId", ${kindOf(sql`j.debit_account`, sql`d.kind`)} as "debitKind",
+  ${kindOf(sql`j.credit_account`, sql`c.kind`)} as "creditKind",
+  coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as "merchantId",
+  coalesce(n.merchant_id, 0) as "issuerId", coalesce(n.product_id, 0) as "productId"
+from book_rows j
+left join accounts d on d.id = j.debit_account
+left join accounts c on c.id = j.credit_account
+left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
+where j.id = any (${ids}::uuid[])`;
+
+/** Returns the texts of rows that are hashed, by their ids and in any order. */
+const listLines = (ids: string) => sql`select id, line from book_rows where id = any (${ids}::uuid[])`;
 
 /** Reads rows, and puts them into the order of their ids. */
 async function inOrder<Row extends { readonly id: string | null }>(
   db: Database,
   { day }: ClosedDay,
   ids: readonly string[],
-  list: (ids: readonly string[]) => Sql,
+  list: (ids: string) => Sql,
 ): Promise<Row[]> {
-  const byId = new Map((await db.query<Row>(list(ids))).map((row) => [row.id, row]));
+  const byId = new Map((await db.query<Row>(list(plainArray(ids)))).map((row) => [row.id, row]));
   return ids.map((id) => {
     const row = byId.get(id);
     if (!row) throw new Error(`row ${id} of ${day} is missing: see scrip books verify`);
@@ -223,41 +174,53 @@ async function inOrder<Row extends { readonly id: string | null }>(
   });
 }
 
-async function* pagesOfSlices(db: Database, { startsAt, endsAt }: ClosedDay): AsyncGenerator<string[]> {
-  for (const slice of await db.query<Slice>(listSlices(startsAt, endsAt))) yield* pagesOf(db, slice);
+/** A sealed slice, with the number and the hash of its rows. */
+type Slice = { readonly startsAt: Date; readonly rows: bigint; readonly hash: Buffer };
+
+const slicesOf = (db: Database, { startsAt, endsAt }: ClosedDay) =>
+  db.query<Slice>(sql`
+select starts_at as "startsAt", rows, hash from book_seals
+where starts_at >= ${startsAt} and starts_at < ${endsAt} order by starts_at`);
+
+async function* pagesOfSlices(db: Database, day: ClosedDay): AsyncGenerator<string[]> {
+  for (const slice of await slicesOf(db, day)) yield* pagesOf(db, slice);
 }
 
-type Slice = { readonly starts_at: Date; readonly rows: bigint; readonly hash: Buffer };
-
-async function* pagesOf(db: Database, { starts_at, rows }: Slice): AsyncGenerator<string[]> {
+/** Returns the ids of a slice from its listing, in the order of time and id. */
+async function* pagesOf(db: Database, { startsAt, rows }: Slice): AsyncGenerator<string[]> {
   for (let skipped = 0; skipped < rows; skipped += PAGE) {
-    // Ids of a slice from its listing, in the order of time and id.
     const page = await db.query<{ id: string }>(sql`
 select encode(substring(s.listing from 20 * i.at + 1 for 16), 'hex')::uuid as id
 from book_seals s, generate_series(${skipped}::integer, ${skipped}::integer + ${PAGE}::integer - 1) as i (at)
-where s.starts_at = ${starts_at} and i.at < s.rows order by i.at`);
+where s.starts_at = ${startsAt} and i.at < s.rows order by i.at`);
     yield page.map(({ id }) => id);
   }
 }
 
 /** Returns the slices of a day, each after the texts of its rows, as they were hashed. */
 export async function* sealsOf(db: Database, day: ClosedDay): AsyncGenerator<string[] | Slice> {
-  for (const slice of await db.query<Slice>(listSlices(day.startsAt, day.endsAt))) {
+  for (const slice of await slicesOf(db, day)) {
     for await (const ids of pagesOf(db, slice))
       yield (await inOrder<{ id: string; line: string }>(db, day, ids, listLines)).map(({ line }) => line);
     yield slice;
   }
 }
 
+/**
+ * Returns the ids of the rows that were booked on floats and settlement accounts, account by account, in the
+ * order of time and id.
+ */
 async function* pagesByAccount(
   db: Database,
   { startsAt, endsAt }: ClosedDay,
-  merchantId: number | undefined,
+  merchantId: number | null = null,
 ): AsyncGenerator<string[]> {
   const accounts = await db.transaction(async (tx) => {
-    for (const statement of allowWholeDay) await tx.query(statement);
-    // The ids of the rows that were booked in an interval on floats and settlement accounts,
-    // account by account, in the order of time and id: 16 bytes each.
+    // The statement reads a whole day, which can take longer than a request.
+    await tx.query(sql`set transaction read only`);
+    await tx.query(sql`set local statement_timeout = '2h'`);
+    await tx.query(sql`set local enable_bitmapscan = on`);
+    // Of a large day, ids as text would take too much memory.
     return tx.query<{ ids: Buffer }>(sql`
 select string_agg(uuid_send(r.id), ''::bytea order by r.booked_at, r.id) as ids
 from (
@@ -269,23 +232,14 @@ from (
   where coalesce(d.id, c.id) is not null and j.place >= id_floor(${startsAt}::timestamptz, '-1 hour')
     and j.place < id_floor(${endsAt}::timestamptz, '1 hour')
     and j.booked_at >= ${startsAt} and j.booked_at < ${endsAt}
-    and (${merchantId ?? null}::integer is null or ${merchantId ?? null} in (d.merchant_id, c.merchant_id))
+    and (${merchantId}::integer is null or ${merchantId} in (d.merchant_id, c.merchant_id))
 ) r
 group by r.currency, r.merchant_id, r.kind order by r.currency, r.merchant_id, r.kind::text`);
   });
-  for (const { ids } of accounts)
-    for (let at = 0; at < ids.length; at += PAGE * ID_BYTES) {
-      const page = ids.subarray(at, at + PAGE * ID_BYTES);
-      yield Array.from({ length: page.length / ID_BYTES }, (_, index) =>
-        toUuid(page.subarray(index * ID_BYTES, (index + 1) * ID_BYTES)),
-      );
+  for (const { ids: bytes } of accounts)
+    for (let at = 0; at < bytes.length; at += PAGE * ID_BYTES) {
+      const hex = bytes.toString('hex', at, at + PAGE * ID_BYTES);
+      const ids = hex.matchAll(/(.{8})(.{4})(.{4})(.{4})(.{12})/g);
+      yield Array.from(ids, ([, ...parts]) => parts.join('-'));
     }
-}
-
-const toUuid = (bytes: Buffer) =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-
-/** Returns an amount as text, with all decimals of its currency. */
-export function amountText(minor: bigint, currency: string): string {
-  return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
 }

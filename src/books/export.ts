@@ -1,8 +1,8 @@
-import { PassThrough } from 'node:stream';
 import Type from 'typebox';
 import type { Service } from '../context.ts';
 import { type Cell, CSV_TYPE, type CsvStyle, csvText } from '../csv.ts';
 import type { Database } from '../db/pool.ts';
+import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -11,22 +11,20 @@ import { addDays } from '../time.ts';
 import { checkInterval } from './days.ts';
 import {
   type Account,
-  amountText,
   balancesAt,
   type ClosedDay,
   closedDays,
-  DayNotClosed,
   type Movement,
   rowsOf,
   sealsOf,
   sumsOf,
 } from './export.rows.ts';
 import { beginCamt, beginStatement, endCamt, endStatement, entry } from './formats.ts';
-import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from './gl.ts';
+import { findUnmapped, type GlLine, glLines, glSums, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/report.ts';
 import { European, merchantIdOf } from './reports/reports.ts';
-import { type ClosingRow, listClosings, textOfClosing } from './seal.ts';
+import { type Closing, listClosings, textOfClosing } from './seal.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];
@@ -54,24 +52,20 @@ export type ExportWanted = {
 const PIECE = 65_536;
 
 /**
- * Exports closed days. The same days give the same bytes.
- * @param write receives the text piece by piece; the next piece is made after its promise is fulfilled
- * @throws DayNotClosed; Unmapped for `gl`. Nothing has been written then.
+ * Exports closed days, piece by piece. The same days give the same bytes.
+ * @throws Problem `conflict`, before the first piece, for a day that is not closed, or an account without a
+ *   number in `gl`
  */
-export async function exportBooks(
-  { readDb }: Service,
-  wanted: ExportWanted,
-  write: (piece: string) => Promise<void>,
-): Promise<void> {
+export async function* exportBooks({ readDb }: Service, wanted: ExportWanted): AsyncGenerator<string> {
   const days = await closedDays(readDb, wanted.from, wanted.to);
   let held = '';
   for await (const piece of piecesOf(readDb, wanted, days)) {
     held += piece;
     if (held.length < PIECE) continue;
-    await write(held);
+    yield held;
     held = '';
   }
-  if (held !== '') await write(held);
+  if (held !== '') yield held;
 }
 
 function piecesOf(db: Database, wanted: ExportWanted, days: readonly ClosedDay[]): AsyncGenerator<string> {
@@ -120,7 +114,6 @@ const GL_HEADER = [
   'closingHash',
 ] as const;
 
-/** Writes the general ledger. @throws Unmapped before anything is written */
 async function* writeGl(
   db: Database,
   days: readonly ClosedDay[],
@@ -128,15 +121,19 @@ async function* writeGl(
   style: CsvStyle,
 ): AsyncGenerator<string> {
   const mapping = await readGlMapping(db);
-  for (const day of days) checkMapped(mapping, await sumsOf(db, day));
+  for (const day of days) {
+    const unmapped = findUnmapped(mapping, await sumsOf(db, day));
+    if (unmapped) throw new Problem('conflict', unmapped.message);
+  }
+  const textOf = (lines: readonly GlLine[]) => csvText(lines.map(glCells), style);
   yield csvText([GL_HEADER], style);
   for (const day of days) {
-    const lines = new GlDay(mapping, day);
-    if (!rowByRow) yield csvText(lines.sums(await sumsOf(db, day)).map(glCells), style);
+    let ordinal = 0;
+    if (!rowByRow) yield textOf(glSums(mapping, day, await sumsOf(db, day)));
     else
       for await (const movement of rowsOf(db, day)) {
         const text = [movement.kind, movement.id, movement.reference].filter(Boolean).join(' ');
-        yield csvText(lines.lines(movement, text).map(glCells), style);
+        yield textOf(glLines(mapping, day, movement, ++ordinal, text));
       }
   }
 }
@@ -144,7 +141,7 @@ async function* writeGl(
 const glCells = (line: GlLine): Cell[] =>
   GL_HEADER.map((name) => {
     const cell = line[name];
-    return typeof cell === 'bigint' ? { amount: amountText(cell, line.currency) } : cell;
+    return typeof cell === 'bigint' ? { amount: textIn(line.currency, cell) } : cell;
   });
 
 const CSV_HEADER = [
@@ -190,11 +187,8 @@ async function* writeSealed(db: Database, days: readonly ClosedDay[]): AsyncGene
   for (const day of days) {
     for await (const each of sealsOf(db, day))
       if (Array.isArray(each)) for (const row of each) yield line({ row });
-      else yield line({ slice: each.starts_at, rows: Number(each.rows), hash: each.hash.toString('hex') });
-    const [closing] = await db.query<ClosingRow & { hash: Buffer }>(
-      listClosings(day.day, addDays(day.day, 1)),
-    );
-    if (!closing) throw new DayNotClosed(day.day);
+      else yield line({ slice: each.startsAt, rows: Number(each.rows), hash: each.hash.toString('hex') });
+    const [closing] = (await db.query(listClosings(day.day, addDays(day.day, 1)))) as [Closing];
     const [previousHash, hash] = [closing.previousHash, closing.hash].map((each) => each.toString('hex'));
     yield line({ closing: textOfClosing(closing), previousHash, hash });
   }
@@ -208,11 +202,11 @@ function csvCells(day: string, movement: Movement, { products }: Names): Cell[] 
   const at = occurredAt?.toISOString() ?? null;
   const sides = [debit.kind, owner(debit), credit.kind, owner(credit)];
   const serial = serialNumber === null ? null : String(serialNumber);
-  const amount = { amount: amountText(amountMinor, currency) };
+  const amount = { amount: textIn(currency, amountMinor) };
   return [day, id, at, kind, ...sides, product, amount, currency, serial, reference, originalId];
 }
 
-const STATED = new Set(['FLOAT', 'SETTLEMENT']);
+const isStated = ({ kind }: Account) => kind === 'FLOAT' || kind === 'SETTLEMENT';
 const keyOf = ({ kind, merchantId, currency }: Account) =>
   `${currency} ${String(merchantId).padStart(10, '0')} ${kind}`;
 
@@ -222,21 +216,19 @@ async function* writeCamt(
   merchantId: number | undefined,
 ): AsyncGenerator<string> {
   const names = await namesAt(db, days);
-  const isStated = (account: Account) =>
-    STATED.has(account.kind) && (merchantId === undefined || account.merchantId === merchantId);
-  const statedAt = async (day: string) =>
-    new Map(
-      (await balancesAt(db, day))
-        .filter(({ account }) => isStated(account))
-        .map((each) => [keyOf(each.account), each]),
-    );
+  const isWanted = (account: Account) =>
+    isStated(account) && (merchantId === undefined || account.merchantId === merchantId);
+  const statedAt = async (day: string) => {
+    const balances = (await balancesAt(db, day)).filter(isWanted);
+    return new Map(balances.map((each) => [keyOf(each), each]));
+  };
   yield beginCamt([days[0] as ClosedDay, days.at(-1) as ClosedDay]);
   let before = await statedAt(addDays(days[0]?.day ?? '', -1));
   for (const day of days) {
     const after = await statedAt(day.day);
-    const accounts = new Map([...before, ...after].map(([key, { account }]) => [key, account]));
-    for (const { debit, credit } of await sumsOf(db, day))
-      for (const account of [debit, credit]) if (isStated(account)) accounts.set(keyOf(account), account);
+    const accounts = new Map<string, Account>([...before, ...after]);
+    for (const account of (await sumsOf(db, day)).flatMap(({ debit, credit }) => [debit, credit]))
+      if (isWanted(account)) accounts.set(keyOf(account), account);
     const due = [...accounts].sort(([one], [other]) => (one < other ? -1 : 1));
     const rows = rowsOf(db, day, { merchantId, byAccount: true });
     let next = await rows.next();
@@ -255,9 +247,7 @@ async function* writeCamt(
 }
 
 /** Returns the side of a movement that has a statement. No movement goes between two such accounts. */
-function statedSide({ debit, credit }: Movement): Account {
-  return STATED.has(debit.kind) ? debit : credit;
-}
+const statedSide = ({ debit, credit }: Movement) => (isStated(debit) ? debit : credit);
 
 const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string, mediaType: string]>> = {
   beancount: ['beancount', 'text/plain; charset=utf-8'],
@@ -293,38 +283,13 @@ export const exportDays = reading({
     for (const [option, formats] of Object.entries(FORMATS_WITH))
       if (given[option as keyof typeof FORMATS_WITH] && !formats.some((each) => each === format))
         throw invalid(option, 'dependent', `belongs to ${formats.join(' and ')}`);
-    const { merchantId, rows = false, european } = given;
-    const [extension, mediaType] = TYPES[format];
     const wanted: ExportWanted = {
-      format,
-      from,
-      to,
-      merchantId: await merchantIdOf(caller, merchantId),
-      style: european ? 'european' : 'standard',
-      rowByRow: rows,
+      ...{ format, from, to, rowByRow: given.rows ?? false },
+      merchantId: await merchantIdOf(caller, given.merchantId),
+      style: given.european ? 'european' : 'standard',
     };
-    const content = exported(caller.service, wanted);
+    const [extension, mediaType] = TYPES[format];
+    const content = exportBooks(caller.service, wanted);
     return { name: `books-${from}-${to}.${extension}`, mediaType, content };
   },
 });
-
-/** Returns an export in pieces, as fast as its reader takes them. @throws Problem `conflict` */
-async function* exported(service: Service, wanted: ExportWanted): AsyncGenerator<string> {
-  const out = new PassThrough({ encoding: 'utf8' });
-  const write = (piece: string) =>
-    new Promise<void>((resolve, reject) => {
-      if (out.destroyed) reject(new Error('the output was closed'));
-      else out.write(piece, (error) => (error ? reject(error) : resolve()));
-    });
-  exportBooks(service, wanted, write).then(
-    () => out.end(),
-    (error: Error) => out.destroy(error),
-  );
-  try {
-    yield* out as AsyncIterable<string>;
-  } catch (error) {
-    if (error instanceof DayNotClosed || error instanceof Unmapped)
-      throw new Problem('conflict', error.message);
-    throw error;
-  }
-}

@@ -1,5 +1,6 @@
 import { movementOf } from '../ledger/kinds.ts';
-import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
+import { textIn } from '../money.ts';
+import type { Account, ClosedDay, Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
 
 /**
@@ -123,7 +124,7 @@ function balance(type: string, minor: bigint, currency: string, day: string): Xm
 }
 
 function amount(minor: bigint, currency: string): Xml {
-  return text('Amt', amountText(minor < 0n ? -minor : minor, currency), { Ccy: currency });
+  return text('Amt', textIn(currency, minor < 0n ? -minor : minor), { Ccy: currency });
 }
 
 const direction = (minor: bigint) => text('CdtDbtInd', minor < 0n ? 'DBIT' : 'CRDT');

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
@@ -33,193 +33,102 @@ export type GlLine = {
   readonly closingHash: string;
 };
 
-/** The codes of products by their ids. */
-type Codes = ReadonlyMap<number, string>;
-
-/** Thrown for accounts that have no number. Nothing is exported until they have one. */
-export class Unmapped extends Error {
-  /** In the order of their descriptions. */
-  readonly accounts: readonly Account[];
-
-  constructor(accounts: readonly Account[], codes: Codes) {
-    const described = new Map(accounts.map((account) => [describe(account, codes), account]));
-    const names = [...described.keys()].sort();
-    super(`no account number for ${names.join('; ')}: give them one first`);
-    this.accounts = names.flatMap((name) => described.get(name) ?? []);
-  }
-}
-
-/** The number of a kind of account. 0 means all merchants or all products. */
-export type GlAccountRow = {
-  readonly account_kind: string;
-  readonly merchant_id: number;
-  readonly product_id: number;
-  readonly account: string;
-  readonly tax_code: string | null;
-};
-
 type Mapped = { readonly account: string; readonly taxCode: string | null };
 
-/**
- * The account numbers of the operator's accounting system, by kind of account. A number can be set for one
- * merchant, one product, or both.
- */
-export class GlMapping {
-  readonly #byKey: ReadonlyMap<string, Mapped>;
-  readonly codes: Codes;
-
-  constructor(rows: readonly GlAccountRow[], codes: Codes) {
-    this.codes = codes;
-    this.#byKey = new Map(
-      rows.map((row) => [
-        `${row.account_kind} ${row.merchant_id} ${row.product_id}`,
-        { account: row.account, taxCode: row.tax_code },
-      ]),
-    );
-  }
-
-  /**
-   * Returns the most specific number: of merchant and product, else of the merchant, the product, or the
-   * kind.
-   */
-  find({ kind, merchantId, productId }: Account): Mapped | undefined {
-    const keys = [`${merchantId} ${productId}`, `${merchantId} 0`, `0 ${productId}`, '0 0'];
-    for (const key of keys) {
-      const mapped = this.#byKey.get(`${kind} ${key}`);
-      if (mapped) return mapped;
-    }
-    return undefined;
-  }
-}
+/** The account numbers of the operator's accounting system, and the codes of products by their ids. */
+export type GlMapping = {
+  readonly numbers: ReadonlyMap<string, Mapped>;
+  readonly codes: ReadonlyMap<number, string>;
+};
 
 export async function readGlMapping(db: Queries): Promise<GlMapping> {
   const products = await db.query<{ id: number; code: string }>(sql`select id, code from products`);
-  const codes = new Map(products.map(({ id, code }) => [id, code]));
-  const rows = await db.query<GlAccountRow>(sql`
-select account_kind, merchant_id, product_id, account, tax_code from gl_accounts`);
-  return new GlMapping(rows, codes);
+  const numbers = await db.query<Mapped & { key: string }>(sql`
+select concat_ws(' ', account_kind, merchant_id, product_id) as key, account, tax_code as "taxCode"
+from gl_accounts`);
+  return {
+    numbers: new Map(numbers.map(({ key, ...mapped }) => [key, mapped])),
+    codes: new Map(products.map(({ id, code }) => [id, code])),
+  };
 }
 
 /**
- * Checks that every account has a number.
- * @throws Unmapped with all accounts of these movements that have none
+ * Returns the most specific number of an account: of merchant and product, else of the merchant, the product,
+ * or the kind.
  */
-export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): void {
-  const missing = [...movements]
-    .flatMap(({ debit, credit }) => [debit, credit])
-    .filter((account) => !mapping.find(account));
-  if (missing.length > 0) throw new Unmapped(missing, mapping.codes);
+function findNumber({ numbers }: GlMapping, { kind, merchantId, productId }: Account): Mapped | undefined {
+  const keys = [`${merchantId} ${productId}`, `${merchantId} 0`, `0 ${productId}`, '0 0'];
+  return keys.map((key) => numbers.get(`${kind} ${key}`)).find((mapped) => mapped !== undefined);
 }
 
-function describe({ kind, merchantId, productId }: Account, codes: Codes): string {
+/**
+ * Returns the accounts of movements that have no number, in the order of their descriptions, and a message;
+ * undefined if all have one. Nothing is exported until they do.
+ */
+export function findUnmapped(mapping: GlMapping, movements: readonly Movement[]) {
+  const missing = movements
+    .flatMap(({ debit, credit }) => [debit, credit])
+    .filter((account) => !findNumber(mapping, account));
+  if (missing.length === 0) return undefined;
+  const described = new Map(missing.map((account) => [describe(account, mapping), account]));
+  const sorted = [...described].sort(([one], [other]) => (one < other ? -1 : 1));
+  const names = sorted.map(([name]) => name).join('; ');
+  return {
+    message: `no account number for ${names}: give them one first`,
+    accounts: sorted.map(([, account]) => account),
+  };
+}
+
+function describe({ kind, merchantId, productId }: Account, { codes }: GlMapping): string {
   const owner = merchantId > 0 ? ` of merchant ${merchantId}` : '';
   return `${kind}${owner}${productId > 0 ? `, product ${codes.get(productId)}` : ''}`;
 }
 
-const NUMBER_DIGITS = 3;
-
-const keyOf = ({ currency, kind }: Movement) => `${currency} ${kind}`;
-
 /**
- * Numbers the lines of a day. A number belongs to what was booked, not to the account numbers, so a second
- * export has the same numbers after an account number was changed. Movements within one account number are
- * left out, since they change nothing in the general ledger.
+ * Returns the lines of the sums of a day, with movements on the same account numbers added up. They are
+ * numbered by currency and kind: a number belongs to what was booked, not to the account numbers, so a second
+ * export has the same numbers after an account number was changed.
  */
-export class GlDay {
-  readonly #mapping: GlMapping;
-  readonly #day: ClosedDay;
-  /** The numbers of sums, by currency and kind. */
-  readonly #numbers = new Map<string, number>();
-  /** The number of the last single movement. */
-  #number = 0;
-
-  constructor(mapping: GlMapping, day: ClosedDay) {
-    this.#mapping = mapping;
-    this.#day = day;
-  }
-
-  /** Returns the lines of the day, with movements on the same account numbers added up. */
-  sums(movements: readonly Movement[]): GlLine[] {
-    const sums = new Map<string, Movement>();
-    for (const movement of movements) {
-      this.#numberOf(keyOf(movement));
-      const { account: debit } = this.#find(movement.debit);
-      const { account: credit } = this.#find(movement.credit);
-      const key = JSON.stringify([movement.currency, movement.kind, debit, credit]);
-      const sum = sums.get(key);
-      const rows = (sum?.rows ?? 0) + movement.rows;
-      sums.set(key, { ...movement, rows, amountMinor: (sum?.amountMinor ?? 0n) + movement.amountMinor });
-    }
-    return [...sums.values()].flatMap((movement) =>
-      this.#pair(movement, `${movement.kind}, ${movement.rows} rows`, this.#numberOf(keyOf(movement))),
+export function glSums(mapping: GlMapping, day: ClosedDay, movements: readonly Movement[]): GlLine[] {
+  const booked = Map.groupBy(movements, ({ currency, kind }) => `${currency} ${kind}`);
+  return [...booked.values()].flatMap((own, index) => {
+    const onSame = Map.groupBy(own, ({ debit, credit }) =>
+      JSON.stringify([debit, credit].map((account) => findNumber(mapping, account)?.account)),
     );
-  }
-
-  /** Returns the two lines of a single movement. */
-  lines(movement: Movement, text: string): GlLine[] {
-    return this.#pair(movement, text, ++this.#number);
-  }
-
-  /** Returns the number of a sum. */
-  #numberOf(key: string): number {
-    const number = this.#numbers.get(key) ?? this.#numbers.size + 1;
-    this.#numbers.set(key, number);
-    return number;
-  }
-
-  #pair(movement: Movement, text: string, ordinal: number): GlLine[] {
-    const debit = this.#find(movement.debit);
-    const credit = this.#find(movement.credit);
-    if (debit.account === credit.account) return [];
-    const { day: date, hash: closingHash } = this.#day;
-    const number = String(ordinal).padStart(NUMBER_DIGITS, '0');
-    const { amountMinor, currency, kind } = movement;
-    const common = {
-      date,
-      voucherNumber: `${date.replaceAll('-', '')}-${number}`,
-      currency,
-      text,
-      kind,
-      closingHash,
-    };
-    const side = (own: Mapped, other: Mapped) => ({
-      account: own.account,
-      counterAccount: other.account,
-      taxCode: own.taxCode,
+    return [...onSame.values()].flatMap((same) => {
+      const rows = same.reduce((sum, each) => sum + each.rows, 0);
+      const amountMinor = same.reduce((sum, each) => sum + each.amountMinor, 0n);
+      const last = same.at(-1) as Movement;
+      return glLines(mapping, day, { ...last, amountMinor }, index + 1, `${last.kind}, ${rows} rows`);
     });
-    return [
-      { ...common, ...side(debit, credit), debit: amountMinor, credit: null },
-      { ...common, ...side(credit, debit), debit: null, credit: amountMinor },
-    ];
-  }
-
-  #find(account: Account): Mapped {
-    const mapped = this.#mapping.find(account);
-    if (!mapped) throw new Unmapped([account], this.#mapping.codes);
-    return mapped;
-  }
+  });
 }
 
-/** Sets the account number of a kind of account: for one merchant, for one product, or for all (0). */
-export async function setGlAccount(
-  operator: Operator,
-  {
-    account_kind: kind,
-    merchant_id: merchantId,
-    product_id: productId,
-    account,
-    tax_code: taxCode,
-  }: GlAccountRow,
-): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    await tx.query(sql`
-insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
-values (${kind}, ${merchantId}, ${productId}, ${account}, ${taxCode})
-on conflict (account_kind, merchant_id, product_id) do update set
-  account = excluded.account, tax_code = excluded.tax_code`);
-    const after = { kind, merchantId, productId, account, taxCode };
-    await audit(tx, operator, { action: 'books.account', subject: 'books', after });
-  });
+const NUMBER_DIGITS = 3;
+
+/**
+ * Returns the two lines of a movement whose accounts have numbers. A movement within one account number has
+ * none, since it changes nothing in the general ledger.
+ */
+export function glLines(
+  mapping: GlMapping,
+  { day: date, hash: closingHash }: ClosedDay,
+  movement: Movement,
+  ordinal: number,
+  text: string,
+): GlLine[] {
+  const [debit, credit] = [movement.debit, movement.credit].map((each) => findNumber(mapping, each)) as [
+    Mapped,
+    Mapped,
+  ];
+  if (debit.account === credit.account) return [];
+  const voucherNumber = `${date.replaceAll('-', '')}-${String(ordinal).padStart(NUMBER_DIGITS, '0')}`;
+  const { amountMinor, currency, kind } = movement;
+  const common = { date, voucherNumber, currency, text, kind, closingHash };
+  return [
+    { ...common, ...debit, counterAccount: credit.account, debit: amountMinor, credit: null },
+    { ...common, ...credit, counterAccount: debit.account, debit: null, credit: amountMinor },
+  ];
 }
 
 const AccountNumber = Type.String({
@@ -235,6 +144,7 @@ const AccountSchema = Type.Object({
   number: Text,
   taxCode: NullableText,
 });
+type NumberedAccount = Static<typeof AccountSchema>;
 
 export const accounts = reading({
   name: 'books.accounts',
@@ -244,41 +154,52 @@ export const accounts = reading({
   output: Page(AccountSchema),
   roles: SEE,
   async run({ service }) {
-    const items = await service.readDb.query<Static<typeof AccountSchema>>(sql`
+    const items = await service.readDb.query<NumberedAccount>(sql`
 select g.account_kind as kind, nullif(g.merchant_id, 0)::text as "merchantId", p.code as product,
   g.account as number, g.tax_code as "taxCode"
 from gl_accounts g left join products p on p.id = g.product_id
 order by g.account_kind, g.merchant_id, g.product_id`);
-    return { items: [...items], nextCursor: null };
+    return { items, nextCursor: null };
   },
 });
+
+const NewNumber = {
+  kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
+  number: AccountNumber,
+  merchantId: Type.Optional(Nullable(MerchantId, { description: 'Left out: every merchant.' })),
+  product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
+  taxCode: Type.Optional(Nullable(AccountNumber)),
+};
+
+/** Sets the number of a kind of account: for one merchant, for one product, or for all. @throws Problem */
+export async function setGlAccount(
+  operator: Operator,
+  { kind, number, merchantId: id = null, product = null, taxCode = null }: Static<TObject<typeof NewNumber>>,
+): Promise<NumberedAccount> {
+  const { db } = operator.service;
+  const merchantId = id === null ? 0 : (await requireMerchant(operator, id, 'merchantId')).id;
+  const productId = product === null ? 0 : (await requireProduct(db, product)).id;
+  await db.transaction(async (tx) => {
+    await tx.query(sql`
+insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
+values (${kind}, ${merchantId}, ${productId}, ${number}, ${taxCode})
+on conflict (account_kind, merchant_id, product_id) do update set
+  account = excluded.account, tax_code = excluded.tax_code`);
+    const after = { kind, merchantId, productId, account: number, taxCode };
+    await audit(tx, operator, { action: 'books.account', subject: 'books', after });
+  });
+  return { kind, number, merchantId: id, product, taxCode };
+}
 
 export const account = changing({
   name: 'books.account',
   title: 'Set a number',
   summary: 'Give a kind of account its number in your accounting system, for the export `gl`',
   path: '/books/accounts',
-  input: {
-    kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
-    number: AccountNumber,
-    merchantId: Type.Optional(Nullable(MerchantId, { description: 'Left out: every merchant.' })),
-    product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
-    taxCode: Type.Optional(Nullable(AccountNumber)),
-  },
+  input: NewNumber,
   output: AccountSchema,
   roles: MONEY,
   approval: alone('It moves no money: it names the accounts of the general ledger.'),
   risk: 'step-up',
-  async run(caller, { kind, number, merchantId, product, taxCode = null }) {
-    const merchant = merchantId ? await requireMerchant(caller, merchantId, 'merchantId') : null;
-    const found = product ? await requireProduct(caller.service.db, product) : null;
-    await setGlAccount(caller, {
-      account_kind: kind,
-      merchant_id: merchant?.id ?? 0,
-      product_id: found?.id ?? 0,
-      account: number,
-      tax_code: taxCode,
-    });
-    return { kind, number, merchantId: merchantId ?? null, product: found?.code ?? null, taxCode };
-  },
+  run: setGlAccount,
 });

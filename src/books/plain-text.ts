@@ -1,6 +1,7 @@
 import type { AccountKind } from '../ledger/kinds.ts';
+import { textIn } from '../money.ts';
 import { addDays } from '../time.ts';
-import { type Account, amountText, type Balance, type ClosedDay, type Movement } from './export.rows.ts';
+import type { Account, Balance, ClosedDay, Movement } from './export.rows.ts';
 import type { Names } from './reports/report.ts';
 
 /**
@@ -58,12 +59,10 @@ export class PlainText {
       `; ${last.hash}`,
       '',
     ];
-    for (const currency of new Set(opening.map(({ account }) => account.currency))) {
-      const own = opening.filter(({ account }) => account.currency === currency);
-      lines.push(...this.#opensOf(own.map(({ account }) => account)));
+    for (const own of Map.groupBy(opening, ({ currency }) => currency).values()) {
+      lines.push(...this.#opensOf(own));
       lines.push(this.#head(this.#firstDay, 'OPENING', `balances before ${first.day}`));
-      for (const { account, balanceMinor } of own) lines.push(this.#posting(account, -balanceMinor));
-      lines.push('');
+      lines.push(...own.map((each) => this.#posting(each, -each.balanceMinor)), '');
     }
     return `${lines.join('\n')}\n`;
   }
@@ -90,24 +89,21 @@ export class PlainText {
    * accounts on the last day.
    */
   end(day: string, balances: readonly Balance[], isLast: boolean): string {
-    const held = new Map(
-      balances.map(({ account, balanceMinor }) => [keyOf(account), { account, balanceMinor }]),
-    );
-    const asserted = new Map([...this.#moved].map(([key, account]) => [key, { account, balanceMinor: 0n }]));
-    for (const [key, each] of held) if (isLast || asserted.has(key)) asserted.set(key, each);
+    const asserted = new Map<string, Balance>();
+    for (const [key, account] of this.#moved) asserted.set(key, { ...account, balanceMinor: 0n });
+    for (const each of balances) if (isLast || asserted.has(keyOf(each))) asserted.set(keyOf(each), each);
     this.#moved.clear();
     const all = [...asserted.values()];
     if (all.length === 0) return '';
-    const opens = this.#opensOf(all.map(({ account }) => account));
+    const opens = this.#opensOf(all);
     // Without a tolerance of 0, beancount would accept a difference of one minor unit.
     const lines = this.#isBeancount
-      ? all.map(({ account, balanceMinor }) => {
-          return `${addDays(day, 1)} balance ${nameOf(account)} ${amountText(-balanceMinor, account.currency)} ~ 0 ${account.currency}`;
+      ? all.map((each) => {
+          const { currency, balanceMinor } = each;
+          const amount = textIn(currency, -balanceMinor);
+          return `${addDays(day, 1)} balance ${nameOf(each)} ${amount} ~ 0 ${currency}`;
         })
-      : [
-          `${day} CLOSING`,
-          ...all.map(({ account, balanceMinor }) => this.#posting(account, 0n, -balanceMinor)),
-        ];
+      : [`${day} CLOSING`, ...all.map((each) => this.#posting(each, 0n, -each.balanceMinor))];
     return `${[...opens, ...lines, ''].join('\n')}\n`;
   }
 
@@ -120,7 +116,7 @@ export class PlainText {
   }
 
   #posting(account: Account, minor: bigint, assertedMinor?: bigint): string {
-    const amount = (each: bigint) => `${amountText(each, account.currency)} ${account.currency}`;
+    const amount = (each: bigint) => `${textIn(account.currency, each)} ${account.currency}`;
     const assertion = assertedMinor === undefined ? '' : ` = ${amount(assertedMinor)}`;
     return `  ${nameOf(account)}  ${amount(minor)}${assertion}`;
   }
@@ -153,7 +149,7 @@ export class PlainText {
 
 /** Returns the format of a currency's amounts, as hledger expects it: always with a decimal mark. */
 function formOf(currency: string): string {
-  const zero = amountText(0n, currency);
+  const zero = textIn(currency, 0n);
   return zero.includes('.') ? zero : `${zero}.`;
 }
 

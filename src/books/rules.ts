@@ -1,14 +1,25 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
-import { alone, type Caller, changing, reading } from '../operation.ts';
+import { alone, changing, reading } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, Line, Nullable, Percent, Positional, Text, toPpm, Word } from '../schema.ts';
+import {
+  checkDay,
+  Day,
+  Line,
+  Nullable,
+  PERCENT_PPM,
+  Percent,
+  Positional,
+  Text,
+  toPpm,
+  Word,
+} from '../schema.ts';
 import { requireOpen } from './days.ts';
 
 /**
@@ -16,104 +27,12 @@ import { requireOpen } from './days.ts';
  * treated, and how many are never redeemed.
  */
 
-type DormancyRule = {
-  readonly name: string;
-  readonly from: string;
-  readonly basis: 'issue' | 'last-use';
-  readonly months: number;
-  /** 0 means all products. */
-  readonly productId: number;
-};
-
-export type VatTreatment = {
-  readonly productId: number;
-  readonly from: string;
-  readonly treatment: 'single' | 'multi' | 'outside';
-  readonly country: string;
-  readonly ratePpm: number;
-};
-
-/** Makes a rule of dormancy, or changes it, from a day on. @throws Refusal `17` if the day is closed */
-export async function setDormancyRule(operator: Operator, rule: DormancyRule): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    const { name, from, basis, months, productId } = rule;
-    await requireOpen(tx, from, 'rules');
-    await tx.query(sql`
-insert into dormancy_rules (name, valid_from, basis, months, product_id)
-values (${name}, ${from}::date, ${basis}, ${months}, ${productId})
-on conflict (name, valid_from) do update set
-  basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`);
-    await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${name}`, after: rule });
-  });
-}
-
-/**
- * Sets how the VAT of a product's vouchers is treated from a day on. By law, the treatment and the country
- * of a voucher are fixed when it is issued, so those of a product that has sold vouchers never change. Its
- * rate may.
- * @throws Refusal `17` if the day is closed; `94` if there is already a treatment from this day on, or
- *   another one of vouchers that were sold
- */
-export async function setVatTreatment(operator: Operator, code: string, wanted: VatTreatment): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    await requireOpen(tx, wanted.from, 'treatments');
-    const { productId, from, treatment, country, ratePpm } = wanted;
-    // No batch of it is accepted until the transaction ends.
-    await tx.query(sql`select id from products where id = ${productId} for update`);
-    const [sold] = await tx.query<Pick<VatTreatment, 'treatment' | 'country'>>(
-      sql`
-select v.treatment, v.country from voucher_vat v
-where v.product_id = ${productId} and exists (select from batches b where b.product_id = v.product_id)
-order by v.valid_from desc limit 1`,
-    );
-    if (sold && (sold.treatment !== wanted.treatment || sold.country !== wanted.country))
-      throw new Refusal('94', {
-        message:
-          `vouchers of the product were sold as ${sold.treatment}, ${sold.country}, which was fixed at their ` +
-          'issue: make another product',
-      });
-    const [made] = await tx.query(sql`
-insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
-values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
-returning product_id`);
-    if (!made)
-      throw new Refusal('94', { message: `the product has a treatment from ${wanted.from} on already` });
-    await audit(tx, operator, { action: 'books.vat', subject: `product ${code}`, after: wanted });
-  });
-}
-
-/**
- * Sets the part of a product's vouchers that is estimated never to be redeemed (R5) from a day on, with its
- * author and reason. The estimate is never posted.
- * @throws Refusal `30` without a reason; `17` if the day is closed
- */
-export async function setBreakageRate(
-  operator: Operator,
-  { productId, code, ratePpm, from }: { productId: number; code: string; ratePpm: number; from: string },
-): Promise<void> {
-  const { service, actor } = operator;
-  const { name: by, reason } = actor;
-  if (reason === null)
-    throw new Refusal('30', { message: 'Invalid request: an estimate needs a reason (--reason)' });
-  await service.db.transaction(async (tx) => {
-    await requireOpen(tx, from, 'rates');
-    await tx.query(sql`
-insert into book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
-values (${productId}, ${from}::date, ${ratePpm}, ${by}, ${reason}, ${service.clock()})`);
-    await audit(tx, operator, {
-      action: 'books.breakage-rate',
-      subject: `product ${code}`,
-      after: { ratePpm, from },
-    });
-  });
-}
-
 const FirstDay = Type.Optional(
   Type.String({ ...Day, description: 'The first day, not closed yet; left out: today.' }),
 );
 
 /** Returns the given day, or today. @throws Problem if the day does not exist */
-async function firstDay({ service }: Caller, given: string | undefined): Promise<string> {
+async function firstDay({ service }: Operator, given: string | undefined): Promise<string> {
   checkDay(given, 'from');
   return given ?? (await today(service));
 }
@@ -160,6 +79,7 @@ const VatSchema = Type.Object({
   rate: { ...Percent('In percent.'), title: 'Rate (%)' },
 });
 const RateSchema = Type.Object({ product: ProductCode, from: Day, percent: Percent('In percent.') });
+const ReasonedRate = Type.Object({ ...RateSchema.properties, by: Text, reason: Text });
 
 export const rules = reading({
   name: 'books.rules',
@@ -169,29 +89,61 @@ export const rules = reading({
   output: Type.Object({
     dormancy: Type.Array(DormancySchema),
     vat: Type.Array(VatSchema),
-    breakage: Type.Array(Type.Object({ ...RateSchema.properties, by: Text, reason: Text })),
+    breakage: Type.Array(ReasonedRate),
   }),
   roles: SEE,
   async run({ service: { readDb } }) {
-    const [dormancyRules, treatments, rates] = await Promise.all([
+    const [dormancy, vat, breakage] = await Promise.all([
       readDb.query<Static<typeof DormancySchema>>(sql`
 select r.name, r.valid_from::text as "from", r.months, r.basis, p.code as product
 from dormancy_rules r left join products p on p.id = r.product_id
 order by r.name, r.valid_from desc limit 1000`),
       readDb.query<Static<typeof VatSchema>>(sql`
 select p.code as product, v.valid_from::text as "from", v.treatment, v.country,
-  v.rate_ppm / 10000.0::float8 as rate
+  v.rate_ppm / ${PERCENT_PPM}::float8 as rate
 from voucher_vat v join products p on p.id = v.product_id
 order by p.code, v.valid_from desc limit 10000`),
-      readDb.query<Static<typeof RateSchema> & { by: string; reason: string }>(sql`
+      readDb.query<Static<typeof ReasonedRate>>(sql`
 select distinct on (p.code, r.valid_from) p.code as product, r.valid_from::text as "from",
-  r.rate_ppm / 10000.0::float8 as percent, r.set_by as by, r.reason
+  r.rate_ppm / ${PERCENT_PPM}::float8 as percent, r.set_by as by, r.reason
 from book_breakage_rates r join products p on p.id = r.product_id
 order by p.code, r.valid_from desc, r.id desc limit 10000`),
     ]);
-    return { dormancy: [...dormancyRules], vat: [...treatments], breakage: [...rates] };
+    return { dormancy, vat, breakage };
   },
 });
+
+const NewDormancy = {
+  name: Positional(Line(100, 'The name of the rule, such as Delaware.', 'Delaware')),
+  from: FirstDay,
+  months: Months,
+  basis: Basis,
+  product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
+};
+
+/**
+ * Makes a rule of dormancy, or changes it, from a day on.
+ * @throws Problem; Refusal `17` if the day is closed
+ */
+export async function setDormancyRule(
+  operator: Operator,
+  { name, from: given, months, basis, product = null }: Static<TObject<typeof NewDormancy>>,
+): Promise<Static<typeof DormancySchema>> {
+  const { db } = operator.service;
+  const from = await firstDay(operator, given);
+  const productId = product === null ? 0 : (await requireProduct(db, product)).id;
+  await db.transaction(async (tx) => {
+    await requireOpen(tx, from, 'rules');
+    await tx.query(sql`
+insert into dormancy_rules (name, valid_from, basis, months, product_id)
+values (${name}, ${from}::date, ${basis}, ${months}, ${productId})
+on conflict (name, valid_from) do update set
+  basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`);
+    const after = { name, from, basis, months, productId };
+    await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${name}`, after });
+  });
+  return { name, from, months, basis, product };
+}
 
 export const dormancy = changing({
   name: 'books.dormancy',
@@ -199,48 +151,104 @@ export const dormancy = changing({
   summary:
     'Set when a voucher is dormant under the rules of a jurisdiction, from a day on, for the report R10',
   path: '/books/dormancy',
-  input: {
-    name: Positional(Line(100, 'The name of the rule, such as Delaware.', 'Delaware')),
-    from: FirstDay,
-    months: Months,
-    basis: Basis,
-    product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
-  },
+  input: NewDormancy,
   output: DormancySchema,
   roles: MONEY,
   approval: alone('It moves no money: it is dated, and decides what a report lists.'),
-  async run(caller, { name, from: given, months, basis, product: code }) {
-    const from = await firstDay(caller, given);
-    const product = code ? await requireProduct(caller.service.db, code) : null;
-    await setDormancyRule(caller, { name, from, basis, months, productId: product?.id ?? 0 });
-    return { name, from, months, basis, product: product?.code ?? null };
-  },
+  run: setDormancyRule,
 });
+
+const NewVat = {
+  product: Positional(ProductCode),
+  from: Day,
+  treatment: Treatment,
+  country: Country,
+  rate: Type.Optional(Percent('In percent; left out: 0.')),
+};
+
+/**
+ * Sets how the VAT of a product's vouchers is treated from a day on. By law, the treatment and the country
+ * of a voucher are fixed when it is issued, so those of a product that has sold vouchers never change. Its
+ * rate may.
+ * @throws Problem; Refusal `17` if the day is closed; `94` if there is already a treatment from this day on,
+ *   or another one of vouchers that were sold
+ */
+export async function setVatTreatment(
+  operator: Operator,
+  { product, from, treatment, country, rate = 0 }: Static<TObject<typeof NewVat>>,
+): Promise<Static<typeof VatSchema>> {
+  const { db } = operator.service;
+  checkDay(from, 'from');
+  requireCountry(country);
+  const ratePpm = toPpm(rate, 'rate');
+  const { id: productId } = await requireProduct(db, product);
+  await db.transaction(async (tx) => {
+    await requireOpen(tx, from, 'treatments');
+    // No batch of it is accepted until the transaction ends.
+    await tx.query(sql`select id from products where id = ${productId} for update`);
+    const [sold] = await tx.query<{ treatment: string; country: string }>(sql`
+select v.treatment, v.country from voucher_vat v
+where v.product_id = ${productId} and exists (select from batches b where b.product_id = v.product_id)
+order by v.valid_from desc limit 1`);
+    if (sold && (sold.treatment !== treatment || sold.country !== country))
+      throw new Refusal('94', {
+        message:
+          `vouchers of the product were sold as ${sold.treatment}, ${sold.country}, which was fixed at their ` +
+          'issue: make another product',
+      });
+    const [made] = await tx.query(sql`
+insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
+values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
+returning product_id`);
+    if (!made) throw new Refusal('94', { message: `the product has a treatment from ${from} on already` });
+    const after = { productId, from, treatment, country, ratePpm };
+    await audit(tx, operator, { action: 'books.vat', subject: `product ${product}`, after });
+  });
+  return { product, from, treatment, country, rate };
+}
 
 export const vat = changing({
   name: 'books.vat',
   title: 'Set the treatment',
   summary: 'Set how the VAT of the vouchers of a product is treated from a day on, for the report R11',
   path: '/books/vat',
-  input: {
-    product: Positional(ProductCode),
-    from: Day,
-    treatment: Treatment,
-    country: Country,
-    rate: Type.Optional(Percent('In percent; left out: 0.')),
-  },
+  input: NewVat,
   output: VatSchema,
   roles: MONEY,
   approval: alone('It moves no money: it is dated, and decides what a report shows.'),
-  async run(caller, { product: code, from, treatment, country, rate = 0 }) {
-    checkDay(from, 'from');
-    requireCountry(country);
-    const ratePpm = toPpm(rate, 'rate');
-    const { id: productId } = await requireProduct(caller.service.db, code);
-    await setVatTreatment(caller, code, { productId, from, treatment, country, ratePpm });
-    return { product: code, from, treatment, country, rate };
-  },
+  run: setVatTreatment,
 });
+
+const NewRate = {
+  product: Positional(ProductCode),
+  from: FirstDay,
+  percent: Percent('In percent.'),
+  reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
+};
+
+/**
+ * Sets the part of a product's vouchers that is estimated never to be redeemed (R5) from a day on, with its
+ * author and reason. The estimate is never posted.
+ * @throws Problem; Refusal `17` if the day is closed
+ */
+export async function setBreakageRate(
+  operator: Operator,
+  { product, from: given, percent, reason }: Static<TObject<typeof NewRate>>,
+): Promise<Static<typeof RateSchema>> {
+  const { service, actor } = operator;
+  const from = await firstDay(operator, given);
+  const ratePpm = toPpm(percent, 'percent');
+  const { id } = await requireProduct(service.db, product);
+  await service.db.transaction(async (tx) => {
+    await requireOpen(tx, from, 'rates');
+    await tx.query(sql`
+insert into book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
+values (${id}, ${from}::date, ${ratePpm}, ${actor.name}, ${reason}, ${service.clock()})`);
+    const after = { ratePpm, from };
+    await audit(tx, operator, { action: 'books.breakage-rate', subject: `product ${product}`, after });
+  });
+  return { product, from, percent };
+}
 
 export const breakageRate = changing({
   name: 'books.breakage-rate',
@@ -248,19 +256,9 @@ export const breakageRate = changing({
   summary:
     'Estimate the part of the vouchers of a product that is never redeemed, from a day on, for the report R5',
   path: '/books/breakage-rate',
-  input: {
-    product: Positional(ProductCode),
-    from: FirstDay,
-    percent: Percent('In percent.'),
-    reason: Line(500, 'What the estimate rests on.', 'The cohorts of the last three years.'),
-  },
+  input: NewRate,
   output: RateSchema,
   roles: MONEY,
   approval: alone('It moves no money: it is an estimate in a report.'),
-  async run(caller, { product: code, from: given, percent }) {
-    const from = await firstDay(caller, given);
-    const { id: productId } = await requireProduct(caller.service.db, code);
-    await setBreakageRate(caller, { productId, code, from, ratePpm: toPpm(percent, 'percent') });
-    return { product: code, from, percent };
-  },
+  run: setBreakageRate,
 });

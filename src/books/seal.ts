@@ -29,6 +29,9 @@ export type ClosingRow = BookDay & {
   readonly previousHash: Buffer;
 };
 
+/** A closing with its hash. */
+export type Closing = ClosingRow & { readonly hash: Buffer };
+
 /** Lists the closings of an interval of days, oldest first. */
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`

@@ -10,7 +10,7 @@ import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
 import { type BookDay, checkInterval } from './days.ts';
-import { allowLongWork, type ClosingRow, GENESIS, hashOfClosing, listClosings } from './seal.ts';
+import { allowLongWork, type Closing, GENESIS, hashOfClosing, listClosings } from './seal.ts';
 
 /** Records how far a run came. @param day null: no day was verified */
 function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
@@ -43,8 +43,6 @@ const VerifiedSchema = Type.Object({
 });
 type Verified = Static<typeof VerifiedSchema>;
 
-type Stored = ClosingRow & { readonly hash: Buffer };
-
 /** The entry of a closing in the audit, with the end of the chain before it. */
 type Audited = {
   readonly day: string;
@@ -72,7 +70,7 @@ export async function verifyBooks(
 ): Promise<Verified> {
   const { db, clock } = service;
   const { to = null, lastDays } = interval;
-  const closings = await db.query<Stored>(listClosings(null, to));
+  const closings = await db.query<Closing>(listClosings(null, to));
   const from = lastDays === undefined ? interval.from : closings.slice(-lastDays)[0]?.day;
   const run = from === undefined && to === null ? await beginRun(service) : undefined;
   // The closings that the audit recorded, each with the end of the chain before its entry.
@@ -87,7 +85,7 @@ from audit where action = 'books.close' order by sequence`)
   const breaks: Break[] = [];
   let days = 0;
   let rows = 0;
-  let first: Stored | undefined;
+  let first: Closing | undefined;
   for (const [at, closing] of closings.entries()) {
     const last = closings[at - 1];
     breaks.push(...verifyLink(closing, last, known));
@@ -138,7 +136,7 @@ function inSnapshot<T>(db: Database, read: (tx: Queries) => Promise<T>): Promise
  */
 async function verifyEntries(
   service: Pick<Service, 'db' | 'keys'>,
-  first: Stored | undefined,
+  first: Closing | undefined,
   known: ReadonlyMap<string, Audited>,
 ): Promise<Break[]> {
   const entry = first && known.get(first.day);
@@ -151,7 +149,11 @@ async function verifyEntries(
 }
 
 /** Compares a closing with the one before it, its own hash, and the audit. */
-function verifyLink(closing: Stored, last: Stored | undefined, known: ReadonlyMap<string, Audited>): Break[] {
+function verifyLink(
+  closing: Closing,
+  last: Closing | undefined,
+  known: ReadonlyMap<string, Audited>,
+): Break[] {
   const { day } = closing;
   const breaks: Break[] = [];
   if (!closing.previousHash.equals(last?.hash ?? GENESIS) || (last && !isNext(last, closing)))
@@ -163,13 +165,13 @@ function verifyLink(closing: Stored, last: Stored | undefined, known: ReadonlyMa
   return breaks;
 }
 
-const isNext = (last: Stored, closing: Stored) => last.endsAt.getTime() === closing.startsAt.getTime();
+const isNext = (last: Closing, closing: Closing) => last.endsAt.getTime() === closing.startsAt.getTime();
 
 /** @param isNewest the ages of the vouchers are known of the newest closed day only */
 async function verifyDay(
   tx: Queries,
-  closing: Stored,
-  last: Stored | undefined,
+  closing: Closing,
+  last: Closing | undefined,
   isNewest: boolean,
 ): Promise<Break[]> {
   const { day, startsAt, endsAt, zone } = closing;
@@ -182,7 +184,7 @@ select starts_at as "startsAt", ends_at as "endsAt", zone from book_days where d
   if (!isDeepStrictEqual(bounds, { startsAt, endsAt, zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
   // The hash over the sealed slices of a day.
-  const [sealed] = await tx.query<Pick<Stored, 'rows' | 'rowsHash'>>(sql`
+  const [sealed] = await tx.query<Pick<Closing, 'rows' | 'rowsHash'>>(sql`
 select coalesce(sum(rows), 0)::bigint as rows,
   sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash"
 from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}`);

@@ -2,7 +2,7 @@ import type { StatementRow } from '@scrip/print';
 import { type Cell, CSV_TYPE, csvText } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { moneyIn, toText } from '../money.ts';
+import { textIn } from '../money.ts';
 import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
@@ -40,7 +40,7 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
   const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
   const row = (product: string | null, kind: string, rows: number | null, amount: bigint): Cell[] => {
     const head = [number, merchantId, firstDay, lastDay, zone, currency];
-    return [...head, product, kind, rows, { amount: toText(moneyIn(currency, amount)) }, dueOn, closingHash];
+    return [...head, product, kind, rows, { amount: textIn(currency, amount) }, dueOn, closingHash];
   };
   const rows = [
     row(null, 'CARRIED', null, settlement.carried),
@@ -76,7 +76,7 @@ export async function drawStatement(
     settlement;
   // The import is here because loading the fonts and the PDF library would slow down every start.
   const { drawStatement: draw } = await import('@scrip/print');
-  const text = (minor: bigint) => toText(moneyIn(currency, minor));
+  const text = (minor: bigint) => textIn(currency, minor);
   const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount, 0n);
   const products = [
     ...new Set(lines.filter(({ product }) => product !== null).map(({ product }) => product)),

@@ -1,5 +1,5 @@
 import { cut, element, opening, text, type Xml } from '../books/formats.ts';
-import { moneyIn, toText } from '../money.ts';
+import { moneyIn, textIn, toText } from '../money.ts';
 import { bankDay } from './bank-day.ts';
 import type { PayeeAccount } from './payout-file.ts';
 import type { Settlement } from './settlements.ts';
@@ -116,7 +116,7 @@ function payment({ settlement, account }: Paid, fileId: number): Xml {
   return element(
     'CdtTrfTxInf',
     element('PmtId', text('EndToEndId', `${number}-${fileId}`)),
-    element('Amt', text('InstdAmt', toText(moneyIn(currency, payable)), { Ccy: currency })),
+    element('Amt', text('InstdAmt', textIn(currency, payable), { Ccy: currency })),
     account.bic === null ? undefined : element('CdtrAgt', institution(account.bic)),
     element('Cdtr', nameOf(account.name)),
     element('CdtrAcct', element('Id', text('IBAN', account.iban))),

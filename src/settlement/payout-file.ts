@@ -9,7 +9,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
-import { moneyIn, toText } from '../money.ts';
+import { textIn } from '../money.ts';
 import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -162,16 +162,7 @@ function writeCsv(paid: readonly Paid[]): string {
   const rows = paid.map(({ settlement, account }): Cell[] => {
     const { number, merchantId, payable, currency, dueOn } = settlement;
     const { name, iban, bic } = account;
-    return [
-      number,
-      merchantId,
-      name,
-      iban,
-      bic,
-      { amount: toText(moneyIn(currency, payable)) },
-      currency,
-      dueOn,
-    ];
+    return [number, merchantId, name, iban, bic, { amount: textIn(currency, payable) }, currency, dueOn];
   });
   return csvText([CSV_HEADER, ...rows]);
 }

@@ -45,31 +45,11 @@ before(async () => {
   const { id } = shop.merchant;
   await product(operator, 'GIFT', 'unclaimed');
   await setBooks(operator, { graceMinutes: 20 });
-  await setGlAccount(operator, {
-    account_kind: 'FEES',
-    merchant_id: 0,
-    product_id: 0,
-    account: '4400',
-    tax_code: null,
-  });
-  await setDormancyRule(operator, {
-    name: 'state',
-    from: '2030-01-01',
-    basis: 'issue',
-    months: 36,
-    productId: 0,
-  });
-  const { id: productId } = (await run("select id from products where code = 'GIFT'"))[0] as {
-    id: number;
-  };
-  await setVatTreatment(operator, 'GIFT', {
-    productId,
-    from: '2026-03-01',
-    treatment: 'multi',
-    country: 'DE',
-    ratePpm: 190_000,
-  });
-  await setBreakageRate(because, { productId, code: 'GIFT', ratePpm: 50_000, from: '2026-03-01' });
+  await setGlAccount(operator, { kind: 'FEES', number: '4400' });
+  await setDormancyRule(operator, { name: 'state', from: '2030-01-01', basis: 'issue', months: 36 });
+  const ofGift = { product: 'GIFT', from: '2026-03-01' };
+  await setVatTreatment(operator, { ...ofGift, treatment: 'multi', country: 'DE', rate: 19 });
+  await setBreakageRate(because, { ...ofGift, percent: 5, reason: 'cohorts' });
   await setLow(operator, id, 'USD', 500n);
   await terms(operator, id);
   await addEndpoint(operator, { merchantId: id, url: 'https://[::1]/', events: null, full: false }, true);

@@ -11,6 +11,7 @@ import { DAY_ENDS } from '../../src/settlement/fees.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
+import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from '../support/verifiers.ts';
@@ -67,13 +68,8 @@ async function close(): Promise<void> {
   });
 }
 
-async function textOf(wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>): Promise<string> {
-  let text = '';
-  await exportBooks(ledger.started.service, { ...WHOLE, ...wanted }, async (piece) => {
-    text += piece;
-  });
-  return text;
-}
+const textOf = (wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>) =>
+  exportedText(ledger.started.service, { ...WHOLE, ...wanted });
 
 for (const rowByRow of [false, true]) {
   const what = rowByRow ? 'row by row' : 'as sums of days';
@@ -94,9 +90,9 @@ for (const rowByRow of [false, true]) {
 for (const format of EXPORT_FORMATS.filter((each) => each !== 'gl'))
   test(`${format} holds no transaction open while its reader takes a piece`, async () => {
     const held: unknown[] = [];
-    await exportBooks(ledger.started.service, { ...WHOLE, format, rowByRow: true }, async () => {
+    const wanted = { ...WHOLE, format, rowByRow: true };
+    for await (const _piece of exportBooks(ledger.started.service, wanted))
       held.push(...(await ledger.sql(OPEN_TRANSACTIONS)));
-    });
     assert.deepEqual(held, []);
   });
 
@@ -148,21 +144,9 @@ test('the general ledger lists the accounts without a number, and balances once 
     textOf({ format: 'gl' }),
     /no account number for .*FLOAT of merchant.*FUNDING.*product DEFAULT/,
   );
-  for (const account_kind of ACCOUNT_KINDS)
-    await setGlAccount(ledger.operator, {
-      account_kind,
-      merchant_id: 0,
-      product_id: 0,
-      account: numberOf(account_kind),
-      tax_code: null,
-    });
-  await setGlAccount(ledger.operator, {
-    account_kind: 'SETTLEMENT',
-    merchant_id: shopId,
-    product_id: 0,
-    account: '70001',
-    tax_code: 'V19',
-  });
+  for (const kind of ACCOUNT_KINDS) await setGlAccount(ledger.operator, { kind, number: numberOf(kind) });
+  const ofShop = { merchantId: String(shopId), number: '70001', taxCode: 'V19' };
+  await setGlAccount(ledger.operator, { kind: 'SETTLEMENT', ...ofShop });
   for (const rowByRow of [false, true]) {
     const [header, ...lines] = (await textOf({ format: 'gl', rowByRow })).trim().split('\r\n');
     assert.equal(
@@ -182,11 +166,10 @@ const numberOf = (kind: AccountKind) => String(1000 + ACCOUNT_KINDS.indexOf(kind
 
 /** A voucher number belongs to what was booked: it does not change with the account numbers. */
 async function keepsNumbers(rowByRow: boolean, cells: readonly string[][]): Promise<void> {
-  const top = { account_kind: 'FUNDING', merchant_id: 0, product_id: 0, tax_code: null };
   // Top-ups stay within one account number, so they are left out.
-  await setGlAccount(ledger.operator, { ...top, account: numberOf('FLOAT') });
+  await setGlAccount(ledger.operator, { kind: 'FUNDING', number: numberOf('FLOAT') });
   const after = (await textOf({ format: 'gl', rowByRow })).trim().split('\r\n').slice(1);
-  await setGlAccount(ledger.operator, { ...top, account: numberOf('FUNDING') });
+  await setGlAccount(ledger.operator, { kind: 'FUNDING', number: numberOf('FUNDING') });
   const keyOf = ([date, number, , , , , currency, , , kind]: readonly string[]) =>
     `${date} ${number} ${currency} ${kind}`;
   const before = new Set(cells.map(keyOf));

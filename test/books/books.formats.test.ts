@@ -66,14 +66,14 @@ const MOVEMENTS = [
   movement('REDEMPTION', voucher, settlement, 101n, '='.repeat(100)),
 ];
 const OPENING: Balance[] = [
-  { account: funding, balanceMinor: -500n },
-  { account: float, balanceMinor: 500n },
+  { ...funding, balanceMinor: -500n },
+  { ...float, balanceMinor: 500n },
 ];
 const CLOSING: Balance[] = [
-  { account: funding, balanceMinor: -10_500n },
-  { account: float, balanceMinor: 8_000n },
-  { account: voucher, balanceMinor: 2_399n },
-  { account: settlement, balanceMinor: 101n },
+  { ...funding, balanceMinor: -10_500n },
+  { ...float, balanceMinor: 8_000n },
+  { ...voucher, balanceMinor: 2_399n },
+  { ...settlement, balanceMinor: 101n },
 ];
 
 function plainText(format: PlainTextFormat, closing = CLOSING): string {
@@ -87,7 +87,7 @@ function plainText(format: PlainTextFormat, closing = CLOSING): string {
 
 const off = CLOSING.map((each) => ({
   ...each,
-  balanceMinor: each.balanceMinor + (each.account === float ? 1n : 0n),
+  balanceMinor: each.balanceMinor + (each.kind === 'FLOAT' ? 1n : 0n),
 }));
 
 test('bean-check accepts a day, and rejects one whose balance is off by a cent', async (t) => {
@@ -98,9 +98,7 @@ test('bean-check accepts a day, and rejects one whose balance is off by a cent',
 
 test('hledger is told how amounts of each currency are written', () => {
   const journal = new PlainText('hledger', NAMES);
-  const yen = OPENING.map(({ account: { kind, ...rest }, ...each }) => {
-    return { ...each, account: { ...rest, kind, currency: 'JPY' } };
-  });
+  const yen = OPENING.map((each) => ({ ...each, currency: 'JPY' }));
   const text = journal.begin([DAY], [...OPENING, ...yen]);
   assert.deepEqual(text.match(/^commodity .*$/gm), ['commodity 0.00 USD', 'commodity 0. JPY']);
 });

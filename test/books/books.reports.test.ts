@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { exportBooks } from '../../src/books/export.ts';
 import { reportCsv } from '../../src/books/reports/reports.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
@@ -11,7 +10,7 @@ import { listFloats } from '../../src/merchants/merchants.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
 import { linesOf } from '../../src/settlement/steps.ts';
 import { type Played, playDays, playMonth } from '../support/books.history.ts';
-import { cents, make, type Row, rowsOf } from '../support/reports.ts';
+import { cents, exportedText, make, type Row, rowsOf } from '../support/reports.ts';
 import { dollars } from '../support/settlements.ts';
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
@@ -182,12 +181,8 @@ async function proveNumbers(t: TestContext, { ledger, shop }: Played): Promise<v
     const [head = '', line = ''] = reportCsv(month, 'standard').split('\r\n');
     assert.equal(line.split(',')[head.split(',').indexOf('number')], number);
     const [day] = (await of('2026-03-03', '2026-03-04')).tables;
-    let camt = '';
     const wanted = { format: 'camt053', from: '2026-03-03', to: '2026-03-04', merchantId: shop } as const;
-    await exportBooks(service, wanted, async (piece) => {
-      camt += piece;
-    });
-    assert.ok(camt.includes(`<Stmt><Id>${day?.number}</Id>`));
+    assert.ok((await exportedText(service, wanted)).includes(`<Stmt><Id>${day?.number}</Id>`));
     const [open] = (await of('2026-03-05', '2026-03-07')).tables;
     assert.equal(open?.number, undefined);
   });

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { before, type TestContext, test } from 'node:test';
-import { exportBooks } from '../../src/books/export.ts';
 import { VERSION } from '../../src/books/seal.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
+import { exportedText } from '../support/reports.ts';
 
 /** A stranger verifies closed days with an export and the page docs/reference/seals.md only. */
 
@@ -52,14 +52,8 @@ async function twoDays(t: TestContext) {
   await spend(shop, card, 5, 'later');
   await ledger.at('2026-03-05T00:30:00Z');
   await ledger.close();
-  const exported = async (from: string) => {
-    let text = '';
-    const wanted = { format: 'sealed', from, to: '2026-03-05' } as const;
-    await exportBooks(ledger.started.service, wanted, async (piece) => {
-      text += piece;
-    });
-    return text;
-  };
+  const exported = (from: string) =>
+    exportedText(ledger.started.service, { format: 'sealed', from, to: '2026-03-05' });
   const hashes = await ledger.sql<{ hash: string }>(
     `select encode(hash, 'hex') as hash from scrip.book_closings order by day`,
   );

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { keepBooks } from '../../src/books/close.ts';
-import { exportBooks } from '../../src/books/export.ts';
 import { refundFloat } from '../../src/books/floats.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
@@ -16,7 +15,7 @@ import { updateRedemption } from '../../src/redemptions/update.ts';
 import { cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from '../support/books.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
-import { cents, make, rowsOf } from '../support/reports.ts';
+import { cents, exportedText, make, rowsOf } from '../support/reports.ts';
 import { close, terms } from '../support/settlements.ts';
 
 /** The clock of the machine and of its database is set back behind a closed day. */
@@ -48,12 +47,8 @@ async function documents({ ledger, shop }: Scene, day = DAY): Promise<Record<str
     R8: JSON.stringify(await Array.fromAsync(streamTransactions(service, { from, to, merchantId }))),
   };
   for (const format of ['csv', 'ndjson', 'camt053', 'beancount', 'hledger'] as const) {
-    let text = '';
     const rowByRow = format === 'beancount' || format === 'hledger';
-    await exportBooks(service, { format, from, to, rowByRow }, async (piece) => {
-      text += piece;
-    });
-    made[format] = text;
+    made[format] = await exportedText(service, { format, from, to, rowByRow });
   }
   return made;
 }

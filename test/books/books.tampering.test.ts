@@ -59,10 +59,8 @@ before(async () => {
   await sell(bar, 1, 5);
   await spend(bar, other, 1, 'open 3');
   await updateRedemption({ ...bar, now: service.clock() }, { reference: 'open 1', amountUsed: 0.5 });
-  for (const [at, account_kind] of ACCOUNT_KINDS.entries()) {
-    const of = { merchant_id: 0, product_id: 0, tax_code: null };
-    await setGlAccount(operator, { account_kind, account: String(FIRST_ACCOUNT + at), ...of });
-  }
+  for (const [at, kind] of ACCOUNT_KINDS.entries())
+    await setGlAccount(operator, { kind, number: String(FIRST_ACCOUNT + at) });
   owner = await openOwner(ledger.started.url);
   t.after(() => owner.close());
   await owner.query(sql`set search_path to scrip`);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findReport, makeReport } from '../../src/books/reports/reports.ts';
-import { setDormancyRule, setVatTreatment, type VatTreatment } from '../../src/books/rules.ts';
+import { setDormancyRule, setVatTreatment } from '../../src/books/rules.ts';
 import { cashOut } from '../../src/books/vouchers.ts';
-import { findProduct } from '../../src/products/products.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
@@ -26,7 +25,7 @@ async function close(ledger: Ledger): Promise<void> {
   });
 }
 
-const RULE = { from: '2026-01-01', basis: 'last-use', months: 2, productId: 0 } as const;
+const RULE = { from: '2026-01-01', basis: 'last-use', months: 2 } as const;
 
 test('a changed rule of dormancy leaves the reports of closed days as they were', async (t) => {
   const ledger = await openLedger(t, '2026-01-01T12:00:00Z');
@@ -153,25 +152,13 @@ test('months of dormancy are counted in the time zone of the books, and a short 
 test('VAT is part of the issued or of the redeemed amount, by the treatment of the day', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
-  const { db } = ledger.started.service;
   const shop = await ledger.merchant();
   for (const code of ['SINGLE', 'MULTI']) await product(operator, code, 'operator');
-  const idOf = async (code: string) => (await findProduct(db, code))?.id ?? 0;
-  const single = {
-    productId: await idOf('SINGLE'),
-    from: '2026-03-01',
-    treatment: 'single',
-    country: 'DE',
-    ratePpm: 190_000,
-  } as const;
-  await setVatTreatment(operator, 'SINGLE', single);
-  await assert.rejects(setVatTreatment(operator, 'SINGLE', single), { code: '94' });
-  await setVatTreatment(operator, 'MULTI', {
-    ...single,
-    productId: await idOf('MULTI'),
-    treatment: 'multi',
-    ratePpm: 70_000,
-  });
+  const german = { from: '2026-03-01', country: 'DE' };
+  const single = { ...german, product: 'SINGLE', treatment: 'single', rate: 19 } as const;
+  await setVatTreatment(operator, single);
+  await assert.rejects(setVatTreatment(operator, single), { code: '94' });
+  await setVatTreatment(operator, { ...german, product: 'MULTI', treatment: 'multi', rate: 7 });
   const [returned] = await sell(shop, 2, 50, { productCode: 'SINGLE' });
   assert.ok(returned);
   const [card] = await sell(shop, 1, 50, { productCode: 'MULTI' });
@@ -200,12 +187,15 @@ test('the treatment of vouchers is fixed when they are issued, their rate on day
   const { operator } = ledger;
   const shop = await ledger.merchant();
   await product(operator, 'GIFT', 'operator');
-  const { id: productId = 0 } = (await findProduct(ledger.started.service.db, 'GIFT')) ?? {};
-  const set = (more: Partial<VatTreatment>) =>
-    setVatTreatment(operator, 'GIFT', {
-      ...{ productId, from: '2026-03-01', treatment: 'single', country: 'FR', ratePpm: 190_000 },
-      ...more,
-    });
+  const treatment = {
+    product: 'GIFT',
+    from: '2026-03-01',
+    treatment: 'single',
+    country: 'FR',
+    rate: 19,
+  } as const;
+  const set = (more: Partial<Parameters<typeof setVatTreatment>[1]>) =>
+    setVatTreatment(operator, { ...treatment, ...more });
   await set({});
   await set({ from: '2026-03-02', country: 'DE' });
   await sell(shop, 1, 100, { productCode: 'GIFT' });
@@ -216,6 +206,6 @@ test('the treatment of vouchers is fixed when they are issued, their rate on day
     });
   await ledger.at('2026-03-03T01:00:00Z');
   await close(ledger);
-  await assert.rejects(set({ from: '2026-03-02', country: 'DE', ratePpm: 70_000 }), { code: '17' });
-  await set({ from: '2026-03-03', country: 'DE', ratePpm: 70_000 });
+  await assert.rejects(set({ from: '2026-03-02', country: 'DE', rate: 7 }), { code: '17' });
+  await set({ from: '2026-03-03', country: 'DE', rate: 7 });
 });

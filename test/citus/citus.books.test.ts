@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeDays } from '../../src/books/close.ts';
-import { exportBooks } from '../../src/books/export.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
+import { exportedText } from '../support/reports.ts';
 
 test('a transaction open on a worker delays the close of its day', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
@@ -42,14 +42,8 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
   );
   const { ok, days, breaks } = await verifyBooks(ledger.started.service);
   assert.deepEqual([ok, days, breaks], [true, 1, []]);
-  const exported = async (format: 'ndjson' | 'camt053' | 'sealed') => {
-    let text = '';
-    const wanted = { format, from: '2026-03-02', to: '2026-03-03' };
-    await exportBooks(ledger.started.service, wanted, async (piece) => {
-      text += piece;
-    });
-    return text;
-  };
+  const exported = (format: 'ndjson' | 'camt053' | 'sealed') =>
+    exportedText(ledger.started.service, { format, from: '2026-03-02', to: '2026-03-03' });
   const journal = await ledger.sql<{ id: string; kind: string }>(
     'select id, kind from scrip.journal order by occurred_at, id',
   );

@@ -4,7 +4,6 @@ import { saveMapping } from '../../src/bank/mappings.ts';
 import { matchByHand } from '../../src/bank/match.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../../src/books/rules.ts';
 import { decimalsOf, toText } from '../../src/money.ts';
-import { findProduct } from '../../src/products/products.ts';
 import type { Shown, Treatment } from './books.law.ts';
 import type { Entry } from './books.model.ts';
 import type { World } from './books.random.ts';
@@ -40,17 +39,11 @@ export const treatmentOf = (product: string, day: string): Treatment | undefined
   TREATMENTS.findLast((each) => each.product === product && each.from <= day);
 
 export async function setLaws({ operator }: World): Promise<void> {
-  const idOf = async (code: string) => (await findProduct(operator.service.db, code))?.id ?? 0;
-  for (const rule of RULES)
-    await setDormancyRule(operator, { ...rule, from: '2026-03-01', months: 1, productId: 0 });
-  for (const { product: code, from, rate } of RATES)
-    await setBreakageRate(operator, { code, productId: await idOf(code), ratePpm: Number(rate), from });
-  for (const { product, rate, ...terms } of TREATMENTS)
-    await setVatTreatment(operator, product, {
-      ...terms,
-      productId: await idOf(product),
-      ratePpm: Number(rate),
-    });
+  const percentOf = (ppm: bigint) => Number(ppm) / 10_000;
+  for (const rule of RULES) await setDormancyRule(operator, { ...rule, from: '2026-03-01', months: 1 });
+  for (const { rate, ...of } of RATES)
+    await setBreakageRate(operator, { ...of, percent: percentOf(rate), reason: 'cohorts' });
+  for (const { rate, ...of } of TREATMENTS) await setVatTreatment(operator, { ...of, rate: percentOf(rate) });
 }
 
 /** The operator's own money at the bank. */

@@ -94,10 +94,8 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
       await terms(operator, merchantId, { from, ...rates, delayDays: 0 });
     }
   }
-  for (const [at, account_kind] of ACCOUNT_KINDS.entries()) {
-    const account = String(FIRST_ACCOUNT + at);
-    await setGlAccount(operator, { account_kind, account, merchant_id: 0, product_id: 0, tax_code: null });
-  }
+  for (const [at, kind] of ACCOUNT_KINDS.entries())
+    await setGlAccount(operator, { kind, number: String(FIRST_ACCOUNT + at) });
   return { t, ledger, operator, random, shops, cards: [], references: [], topUps: [], step: 0 };
 }
 

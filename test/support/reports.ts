@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { type ExportWanted, exportBooks } from '../../src/books/export.ts';
 import type { Breakdown, Report } from '../../src/books/reports/report.ts';
 import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import type { Service } from '../../src/context.ts';
@@ -29,6 +30,10 @@ export const rowsOf = ({ tables }: Report, section?: string): Row[] =>
     .flatMap(({ columns, rows }) =>
       rows.map((row) => Object.fromEntries(columns.map((column) => [column, String(row[column] ?? '')]))),
     );
+
+/** An export of closed days as one text. */
+export const exportedText = async (service: Service, wanted: ExportWanted) =>
+  (await Array.fromAsync(exportBooks(service, wanted))).join('');
 
 /** An amount of two decimals in minor units. */
 export const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));

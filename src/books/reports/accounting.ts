@@ -2,7 +2,7 @@ import { entriesWhere } from '../../bank/entries.ts';
 import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
-import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
+import { findUnmapped, type GlLine, glSums, readGlMapping } from '../gl.ts';
 import {
   type Declaration,
   type Definition,
@@ -29,20 +29,18 @@ const ledgerLines: Definition = {
   async rows({ tx, from, to, names }) {
     const mapping = await readGlMapping(tx);
     const lines: GlLine[] = [];
-    try {
-      for (const day of await closedDays(tx, from, to)) {
-        const sums = await sumsOf(tx, day);
-        checkMapped(mapping, sums);
-        lines.push(...new GlDay(mapping, day).sums(sums));
+    for (const day of await closedDays(tx, from, to)) {
+      const sums = await sumsOf(tx, day);
+      const unmapped = findUnmapped(mapping, sums);
+      if (unmapped) {
+        const accounts = unmapped.accounts.map(({ kind, merchantId, productId }) => ({
+          kind,
+          merchant: merchantOf(names, merchantId) || null,
+          product: productOf(names, productId) || null,
+        }));
+        throw wrong('report', 'no-number', unmapped.message, { accounts });
       }
-    } catch (error) {
-      if (!(error instanceof Unmapped)) throw error;
-      const accounts = error.accounts.map(({ kind, merchantId, productId }) => ({
-        kind,
-        merchant: merchantOf(names, merchantId) || null,
-        product: productOf(names, productId) || null,
-      }));
-      throw wrong('report', 'no-number', error.message, { accounts });
+      lines.push(...glSums(mapping, day, sums));
     }
     return lines;
   },

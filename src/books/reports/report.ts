@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { named, type Sql, sql } from '../../db/sql.ts';
-import { decimalsOf, toText } from '../../money.ts';
+import { textIn } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
 import { Day, Nullable, Text, Time, Word } from '../../schema.ts';
 import { addDays } from '../../time.ts';
@@ -120,7 +120,7 @@ const FORMATS = {
   number: (value: unknown) => value as number | null,
   count: (value: unknown) => (value === null ? null : String(value)),
   time: (value: unknown) => (value as Date).toISOString(),
-  money: (value: unknown, { currency }: Place) => (value === null ? null : amount(value as bigint, currency)),
+  money: (value: unknown, { currency }: Place) => (value === null ? null : textIn(currency, value as bigint)),
   merchant: (id: unknown, { names }: Place) => (id === null ? 'total' : merchantOf(names, id as number)),
   product: (id: unknown, { names }: Place) => (id === null ? 'total' : productOf(names, id as number)),
   scope: (id: unknown, { names }: Place) => names.products.get(id as number)?.scope ?? '',
@@ -344,9 +344,4 @@ export function wrong(
 ): Refusal {
   const errors = [{ field, rule, message, facts }];
   return new Refusal('30', { message: `Invalid request: ${message}`, errors });
-}
-
-/** Returns an amount of a currency as exact text. */
-function amount(minor: bigint, currency: string): string {
-  return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
 }

@@ -103,7 +103,7 @@ const COLUMNS_OF_ROW = sql`
   b.product_id as product, j.currency, j.original_id as "originalId",
   case j.kind when 'REDEMPTION_REVERSAL' then -j.amount_minor else j.amount_minor end as amount`;
 
-/** Lists a page of a merchant's own transactions that were booked in an interval, after an id, oldest first. */
+/** Lists a page of a merchant's own transactions that were booked in an interval, oldest first. */
 function listMerchantRows(merchantId: number, from: Date, to: Date, after: string | null): Sql {
   const inInterval = sql`
       and r.id > greatest(${after}::uuid, id_floor(${from}::timestamptz, '-1 hour'))
