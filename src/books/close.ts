@@ -11,10 +11,12 @@ import { checkDay, Day, Text, Time, Word } from '../schema.ts';
 import { dayChecks, FLOATS_CHECK } from './day-checks.ts';
 import {
   type BookDay,
-  type Books,
+  bookedBetween,
+  EFFECTS,
   findOpenDay,
-  findUnswept,
   getBooks,
+  hasUnswept,
+  inSlice,
   lockBooks,
   openDays,
   SLICE_MS,
@@ -28,6 +30,7 @@ import {
   passMark,
   seal,
   sealDue,
+  sumOfSeals,
   VERSION,
 } from './seal.ts';
 import { sweepExpired } from './sweep.ts';
@@ -74,9 +77,9 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
   const pieces = new Pieces(service.db, stopping);
   // The clocks agree, and were not set back.
   await service.db.query(checkStamp(service.clock()));
-  await service.db.query(openDays());
+  await openDays(service.db);
   for (;;) {
-    const [next] = await service.db.query<BookDay>(findOpenDay());
+    const next = await findOpenDay(service.db);
     if (!next || stopping() || (until !== undefined && next.day > until)) return { closed, waiting: null };
     await sweepExpired(service, stopping);
     await passMark(service);
@@ -94,28 +97,26 @@ export async function closeDays(operator: Operator, options: Options = {}): Prom
 
 /** Lists the sealed slices of the last closed days and of the next one to which rows were added later. */
 async function findLateSlices(service: Service, pieces: Pieces, { startsAt }: BookDay): Promise<Date[]> {
-  const { sealed_until } = await getBooks(service.db);
+  const { sealedUntil } = await getBooks(service.db);
   // When the oldest of the last closed days began. A close counts the rows from then on again.
   const [start] = await service.db.query<{ startsAt: Date | null }>(sql`
 select min(c.starts_at) as "startsAt"
 from (select starts_at from book_closings order by day desc limit ${RECOUNTED_DAYS}) c`);
   const found: Date[] = [];
-  type Slice = { slice_at: Date; rows: bigint; is_late: boolean };
-  await pieces.over(start?.startsAt ?? startsAt, sealed_until ?? startsAt, (from, to) =>
+  type Slice = { startsAt: Date; rows: bigint; isLate: boolean };
+  await pieces.over(start?.startsAt ?? startsAt, sealedUntil ?? startsAt, (from, to) =>
     service.db.transaction(async (tx) => {
       await tx.query(allowLongWork);
       // The slices of an interval with their rows, and whether these are more than were sealed.
       const slices = await tx.query<Slice>(sql`
 with counted as (
   select r.slice_at, count(*) as rows from book_rows r
-  where r.place >= id_floor(${from}::timestamptz, '-1 hour')
-    and r.place < id_floor(${to}::timestamptz, '1 hour')
-    and r.booked_at >= ${from} and r.booked_at < ${to}
+  where ${bookedBetween(from, to)}
   group by r.slice_at
 )
-select c.slice_at, c.rows, c.rows > coalesce(b.rows, 0) as is_late
+select c.slice_at as "startsAt", c.rows, c.rows > coalesce(b.rows, 0) as "isLate"
 from counted c left join book_seals b on b.starts_at = c.slice_at order by c.slice_at`);
-      found.push(...slices.filter(({ is_late }) => is_late).map(({ slice_at }) => slice_at));
+      found.push(...slices.filter(({ isLate }) => isLate).map((slice) => slice.startsAt));
       return slices.reduce((sum, { rows }) => sum + Number(rows), 0);
     }, 'read committed'),
   );
@@ -135,8 +136,8 @@ function endDay(
 ): Promise<void> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
-    await tx.query(lockBooks());
-    const [next] = await tx.query<BookDay>(findOpenDay());
+    await lockBooks(tx);
+    const next = await findOpenDay(tx);
     if (next?.day !== row.day) return;
     const bookedIn = new Date(row.endsAt.getTime() - SLICE_MS);
     // Books the rows that a slice's listing does not name as late rows of another slice.
@@ -145,8 +146,7 @@ function endDay(
 insert into book_late_rows (id, occurred_at, slice_at, found_in)
 select r.id, r.occurred_at, ${bookedIn}, ${row.day}::date
 from book_rows r
-where r.place >= id_floor(${slice}::timestamptz, '-1 hour')
-  and r.place < id_floor(${slice}::timestamptz, '75 minutes') and r.slice_at = ${slice}
+where ${inSlice(slice)}
   and uuid_send(r.id) not in (
     select substring(b.listing from (20 * i.at + 1)::int for 16)
     from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice}
@@ -162,12 +162,10 @@ function closeDay(operator: Operator, row: BookDay): Promise<Closed | Waiting> {
   const { day, startsAt, endsAt, zone } = row;
   return service.db.transaction(async (tx) => {
     await tx.query(allowLongWork);
-    const [books] = await tx.query<Books>(lockBooks());
-    if (!books) throw new Error('the books have no row');
-    const [next] = await tx.query<BookDay>(findOpenDay());
+    const books = await lockBooks(tx);
+    const next = await findOpenDay(tx);
     if (next?.day !== day) return waitingFor(row, books, 'other-close', `another process closes ${day}`);
-    const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
-    if (unswept?.found) return waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE);
+    if (await hasUnswept(tx, endsAt)) return waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE);
     await tx.query(seal(endsAt));
     const [last] = await tx.query<{ day: string; hash: Buffer }>(
       sql`select day::text as day, ends_at, hash from book_closings order by day desc limit 1`,
@@ -189,10 +187,7 @@ from (
   from book_balances where day = ${last?.day ?? null}::date
   union all
   select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
-  from book_movements m
-  cross join lateral effects(
-    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
-  ) e
+  from book_movements m ${EFFECTS}
   where m.day = ${day}::date
 ) p
 group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`);
@@ -224,13 +219,11 @@ cross join lateral (values
 where b.basis is not null
 group by 2, 3, 4, 5, 6 having sum(h.vouchers) <> 0 or sum(h.amount_minor) <> 0`);
     // The late rows that were booked on a day.
-    const late = (
-      await tx.query<{ id: string }>(
-        sql`select id from book_late_rows where found_in = ${day}::date order by id`,
-      )
-    ).map(({ id }) => id);
+    const lateRows = await tx.query<{ id: string }>(sql`
+select id from book_late_rows where found_in = ${day}::date order by id`);
+    const late = lateRows.map(({ id }) => id);
     const checks = await check(service, tx, row);
-    const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
+    const failed = checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name);
     const closing = await summarize(service, tx, row, last, { checks, late });
     const hash = hashOfClosing(closing);
     await tx.query(sql`
@@ -285,21 +278,14 @@ async function summarize(
   last: { day: string; hash: Buffer } | undefined,
   { checks, late }: { checks: readonly Checked[]; late: readonly string[] },
 ): Promise<ClosingRow> {
-  type Sealed = Pick<ClosingRow, 'rows' | 'rowsHash' | 'firstId' | 'lastId'>;
-  // Sums up the rows of a day from its seals.
-  const [sealed] = await tx.query<Sealed>(sql`
-select coalesce(sum(rows), 0)::bigint as rows,
-  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash",
-  (
-    select encode(substring(listing from 1 for 16), 'hex') from book_seals
-    where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt} order by starts_at limit 1
-  ) as "firstId",
-  (
-    select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
-    where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt} order by starts_at desc limit 1
-  ) as "lastId"
-from book_seals where starts_at >= ${day.startsAt} and starts_at < ${day.endsAt}`);
-  if (!sealed) throw new Error('the seals of a day have no sum');
+  const { startsAt, endsAt } = day;
+  type Ends = Pick<ClosingRow, 'firstId' | 'lastId'>;
+  const ofDay = sql`from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt} order by starts_at`;
+  const [ends] = (await tx.query<Ends>(sql`
+select
+  (select encode(substring(listing from 1 for 16), 'hex')::uuid ${ofDay} limit 1) as "firstId",
+  (select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex')::uuid ${ofDay} desc limit 1)
+    as "lastId"`)) as [Ends];
   // The trial balance of a closed day, by currency and account kind.
   const balances = await tx.query<Record<string, string>>(sql`
 select p.currency, p.account_kind, sum(p.opening)::text as opening, sum(p.debits)::text as debits,
@@ -311,18 +297,14 @@ from (
   select currency, account_kind, 0, 0, 0, balance_minor from book_balances where day = ${day.day}::date
   union all
   select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor, 0
-  from book_movements m
-  cross join lateral effects(
-    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
-  ) e
+  from book_movements m ${EFFECTS}
   where m.day = ${day.day}::date
 ) p
 group by 1, 2 order by 1, 2`);
   return {
     ...day,
-    ...sealed,
-    firstId: sealed.firstId && toUuid(sealed.firstId),
-    lastId: sealed.lastId && toUuid(sealed.lastId),
+    ...(await sumOfSeals(tx, day)),
+    ...ends,
     totals: JSON.stringify({
       balances,
       aggregates: await readHashes(tx, day.day),
@@ -377,7 +359,7 @@ group by a.what order by a.what`);
 export async function readAges(tx: Queries, { endsAt }: Pick<BookDay, 'endsAt'>): Promise<string> {
   // The SHA-256 hash over the ages at the end of the last closed day, or of the day that is
   // being closed: the present ones less the changes since.
-  const [row] = await tx.query<{ hash: string }>(sql`
+  const [row] = (await tx.query<{ hash: string }>(sql`
 select encode(
   sha256(convert_to(coalesce(string_agg(s.line, E'\n' order by s.line collate "C"), ''), 'UTF8')), 'hex') as hash
 from (
@@ -392,13 +374,8 @@ from (
   ) a
   group by a.currency, a.product_id, a.issuer_id, a.basis, a.at
   having sum(a.vouchers) <> 0 or sum(a.amount_minor) <> 0
-) s`);
-  if (!row) throw new Error('the ages of the vouchers have no hash');
+) s`)) as [{ hash: string }];
   return row.hash;
-}
-
-function toUuid(hex: string): string {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 /** The actor of closes that the schedule started. */
@@ -424,10 +401,10 @@ export async function keepBooks(
   const operator: Operator = { service, actor: KEEPER };
   const done = await service.db.transaction(async (tx) => {
     // Whether this transaction may keep the books until it ends.
-    const [lock] = await tx.query<{ is_free: boolean }>(sql`
-select pg_try_advisory_xact_lock(7311990014) as is_free,
+    const [lock] = await tx.query<{ isFree: boolean }>(sql`
+select pg_try_advisory_xact_lock(7311990014) as "isFree",
   set_config('idle_in_transaction_session_timeout', '0', true)`);
-    return lock?.is_free ? closeDays(operator, { dayEnds, stopping }) : undefined;
+    return lock?.isFree ? closeDays(operator, { dayEnds, stopping }) : undefined;
   }, 'read committed');
   if (!done) return;
   const { closed, waiting } = done;

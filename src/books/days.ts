@@ -1,49 +1,14 @@
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import type { Database, Queries } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { alone, type Caller, changing, reading } from '../operation.ts';
+import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { Count, checkDay, Day, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
-
-/**
- * Locks the row of the books until the transaction ends. Meanwhile no day is closed, no slice is sealed, and
- * no voucher is swept.
- */
-export function lockBooks(): Sql {
-  return sql`
-select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books for update`;
-}
-
-/** Adds the rows of all days up to now. */
-export function openDays(): Sql {
-  return sql`select open_days(database_time())`;
-}
-
-const DAY = sql`d.day::text as day, d.starts_at as "startsAt", d.ends_at as "endsAt", d.zone`;
-
-/** Returns the oldest day that is not closed. */
-export function findOpenDay(): Sql {
-  return sql`
-select ${DAY} from book_days d
-where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
-}
-
-/**
- * Returns whether a voucher that expired before a time has not been swept. (On several shards, a subquery
- * must have a column.)
- */
-export function findUnswept(before: Date): Sql {
-  return sql`
-select exists (
-    select 1 from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before}
-  )
-  or exists (select 1 from voucher_expiries where due_at < ${before}) as found`;
-}
 
 /** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
 export const SLICE_MS = 900_000;
@@ -65,26 +30,78 @@ export type ListedDay = BookDay & {
   readonly closedAt: Date | null;
 };
 
+/** The row of the books. */
 export type Books = {
+  /** The zone of the next days. */
   readonly zone: string;
-  readonly grace_minutes: number;
-  readonly sealed_until: Date | null;
-  readonly passed_at: Date | null;
+  readonly graceMinutes: number;
+  /** The times up to which slices are sealed, and transactions have ended. */
+  readonly sealedUntil: Date | null;
+  readonly passedAt: Date | null;
   /** The time on the database's clock. */
   readonly now: Date;
 };
 
-/**
- * Returns the zone of the next days, the grace, and the times up to which slices are sealed and transactions
- * have ended.
- */
-export async function getBooks(db: Database): Promise<Books> {
-  const [books] = await db.query<Books>(
-    sql`select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books`,
-  );
-  if (!books) throw new Error('the books have no row');
+const BOOKS = sql`
+select zone, grace_minutes as "graceMinutes", sealed_until as "sealedUntil", passed_at as "passedAt",
+  database_time() as now
+from books`;
+
+export async function getBooks(db: Queries): Promise<Books> {
+  const [books] = (await db.query<Books>(BOOKS)) as [Books];
   return books;
 }
+
+/**
+ * Locks the row of the books until the transaction ends. Meanwhile no day is closed, no slice is sealed, and
+ * no voucher is swept.
+ */
+export async function lockBooks(tx: Queries): Promise<Books> {
+  const [books] = (await tx.query<Books>(sql`${BOOKS} for update`)) as [Books];
+  return books;
+}
+
+/** Adds the rows of all days up to now. */
+export async function openDays(db: Queries): Promise<void> {
+  await db.query(sql`select open_days(database_time())`);
+}
+
+const DAY = sql`d.day::text as day, d.starts_at as "startsAt", d.ends_at as "endsAt", d.zone`;
+
+/** Returns the oldest day that is not closed. */
+export async function findOpenDay(db: Queries): Promise<BookDay | undefined> {
+  const [day] = await db.query<BookDay>(sql`
+select ${DAY} from book_days d
+where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`);
+  return day;
+}
+
+/** Returns whether a voucher that expired before a time has not been swept. */
+export async function hasUnswept(tx: Queries, before: Date): Promise<boolean> {
+  // On several shards, a subquery must have a column.
+  const [row] = (await tx.query<{ found: boolean }>(sql`
+select exists (
+    select 1 from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before}
+  )
+  or exists (select 1 from voucher_expiries where due_at < ${before}) as found`)) as [{ found: boolean }];
+  return row.found;
+}
+
+/** The rows of the journal that are booked in an interval, as a condition on `book_rows`. */
+export const bookedBetween = (from: Date, to: Date): Sql => sql`
+place >= id_floor(${from}::timestamptz, '-1 hour') and place < id_floor(${to}::timestamptz, '1 hour')
+  and booked_at >= ${from} and booked_at < ${to}`;
+
+/** The rows of a slice, as a condition on `book_rows`. */
+export const inSlice = (slice: Date): Sql => sql`
+place >= id_floor(${slice}::timestamptz, '-1 hour') and place < id_floor(${slice}::timestamptz, '75 minutes')
+  and slice_at = ${slice}`;
+
+/** What movements `m` change on the balances of accounts. */
+export const EFFECTS = sql`
+cross join lateral effects(
+  m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor::bigint
+) e`;
 
 /**
  * Lists the days, oldest first.
@@ -95,7 +112,7 @@ export async function listDays(
   { db }: Pick<Service, 'db'>,
   { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined } = {},
 ): Promise<ListedDay[]> {
-  await db.query(openDays());
+  await openDays(db);
   return db.query<ListedDay>(sql`
 select ${DAY},
   case when c.day is not null then 'closed' when d.ends_at <= database_time() then 'closing' else 'open' end
@@ -137,10 +154,9 @@ export async function setBooks(
 ): Promise<Books> {
   const { db } = operator.service;
   return db.transaction(async (tx) => {
-    await tx.query(openDays());
-    const [before] = await tx.query<Books>(lockBooks());
-    if (!before) throw new Error('the books have no row');
-    const { zone = before.zone, graceMinutes = before.grace_minutes } = wanted;
+    await openDays(tx);
+    const before = await lockBooks(tx);
+    const { zone = before.zone, graceMinutes = before.graceMinutes } = wanted;
     if (zone !== before.zone) {
       // There is no row for a zone that PostgreSQL does not know.
       if ((await tx.query(sql`select name from pg_timezone_names where name = ${zone}`)).length === 0)
@@ -148,10 +164,10 @@ export async function setBooks(
           message: 'Invalid request: the zone is not one of the IANA database, such as Europe/Rome',
         });
       // The end of the newest day, and the end that the day after it would have in another zone.
-      const [next] = await tx.query<{ starts_at: Date; ends_at: Date }>(sql`
-select d.ends_at as starts_at, (d.day + 2)::timestamp at time zone ${zone} as ends_at
+      const [next] = await tx.query<{ startsAt: Date; endsAt: Date }>(sql`
+select d.ends_at as "startsAt", (d.day + 2)::timestamp at time zone ${zone} as "endsAt"
 from book_days d order by d.day desc limit 1`);
-      if (next && next.ends_at.getTime() - next.starts_at.getTime() < DAY_MIN_MS)
+      if (next && next.endsAt.getTime() - next.startsAt.getTime() < DAY_MIN_MS)
         throw new Refusal('30', {
           message: 'Invalid request: the next day would be over before it begins; change to UTC first',
         });
@@ -161,10 +177,10 @@ from book_days d order by d.day desc limit 1`);
     await audit(tx, operator, {
       action: 'books.set',
       subject: 'books',
-      before: { zone: before.zone, graceMinutes: before.grace_minutes },
+      before: { zone: before.zone, graceMinutes: before.graceMinutes },
       after: { zone, graceMinutes },
     });
-    return { ...before, zone, grace_minutes: graceMinutes };
+    return { ...before, zone, graceMinutes };
   });
 }
 
@@ -205,11 +221,6 @@ export const days = reading({
 
 const BooksSettings = Type.Object({ zone: Text, graceMinutes: Count });
 
-async function settingsOf({ service }: Caller) {
-  const { zone, grace_minutes: graceMinutes } = await getBooks(service.db);
-  return { zone, graceMinutes };
-}
-
 export const show = reading({
   name: 'books.show',
   summary: 'Get the time zone of the days, and the time between the end of a day and its close',
@@ -217,7 +228,7 @@ export const show = reading({
   input: {},
   output: BooksSettings,
   roles: SEE,
-  run: settingsOf,
+  run: ({ service }) => getBooks(service.db),
 });
 
 export const set = changing({
@@ -239,7 +250,6 @@ export const set = changing({
   async run(caller, { zone, graceMinutes }) {
     if (zone === undefined && graceMinutes === undefined)
       throw invalid('zone', 'required', 'or graceMinutes is required: there is nothing to change');
-    await setBooks(caller, { zone, graceMinutes });
-    return settingsOf(caller);
+    return setBooks(caller, { zone, graceMinutes });
   },
 });

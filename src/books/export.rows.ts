@@ -2,7 +2,7 @@ import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
 import { addDays } from '../time.ts';
-import type { BookDay } from './days.ts';
+import { type BookDay, bookedBetween } from './days.ts';
 
 /**
  * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
@@ -136,7 +136,7 @@ export async function* rowsOf(
   for await (const ids of pages) yield* (await inOrder<MovementRow>(db, day, ids, listRows)).map(toMovement);
 }
 
-/** The kind of an account: numbers of reserves begin at 5,000,000,000, those of vouchers at 10,000,000,000. */
+/** Numbers of reserves begin at 5,000,000,000, those of vouchers at 10,000,000,000. */
 const kindOf = (number: Sql, kind: Sql) => sql`
   case when ${number} >= 10000000000 then 'VOUCHER' when ${number} >= 5000000000 then 'RESERVE'
     else ${kind}::text end`;
@@ -229,9 +229,7 @@ from (
   from book_rows j
   left join accounts d on d.id = j.debit_account and d.kind in ('FLOAT', 'SETTLEMENT')
   left join accounts c on c.id = j.credit_account and c.kind in ('FLOAT', 'SETTLEMENT')
-  where coalesce(d.id, c.id) is not null and j.place >= id_floor(${startsAt}::timestamptz, '-1 hour')
-    and j.place < id_floor(${endsAt}::timestamptz, '1 hour')
-    and j.booked_at >= ${startsAt} and j.booked_at < ${endsAt}
+  where coalesce(d.id, c.id) is not null and ${bookedBetween(startsAt, endsAt)}
     and (${merchantId}::integer is null or ${merchantId} in (d.merchant_id, c.merchant_id))
 ) r
 group by r.currency, r.merchant_id, r.kind order by r.currency, r.merchant_id, r.kind::text`);

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { sql } from '../db/sql.ts';
+import { listOf, withReversals } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
 import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toMinor, toSum } from '../money.ts';
@@ -26,51 +27,6 @@ import {
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 import { type Booked, Booking, moveOnce } from './once.ts';
-
-/**
- * Returns what each float of some merchants paid for since a time, less what was returned to it, and the
- * age of the merchant in days. It reads sealed slices, so the last hour or two are missing.
- */
-export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
-  return sql`
-select f.merchant_id::text as "merchantId", f.currency, f.balance_minor as balance,
-  coalesce(u.used_minor, 0)::bigint as used,
-  extract(epoch from ${now}::timestamptz - m.created_at) / 86400 as days
-from unnest(${merchantIds}::integer[]) w (id)
--- \`offset 0\` keeps these look-ups: else the sums of all merchants may be made before these are picked.
-cross join lateral (select r.created_at from merchants r where r.id = w.id offset 0) m
-cross join lateral (select r.* from floats r where r.merchant_id = w.id offset 0) f
-cross join lateral (
-  select sum(case s.debit_kind when 'FLOAT' then s.amount_minor else -s.amount_minor end) as used_minor
-  from book_slices s
-  where s.merchant_id = f.merchant_id and s.currency = f.currency and s.starts_at >= ${since}
-    and (s.debit_kind = 'FLOAT' or s.credit_kind = 'FLOAT')
-    and s.kind in ('RESERVATION', 'RELEASE', 'ACTIVATION', 'HOLD', 'HOLD_RELEASE', 'IMPORT')
-) u
-order by f.merchant_id, f.currency`;
-}
-
-/** Selects the floats of one merchant or of all, and only those that are low or all. */
-export type FloatFilter = { readonly merchantId: number | null; readonly isLow: boolean };
-
-const ID_MAX = 2 ** 31 - 1;
-
-/** Lists floats after a given one, merchant by merchant. */
-export function listFloatPage(
-  { merchantId, isLow }: FloatFilter,
-  afterId: number,
-  currency: string,
-  count: number,
-): Sql {
-  const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
-  return sql`
-select f.merchant_id::text as "merchantId", m.name as merchant, f.currency,
-  coalesce(f.low_minor, f.topped_up_minor / 10) as low
-from floats f join merchants m on m.id = f.merchant_id
-where (f.merchant_id, f.currency) > (${afterId}, ${currency}) and f.merchant_id between ${least} and ${most}
-  and (not ${isLow} or f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10))
-order by f.merchant_id, f.currency limit ${count}`;
-}
 
 /** The operator's deductions from a float: refunds of unused prepayment, and corrections of wrong top-ups. */
 
@@ -155,45 +111,51 @@ const FloatSchema = Type.Object({
 type ListedFloat = Static<typeof FloatSchema>;
 
 const USE_DAYS = 28;
-
-type Used = {
-  readonly merchantId: string;
-  readonly currency: string;
-  readonly balance: bigint;
-  readonly used: bigint;
-  readonly days: string;
-};
-
-/** Returns the mean use of a float by day, and for how many days it lasts. */
-function forecast({ used, days: since, balance }: Used) {
-  const usedMinor = used > 0n ? used : 0n;
-  const days = BigInt(Math.ceil(Math.min(USE_DAYS, Math.max(1, Number(since)))));
-  const daysLeft = usedMinor === 0n ? null : Number((balance * days) / usedMinor);
-  return { usePerDay: usedMinor / days, daysLeft };
-}
+const ID_MAX = 2 ** 31 - 1;
+/** The kinds of movements that a float pays for, and those that return it. */
+const USE = listOf([...withReversals('RESERVATION'), ...withReversals('HOLD'), 'ACTIVATION', 'IMPORT']);
 
 /**
  * Returns a page of floats, merchant by merchant, each with its mean use and the days that it lasts. Use
- * means orders and activations, less released amounts. The last hour or two are not included.
+ * means orders and activations, less released amounts. It is read from sealed slices, so the last hour or two
+ * are not included.
+ * @param merchantId the only merchant; null: all
  * @param after the page begins after the float of this merchant in this currency
  */
 export async function pageOfFloats(
-  { db, clock }: Service,
-  filter: FloatFilter,
+  { db, clock }: Pick<Service, 'db' | 'clock'>,
+  { merchantId, isLow }: { readonly merchantId: number | null; readonly isLow: boolean },
   [id = 0, currency = '']: Position,
   count: number,
 ): Promise<ListedFloat[]> {
-  type Row = Pick<ListedFloat, 'merchantId' | 'merchant' | 'currency' | 'low'>;
-  const rows = await db.query<Row>(listFloatPage(filter, Number(id), String(currency), count));
+  const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
   const now = clock();
   const since = new Date(now.getTime() - USE_DAYS * DAY_MS);
-  const merchantIds = [...new Set(rows.map(({ merchantId }) => Number(merchantId)))];
-  const uses = await db.query<Used>(listUse(merchantIds, since, now));
-  const byFloat = new Map(uses.map((use) => [`${use.merchantId} ${use.currency}`, use]));
-  return rows.flatMap(({ low, ...float }) => {
-    const use = byFloat.get(`${float.merchantId} ${float.currency}`);
-    return use ? [{ ...float, balance: use.balance, ...forecast(use), low }] : [];
-  });
+  return db.query(sql`
+select f.merchant_id::text as "merchantId", m.name as merchant, f.currency, f.balance_minor as balance,
+  div(u.used, d.days)::bigint as "usePerDay",
+  case when u.used > 0 then div(f.balance_minor * d.days, u.used)::float8 end as "daysLeft", f.low
+from (
+  select r.*, coalesce(r.low_minor, r.topped_up_minor / 10) as low from floats r
+  where (r.merchant_id, r.currency) > (${id}::integer, ${currency})
+    and r.merchant_id between ${least} and ${most}
+    and (not ${isLow} or r.balance_minor < coalesce(r.low_minor, r.topped_up_minor / 10))
+  order by r.merchant_id, r.currency limit ${count}
+) f
+join merchants m on m.id = f.merchant_id
+cross join lateral (
+  select greatest(coalesce(sum(
+      case s.debit_kind when 'FLOAT' then s.amount_minor else -s.amount_minor end
+    ), 0), 0) as used
+  from book_slices s
+  where s.merchant_id = f.merchant_id and s.currency = f.currency and s.starts_at >= ${since}
+    and (s.debit_kind = 'FLOAT' or s.credit_kind = 'FLOAT') and s.kind in ${USE}
+) u
+cross join lateral (
+  select ceil(least(${USE_DAYS}, greatest(1, extract(epoch from ${now}::timestamptz - m.created_at) / 86400)))
+    as days
+) d
+order by f.merchant_id, f.currency`);
 }
 
 /** Returns what was taken off a float, and the float before and after it. */

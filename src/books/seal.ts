@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { type BookDay, findOpenDay, SLICE_MS } from './days.ts';
 import type { Pieces } from './pieces.ts';
@@ -67,13 +68,13 @@ export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
  * since commission is booked into it. Call the sweep first.
  */
 export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Promise<void> {
-  const [day] = await db.query<BookDay>(findOpenDay());
+  const day = await findOpenDay(db);
   // The times up to which slices are sealed, and may be sealed (sql/025-seals.sql).
-  const [books] = await db.query<{ sealed_until: Date | null; sealable: Date | null }>(
-    sql`select sealed_until, sealable_until() as sealable from books`,
+  const [books] = await db.query<{ sealedUntil: Date | null; sealable: Date | null }>(
+    sql`select sealed_until as "sealedUntil", sealable_until() as sealable from books`,
   );
   if (!day || !books?.sealable) return;
-  const from = books.sealed_until ?? day.startsAt;
+  const from = books.sealedUntil ?? day.startsAt;
   const last = day.endsAt.getTime() - SLICE_MS;
   const due = Math.min(books.sealable.getTime(), last);
   if (due < last && due - from.getTime() < SEAL_MIN_MS) return;
@@ -84,6 +85,17 @@ export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Prom
       return Number(sealed?.rows ?? 0);
     }, 'read committed'),
   );
+}
+
+type Sum = Pick<ClosingRow, 'rows' | 'rowsHash'>;
+
+/** Returns the number of rows in the sealed slices of a day, and the hash over them. */
+export async function sumOfSeals(tx: Queries, { startsAt, endsAt }: BookDay): Promise<Sum> {
+  const [sum] = (await tx.query<Sum>(sql`
+select coalesce(sum(rows), 0)::bigint as rows,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash"
+from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}`)) as [Sum];
+  return sum;
 }
 
 /**

@@ -9,8 +9,8 @@ import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
-import { type BookDay, checkInterval } from './days.ts';
-import { allowLongWork, type Closing, GENESIS, hashOfClosing, listClosings } from './seal.ts';
+import { type BookDay, bookedBetween, checkInterval, EFFECTS, inSlice } from './days.ts';
+import { allowLongWork, type Closing, GENESIS, hashOfClosing, listClosings, sumOfSeals } from './seal.ts';
 
 /** Records how far a run came. @param day null: no day was verified */
 function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
@@ -183,12 +183,8 @@ select starts_at as "startsAt", ends_at as "endsAt", zone from book_days where d
   );
   if (!isDeepStrictEqual(bounds, { startsAt, endsAt, zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
-  // The hash over the sealed slices of a day.
-  const [sealed] = await tx.query<Pick<Closing, 'rows' | 'rowsHash'>>(sql`
-select coalesce(sum(rows), 0)::bigint as rows,
-  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash"
-from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}`);
-  if (sealed?.rows !== closing.rows || !sealed.rowsHash.equals(closing.rowsHash))
+  const sealed = await sumOfSeals(tx, closing);
+  if (sealed.rows !== closing.rows || !sealed.rowsHash.equals(closing.rowsHash))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
   // The slices of an interval whose rows differ from the sealed ones in number or hash.
   const slices = await tx.query<{ slice_at: Date }>(sql`
@@ -196,9 +192,7 @@ with found as (
   select r.slice_at, count(*) as rows,
     sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
   from book_rows r
-  where r.place >= id_floor(${startsAt}::timestamptz, '-1 hour')
-    and r.place < id_floor(${endsAt}::timestamptz, '1 hour')
-    and r.booked_at >= ${startsAt} and r.booked_at < ${endsAt}
+  where ${bookedBetween(startsAt, endsAt)}
   group by r.slice_at
 )
 select coalesce(f.slice_at, b.starts_at) as slice_at
@@ -219,8 +213,7 @@ with listed as (
   from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice_at}
 ), found as (
   select r.id, substring(r.digest from 1 for 4) as mark from book_rows r
-  where r.place >= id_floor(${slice_at}::timestamptz, '-1 hour')
-    and r.place < id_floor(${slice_at}::timestamptz, '75 minutes') and r.slice_at = ${slice_at}
+  where ${inSlice(slice_at)}
 )
 select coalesce(l.id, f.id) as id,
   case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
@@ -281,10 +274,7 @@ with sliced as (
     from book_balances where day = ${last?.day ?? null}::date
     union all
     select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
-    from sliced m
-    cross join lateral effects(
-      m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor::bigint
-    ) e
+    from sliced m ${EFFECTS}
   ) p
   group by 1, 2, 3, 4, 5
 )

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { MINUTE_MS } from '../time.ts';
-import { type BookDay, type Books, findUnswept, lockBooks } from './days.ts';
+import { type BookDay, type Books, hasUnswept, lockBooks } from './days.ts';
 import { passMark } from './seal.ts';
 
 /** Why a day cannot be closed yet. */
@@ -34,8 +34,8 @@ export async function explainWait(service: Service, day: BookDay): Promise<Waiti
   }
 }
 
-function dueAtOf({ endsAt }: BookDay, { grace_minutes }: Pick<Books, 'grace_minutes'>): Date {
-  return new Date(endsAt.getTime() + grace_minutes * MINUTE_MS);
+function dueAtOf({ endsAt }: BookDay, { graceMinutes }: Books): Date {
+  return new Date(endsAt.getTime() + graceMinutes * MINUTE_MS);
 }
 
 export const VOUCHER_IN_USE = 'another transaction uses a voucher that has expired';
@@ -48,26 +48,22 @@ export function waitingFor(row: BookDay, books: Books, cause: Waiting['cause'], 
 function findWait(service: Service, row: BookDay): Promise<Waiting | null> {
   const { day, endsAt } = row;
   return service.db.transaction(async (tx) => {
-    const [books] = await tx.query<Books>(lockBooks());
-    if (!books) throw new Error('the books have no row');
+    const books = await lockBooks(tx);
     const dueAt = dueAtOf(row, books);
     if (books.now < dueAt) {
       const reason = `${day} ends at ${endsAt.toISOString()}, and is due at ${dueAt.toISOString()}`;
-      return { day, cause: 'not-due', reason, endsAt, dueAt, prepared: [] };
+      return waitingFor(row, books, 'not-due', reason);
     }
-    const passedAt = books.passed_at ?? new Date(0);
-    if (passedAt.getTime() - (books.grace_minutes * MINUTE_MS) / 2 >= endsAt.getTime()) {
-      const [unswept] = await tx.query<{ found: boolean }>(findUnswept(endsAt));
-      return unswept?.found ? waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE) : null;
-    }
+    const passedAt = books.passedAt ?? new Date(0);
+    if (passedAt.getTime() - (books.graceMinutes * MINUTE_MS) / 2 >= endsAt.getTime())
+      return (await hasUnswept(tx, endsAt)) ? waitingFor(row, books, 'voucher-in-use', VOUCHER_IN_USE) : null;
     // Prepared transactions that have not ended. A close may have to wait for them.
-    const rows = await tx.query<{ gid: string; prepared: Date }>(
-      sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`,
+    const prepared = await tx.query<Waiting['prepared'][number]>(
+      sql`select gid as name, prepared as since from pg_prepared_xacts order by prepared limit 5`,
     );
-    const prepared = rows.map(({ gid: name, prepared: since }) => ({ name, since }));
     const names = prepared.map(({ name, since }) => `${name} (since ${since.toISOString()})`).join(', ');
     const held = names === '' ? '' : `; prepared transactions: ${names}`;
     const reason = `a transaction that may belong to ${day} has not ended${held}`;
-    return { day, cause: 'open-transaction', reason, endsAt, dueAt, prepared };
+    return { ...waitingFor(row, books, 'open-transaction', reason), prepared };
   });
 }

@@ -1,4 +1,3 @@
-import { listFloatPage, listUse } from '../../src/books/floats.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import type { Sql } from '../../src/db/sql.ts';
 import { listMerchants } from '../../src/merchants/merchants.ts';
@@ -51,10 +50,9 @@ async function askedBy(
 export const LISTS: Readonly<Record<string, Sql>> = {
   merchants: await askedBy((db) => listMerchants(db, 0, 51)),
   'merchants by name': await askedBy((db) => listMerchants(db, 0, 51, 'corner')),
-  floats: listFloatPage({ merchantId: null, isLow: false }, 0, '', 51),
-  'floats of a merchant': listFloatPage({ merchantId: 1, isLow: false }, 0, '', 51),
-  'low floats': listFloatPage({ merchantId: null, isLow: true }, 0, '', 51),
-  'the use of floats': listUse([1, 2], NOW, NOW),
+  floats: await statementOf('float.show', {}, [9, 'USD']),
+  'floats of a merchant': await statementOf('float.show', { merchantId: '1' }, [], [[{ id: 1 }]]),
+  'low floats': await statementOf('float.low', {}, []),
   settlements: await statementOf('settlement.list', {}, [9]),
   'settlements of a merchant': await statementOf('settlement.list', { merchantId: '1', state: 'PAID' }, [9]),
   'settlements to be paid': await statementOf('settlement.list', { state: 'APPROVED' }, [9]),

@@ -1,5 +1,6 @@
 import { sql } from '../../db/sql.ts';
 import { ACCOUNT_KINDS, accountsOf } from '../../ledger/kinds.ts';
+import { EFFECTS } from '../days.ts';
 import { type Declaration, type Definition, id, merchant, money, text, word } from './report.ts';
 
 /** Opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
@@ -17,10 +18,7 @@ from (
   from balances_at(${startsAt})
   union all
   select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor
-  from movements(${startsAt}, ${endsAt}) m
-  cross join lateral effects(
-    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
-  ) e
+  from movements(${startsAt}, ${endsAt}) m ${EFFECTS}
 ) p
 group by grouping sets ((currency, account_kind), (currency))
 order by array_position(${[...ACCOUNT_KINDS, 'UNKNOWN']}::text[], account_kind)`,

@@ -1,6 +1,7 @@
 import { type Sql, sql } from '../../db/sql.ts';
 import { kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
 import { addDays } from '../../time.ts';
+import { bookedBetween } from '../days.ts';
 import { statementNumber } from '../formats.ts';
 import {
   count,
@@ -83,9 +84,7 @@ left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and j.kind in ${listOf(kindsOn('FLOAT'))}
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
-  and j.place >= id_floor(${from}::timestamptz, '-1 hour')
-  and j.place < id_floor(${to}::timestamptz, '1 hour')
-  and j.booked_at >= ${from} and j.booked_at < ${to}`;
+  and ${bookedBetween(from, to)}`;
 
 const counted = (kind: string) => count(sql`coalesce(sum(rows) filter (where kind = ${kind}), 0)`);
 /** Adds movements of a kind to a column of R7, and subtracts those of the kind that takes it back. */
