@@ -4,7 +4,8 @@ import { pause } from './deadline.ts';
 import { type Operation, type ScripError, type Settling, UnknownOutcomeError } from './errors.ts';
 import { type About, argumentError, clientError, Failure, failureOf } from './failure.ts';
 import { type Answer, attempt, type Connection, type Request } from './http.ts';
-import type { CallOptions, DownloadOptions } from './types.ts';
+import type { Pending, PendingCall } from './pending.ts';
+import type { CallOptions, DownloadOptions, EffectOptions } from './types.ts';
 
 /** A call: attempts until there is a definite response, and what is known about its effect. */
 
@@ -39,6 +40,8 @@ export type EffectiveCall<T> = {
   /** The result behind a refusal that an earlier copy of the request caused. */
   recover?(error: ScripError): T | undefined;
   lookup(options: CallOptions): Promise<T | null>;
+  /** What is kept of it while its outcome is unknown; absent for a call that is not kept. */
+  readonly pending?: PendingCall;
 };
 
 /** What `retry` needs to know about a call that has an effect. */
@@ -62,12 +65,22 @@ export class Caller {
   readonly rules: RetryRules;
   readonly #language: string | undefined;
   readonly #confidential: readonly string[];
+  readonly #pending: Pending | undefined;
 
   constructor(
     connection: Connection,
     rules: RetryRules,
-    { language, confidential }: { language: string | undefined; confidential: readonly string[] },
+    {
+      language,
+      confidential,
+      pending,
+    }: {
+      language: string | undefined;
+      confidential: readonly string[];
+      pending: Pending | undefined;
+    },
   ) {
+    this.#pending = pending;
     this.connection = connection;
     this.rules = rules;
     this.#language = language;
@@ -110,8 +123,22 @@ export class Caller {
   }
 
   /** A call that has an effect: once, however many attempts it takes. */
-  effect<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
-    return this.#effect(call, options, false);
+  effect<T>(call: EffectiveCall<T>, options: EffectOptions<T>): Promise<T> {
+    return this.#keep(call, options, (isOpen) => this.#effect(call, options, isOpen));
+  }
+
+  /** Sends the same request again. If the refusal does not prove the outcome, it looks the effect up. */
+  async resolve<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
+    try {
+      return await this.#effect(call, options, true);
+    } catch (error) {
+      const isRefused =
+        error instanceof UnknownOutcomeError && (error.cause as ScripError).statusCode !== null;
+      // If the lookup fails, the outcome is as unknown as before.
+      const found = isRefused ? await call.lookup(options).catch(() => null) : null;
+      if (found === null) throw error;
+      return found;
+    }
   }
 
   /**
@@ -155,7 +182,10 @@ export class Caller {
     this.checkTimes(about, options);
     const effect: Effect<T> = {
       isOpen,
-      settling: { resolve: (how) => this.#resolve(call, how), lookup: (how) => call.lookup(how) },
+      settling: {
+        resolve: (how) => this.#keep(call, how, () => this.resolve(call, how)),
+        lookup: (how) => call.lookup(how),
+      },
       proves: (error) => call.proves(error),
       recover: (error) => call.recover?.(error),
     };
@@ -163,18 +193,19 @@ export class Caller {
     return this.retry(about, options, make, effect);
   }
 
-  /** Sends the same request again. If the refusal does not prove the outcome, it looks the effect up. */
-  async #resolve<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
-    try {
-      return await this.#effect(call, options, true);
-    } catch (error) {
-      const isRefused =
-        error instanceof UnknownOutcomeError && (error.cause as ScripError).statusCode !== null;
-      // If the lookup fails, the outcome is as unknown as before.
-      const found = isRefused ? await call.lookup(options).catch(() => null) : null;
-      if (found === null) throw error;
-      return found;
-    }
+  /** Keeps a call as pending while it runs. */
+  #keep<T>(
+    call: EffectiveCall<T>,
+    { record }: EffectOptions<T>,
+    run: (isOpen: boolean) => Promise<T>,
+  ): Promise<T> {
+    const recorded = async (isOpen: boolean) => {
+      const result = await run(isOpen);
+      await record?.(result);
+      return result;
+    };
+    const { about, pending } = call;
+    return pending && this.#pending ? this.#pending.keep(about, pending, recorded) : recorded(false);
   }
 
   async #attempt<T>(

@@ -42,6 +42,7 @@ const CLIENT = {
   networkFailure: 'The service could not be reached, or the connection broke',
   timedOut: 'The service did not respond in time',
   aborted: 'The call was aborted',
+  storeFailure: 'The call could not be kept, so it was not sent',
   undone: 'The redemption was undone: it is no payment',
   invalidResponse: 'The response is not one of this interface',
   unsupportedByVariant: 'The variant of the interface does not support this',

@@ -46,7 +46,8 @@ export function takeBatch(about: About, answer: Answer, reference: string): Batc
 export type Expected = {
   readonly type: 'ACTIVATION' | 'REDEMPTION';
   readonly reference: string;
-  readonly amount: number | undefined;
+  /** Null where the client does not know it. */
+  readonly amount: number | null;
 };
 
 /** Reads a transaction. One of another call must not pass for the result of this one. */
@@ -56,8 +57,17 @@ export function takeTransaction(about: About, answer: Answer, expected: Expected
   const refuse = (what: string) => mismatch(about, `it is about another ${what}`, answer.requestId);
   if (transactionType !== expected.type) throw refuse('type of transaction');
   if (reference !== null && reference !== expected.reference) throw refuse('reference');
-  if (expected.amount !== undefined && amount !== expected.amount) throw refuse('amount');
+  if (expected.amount !== null && amount !== expected.amount) throw refuse('amount');
   return { ...transaction, ...receiptOf(answer, expected.reference) };
+}
+
+/** Reads the active transaction under a reference, which is a transaction id where it has none. */
+export function takeFound(about: About, { data, requestId }: Answer, asked: string): Transaction {
+  const transaction = readTransaction(data);
+  const { reference, transactionId } = transaction;
+  if (![reference, transactionId].includes(asked) && reference !== `NEW-${asked}`)
+    throw mismatch(about, 'it is about another reference', requestId);
+  return transaction;
 }
 
 export function takeUpdate(

@@ -18,6 +18,7 @@ export type Operation =
   | 'reverseRedemption'
   | 'redemptionUpdate'
   | 'undo'
+  | 'recover'
   | 'transaction'
   | 'transactions';
 

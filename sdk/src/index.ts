@@ -6,6 +6,8 @@ export { STATUS_CODES } from './codes.ts';
 export { type FieldError, type Operation, ScripError, UnknownOutcomeError } from './errors.ts';
 export { addLanguage, type UserMessageKey, type UserMessages } from './messages.ts';
 export type { ScripOptions } from './options.ts';
+export { DamagedStoreError, type PendingCall, type PendingStore } from './pending.ts';
+export type { Recovered, RecoverOptions } from './recover.ts';
 export { Scrip } from './scrip.ts';
 export type * from './types.ts';
 export {

@@ -142,6 +142,7 @@ const KEYS: Readonly<Partial<Record<CodeName, UserMessageKey>>> = {
   networkFailure: 'tryAgainLater',
   timedOut: 'tryAgainLater',
   undone: 'aborted',
+  storeFailure: 'tryAgainLater',
 };
 
 const languages = new Map<string, Readonly<Partial<UserMessages>>>(

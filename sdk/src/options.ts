@@ -1,5 +1,6 @@
 import type { Retry, RetryRules } from './call.ts';
 import { type Connection, judge } from './http.ts';
+import type { PendingStore } from './pending.ts';
 import type { Variant } from './types.ts';
 import { portalConnection } from './undo.ts';
 
@@ -33,6 +34,8 @@ export type ScripOptions<V extends Variant> = {
    * that of the key.
    */
   readonly portalToken?: string | undefined;
+  /** Keeps calls whose outcome is not known, for `recover` after a crash. */
+  readonly pending?: PendingStore | undefined;
   /** Another fetch, such as one that uses a proxy. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 };

@@ -1,5 +1,5 @@
 import { downloadBatch, streamVouchers, waitForBatch } from './batches.ts';
-import { Caller } from './call.ts';
+import { Caller, type EffectiveCall } from './call.ts';
 import {
   checkAmount,
   checkNewReference,
@@ -17,13 +17,17 @@ import {
   provesNoUpdate,
   recoverUpdate,
   takeBatch,
+  takeFound,
   takeTransaction,
   takeUpdate,
 } from './effects.ts';
 import { type Operation, orNull } from './errors.ts';
 import { type Connection, get, post } from './http.ts';
 import { readOptions, type ScripOptions } from './options.ts';
-import { readBalance, readTransaction, readTransactions, readUpdate } from './read.ts';
+import { Pending, type PendingCall } from './pending.ts';
+import { readBalance, readTransactions, readUpdate } from './read.ts';
+import { type Means, type Recovered, type RecoverOptions, recoverAll } from './recover.ts';
+import { callOptions, difference, type Payment, type RedeemOptions, redeemUpTo } from './redeem.ts';
 import type {
   ActivateInput,
   Balance,
@@ -31,11 +35,13 @@ import type {
   BatchHead,
   CallOptions,
   DownloadOptions,
+  EffectOptions,
   GenerateInput,
   Receipt,
   RedeemInput,
   RedemptionUpdate,
   Transaction,
+  TransactionType,
   Undone,
   UpdateRedemptionInput,
   Variant,
@@ -61,6 +67,7 @@ export class Scrip<V extends Variant> {
   readonly #decimals: number | undefined;
   readonly #portal: Connection | undefined;
   readonly #undone = new UndoneReferences();
+  readonly #pending: Pending | undefined;
   readonly #caller: Caller;
 
   /** @throws TypeError for options that cannot work */
@@ -75,36 +82,25 @@ export class Scrip<V extends Variant> {
     this.#portal = portal;
     this.#keyId = keyId;
     this.#decimals = options.currency === undefined ? undefined : currencyDecimals(options.currency);
-    this.#caller = new Caller(connection, rules, { language: options.language, confidential });
+    this.#pending = options.pending && new Pending(options.pending);
+    const { language } = options;
+    this.#caller = new Caller(connection, rules, { language, confidential, pending: this.#pending });
   }
 
   /**
    * Generates a batch of vouchers. Up to 10 are in the result; a larger batch is `PROCESSING`: wait for it by
    * `waitForBatch`, then read it by `downloadVouchers`.
    */
-  async generate(request: GenerateInput<V>, options: CallOptions = {}): Promise<Batch & Receipt> {
+  async generate(
+    request: GenerateInput<V>,
+    options: EffectOptions<Batch & Receipt> = {},
+  ): Promise<Batch & Receipt> {
     const reference = this.#newReference('generate', request);
     const body = this.#caller.check('generate', reference, () => {
       const quantity = checkQuantity(request.quantity);
       return this.#dialect.generate(request, { reference, quantity, decimals: this.#decimals });
     });
-    const about = this.#caller.about('generate', reference);
-    return this.#caller.effect(
-      {
-        about,
-        request: post('/vouchers', body),
-        take: (answer) => takeBatch(about, answer, reference),
-        proves: provesNoEffect,
-        lookup: (how) =>
-          orNull(async () => ({
-            ...(await this.download(reference, how)),
-            reference,
-            replayed: true,
-            requestId: null,
-          })),
-      },
-      options,
-    );
+    return this.#caller.effect(this.#generation(reference, body), options);
   }
 
   /** The batch that was generated under a reference, in memory; `downloadVouchers` streams a large one. */
@@ -132,12 +128,15 @@ export class Scrip<V extends Variant> {
   }
 
   /** Activates a voucher: by code and PIN in variant A, by serial number in variant B. */
-  async activate(request: ActivateInput<V>, options: CallOptions = {}): Promise<Transaction & Receipt> {
+  async activate(
+    request: ActivateInput<V>,
+    options: EffectOptions<Transaction & Receipt> = {},
+  ): Promise<Transaction & Receipt> {
     const reference = this.#newReference('activate', request);
     const body = this.#caller.check('activate', reference, () =>
       this.#dialect.activate(request, { reference, decimals: this.#decimals }),
     );
-    return this.#transact('ACTIVATION', 'activate', { reference, body, amount: undefined }, options);
+    return this.#caller.effect(this.#transacting('activate', { reference, body, amount: null }), options);
   }
 
   /** The balance of a voucher, and how much of it can be redeemed now. */
@@ -151,15 +150,55 @@ export class Scrip<V extends Variant> {
     return this.#caller.read(about, request, options, ({ data }) => readBalance(data));
   }
 
-  /** Takes an amount from a voucher: the whole amount, or nothing. */
-  async redeem(request: RedeemInput, options: CallOptions = {}): Promise<Transaction & Receipt> {
+  /**
+   * Takes an amount from a voucher: the whole amount, or nothing. With `withBalance`, the balance of the
+   * voucher is read afterwards, for the receipt; it is null where it could not be read.
+   */
+  redeem(
+    request: RedeemInput,
+    options: RedeemOptions & { readonly withBalance: true },
+  ): Promise<Payment & { readonly balance: Balance | null }>;
+  redeem(request: RedeemInput, options?: RedeemOptions): Promise<Payment>;
+  async redeem(request: RedeemInput, options: RedeemOptions = {}): Promise<Payment> {
     const reference = this.#newReference('redeem', request);
     const { amount, body } = this.#caller.check('redeem', reference, () => {
       const voucher = checkVoucher(request);
       const amount = checkAmount(request.amount, 'amount', { decimals: this.#decimals });
       return { amount, body: this.#dialect.redeem(voucher, amount, reference) };
     });
-    return this.#transact('REDEMPTION', 'redeem', { reference, body, amount }, options);
+    const payment = await this.#caller.effect(
+      this.#transacting('redeem', { reference, body, amount }),
+      options,
+    );
+    if (!options.withBalance) return payment;
+    // The payment is done, whether or not the balance can be read.
+    const balance = await this.balance(request, callOptions(options)).catch(() => null);
+    return { ...payment, balance } as Payment;
+  }
+
+  /**
+   * Takes an amount from a voucher, or what is left on it if that is less. Safe to repeat under the same
+   * reference.
+   * @returns the payment, and as `remaining` what is still to be paid in another way
+   * @throws ScripError if nothing can be taken
+   */
+  async redeemUpTo(
+    request: RedeemInput,
+    options: EffectOptions<Payment> = {},
+  ): Promise<Payment & { readonly remaining: number }> {
+    const reference = this.#newReference('redeem', request);
+    const wanted = this.#caller.check('redeem', reference, () =>
+      checkAmount(request.amount, 'amount', { decimals: this.#decimals }),
+    );
+    const payment = await redeemUpTo(
+      { ...request, reference },
+      {
+        balance: () => this.balance(request, callOptions(options)),
+        redeem: (amount) => this.redeem({ ...request, amount, reference }, options),
+        find: () => orNull(() => this.transaction(reference, callOptions(options))),
+      },
+    );
+    return { ...payment, remaining: difference(wanted, payment.amount) };
   }
 
   /**
@@ -169,7 +208,7 @@ export class Scrip<V extends Variant> {
   async updateRedemption(
     this: Scrip<'a'>,
     request: UpdateRedemptionInput,
-    options: CallOptions = {},
+    options: EffectOptions<RedemptionUpdate & Receipt> = {},
   ): Promise<RedemptionUpdate & Receipt> {
     const { reference, amountUsed } = this.#caller.check('updateRedemption', undefined, () => {
       checkObject(request);
@@ -179,17 +218,17 @@ export class Scrip<V extends Variant> {
       });
       return { reference: checkReference(request['reference']), amountUsed };
     });
-    return this.#update('updateRedemption', reference, amountUsed, options);
+    return this.#caller.effect(this.#updating('updateRedemption', reference, amountUsed), options);
   }
 
   /** Gives the whole amount of a redemption back to the voucher. Variant A only. */
   async reverseRedemption(
     this: Scrip<'a'>,
     reference: string,
-    options: CallOptions = {},
+    options: EffectOptions<RedemptionUpdate & Receipt> = {},
   ): Promise<RedemptionUpdate & Receipt> {
     this.#caller.check('reverseRedemption', undefined, () => checkReference(reference));
-    return this.#update('reverseRedemption', reference, 0, options);
+    return this.#caller.effect(this.#updating('reverseRedemption', reference, 0), options);
   }
 
   /**
@@ -221,6 +260,26 @@ export class Scrip<V extends Variant> {
     return undone;
   }
 
+  /**
+   * Finds out what became of calls that an earlier process began: call it at the start. Needs `pending`. A
+   * redemption that is not found is given up by `undo`, if there is a `portalToken`: its payment has to start
+   * again, under a new reference. Orders and updates are sent again.
+   * @throws DamagedStoreError after all calls that could be read
+   */
+  async recover({ record, ...options }: RecoverOptions = {}): Promise<Recovered[]> {
+    const pending = this.#caller.check('recover', undefined, () => {
+      return this.#pending ?? refuse('30', 'pending', 'required', 'must be given to the client for recover');
+    });
+    const means: Means = {
+      isOwn: ({ baseUrl, variant }) => baseUrl === this.#baseUrl && variant === this.variant,
+      lookup: (call) =>
+        this.#find(call.operation === 'redeem' ? 'REDEMPTION' : 'ACTIVATION', call.reference, options),
+      undo: this.#portal && ((reference) => this.undo(reference, options)),
+      repeat: (call) => this.#repeat(call, options),
+    };
+    return recoverAll(pending, means, record);
+  }
+
   /** The result of the update of a redemption. Variant A only. */
   async redemptionUpdate(
     this: Scrip<'a'>,
@@ -242,8 +301,8 @@ export class Scrip<V extends Variant> {
   async transaction(reference: string, options: CallOptions = {}): Promise<Transaction> {
     this.#caller.check('transaction', undefined, () => checkReference(reference));
     const about = this.#caller.about('transaction', reference);
-    return this.#caller.read(about, get('/transactions', reference), options, ({ data }) =>
-      readTransaction(data),
+    return this.#caller.read(about, get('/transactions', reference), options, (answer) =>
+      takeFound(about, answer, reference),
     );
   }
 
@@ -276,61 +335,107 @@ export class Scrip<V extends Variant> {
     });
   }
 
-  #transact(
-    type: 'ACTIVATION' | 'REDEMPTION',
+  #generation(reference: string, body: object): EffectiveCall<Batch & Receipt> {
+    const about = this.#caller.about('generate', reference);
+    return {
+      about,
+      request: post('/vouchers', body),
+      pending: this.#kept('generate', reference, body, null),
+      take: (answer) => takeBatch(about, answer, reference),
+      proves: provesNoEffect,
+      lookup: (how) =>
+        orNull(async () => ({
+          ...(await this.download(reference, how)),
+          reference,
+          replayed: true,
+          requestId: null,
+        })),
+    };
+  }
+
+  #transacting(
     operation: 'activate' | 'redeem',
-    { reference, body, amount }: { reference: string; body: object; amount: number | undefined },
-    options: CallOptions,
-  ): Promise<Transaction & Receipt> {
+    { reference, body, amount }: { reference: string; body: object; amount: number | null },
+  ): EffectiveCall<Payment> {
+    const type = operation === 'redeem' ? 'REDEMPTION' : 'ACTIVATION';
     const { code, voucherCode, pin } = body as { code?: string; voucherCode?: string; pin?: string };
     const confidential = [code, voucherCode, pin].filter((value) => value !== undefined);
     const about = this.#caller.about(operation, reference, confidential);
-    return this.#caller.effect(
-      {
-        about,
-        request: post(`/${operation}`, body),
-        take: (answer) => {
-          const transaction = takeTransaction(about, answer, { type, reference, amount });
-          if (type === 'REDEMPTION') this.#undone.refuse(about, reference);
-          return transaction;
-        },
-        proves: provesNoEffect,
-        lookup: (how) =>
-          orNull(async () => {
-            const found = await this.transaction(reference, how);
-            return found.transactionType === type
-              ? { ...found, reference, replayed: true, requestId: null }
-              : null;
-          }),
+    return {
+      about,
+      request: post(`/${operation}`, body),
+      pending: this.#kept(operation, reference, confidential.length > 0 ? null : body, amount),
+      take: (answer) => {
+        const transaction = takeTransaction(about, answer, { type, reference, amount });
+        if (type === 'REDEMPTION') this.#undone.refuse(about, reference);
+        return transaction;
       },
-      options,
-    );
+      proves: provesNoEffect,
+      lookup: (how) => this.#find(type, reference, how),
+    };
   }
 
-  #update(
+  /** The transaction of a type under a reference; null if there is none. */
+  #find(type: TransactionType, reference: string, options: CallOptions): Promise<Payment | null> {
+    return orNull(async () => {
+      const found = await this.transaction(reference, options);
+      return found.transactionType === type ? { ...found, reference, replayed: true, requestId: null } : null;
+    });
+  }
+
+  #updating(
     operation: 'updateRedemption' | 'reverseRedemption',
     reference: string,
     amountUsed: number,
-    options: CallOptions,
-  ): Promise<RedemptionUpdate & Receipt> {
+  ): EffectiveCall<RedemptionUpdate & Receipt> {
     const body = this.#requireUpdates(operation)(reference, amountUsed);
     const about = this.#caller.about(operation, reference);
-    return this.#caller.effect(
-      {
-        about,
-        request: { ...post('/redemptions/update', body), isAnsweredOnce: true },
-        take: (answer) => takeUpdate(about, answer, reference, amountUsed),
-        proves: provesNoUpdate,
-        recover: (error) => recoverUpdate(error, reference, amountUsed),
-        lookup: (how) =>
-          orNull(async () => {
-            const found = await (this as unknown as Scrip<'a'>).redemptionUpdate(reference, how);
-            const isOurs = found.summary.newAmount === amountUsed;
-            return isOurs ? { ...found, reference, replayed: true, requestId: null } : null;
-          }),
-      },
-      options,
-    );
+    return {
+      about,
+      request: { ...post('/redemptions/update', body), isAnsweredOnce: true },
+      pending: this.#kept(operation, reference, body, amountUsed),
+      take: (answer) => takeUpdate(about, answer, reference, amountUsed),
+      proves: provesNoUpdate,
+      recover: (error) => recoverUpdate(error, reference, amountUsed),
+      lookup: (how) =>
+        orNull(async () => {
+          const found = await (this as unknown as Scrip<'a'>).redemptionUpdate(reference, how);
+          const isOurs = found.summary.newAmount === amountUsed;
+          return isOurs ? { ...found, reference, replayed: true, requestId: null } : null;
+        }),
+    };
+  }
+
+  /** What is kept of a call: never a code or a PIN. */
+  #kept(
+    operation: PendingCall['operation'],
+    reference: string,
+    body: object | null,
+    amount: number | null,
+  ): PendingCall {
+    const startedAt = new Date().toISOString();
+    const { variant } = this;
+    return {
+      operation,
+      reference,
+      baseUrl: this.#baseUrl,
+      variant,
+      startedAt,
+      amount,
+      body: body as PendingCall['body'],
+    };
+  }
+
+  /** Sends the request of a pending call again. It was checked when it was kept. */
+  #repeat({ operation, reference, body, amount }: PendingCall, options: CallOptions) {
+    const request = body as object;
+    if (operation === 'generate') return this.#caller.resolve(this.#generation(reference, request), options);
+    if (operation === 'activate' || operation === 'redeem')
+      return this.#caller.resolve(
+        this.#transacting(operation, { reference, body: request, amount }),
+        options,
+      );
+    return this.#caller.resolve(this.#updating(operation, reference, amount ?? 0), options);
   }
 
   #requireUpdates(operation: Operation): NonNullable<Dialect<Variant>['update']> {

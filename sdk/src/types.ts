@@ -72,6 +72,12 @@ export type CallOptions = {
   readonly attemptTimeoutMs?: number | undefined;
 };
 
+/** Options of a call that has an effect. */
+export type EffectOptions<T> = CallOptions & {
+  /** Called with the result before a call is no longer kept as pending: save it here. */
+  readonly record?: ((result: T) => unknown) | undefined;
+};
+
 /** What calls that have an effect return beside their result. */
 export type Receipt = {
   /** The reference of the call, given or generated. */
