@@ -72,6 +72,8 @@ create table products (
     constraint products_max_quantity_bounds check (max_quantity between 1 and 5000000),
   validity_days integer not null default 365
     constraint products_validity_bounds check (validity_days between 1 and 36500),
+  validity text -- by the calendar, in place of the days
+    constraint products_validity_form check (validity ~ '^[1-9][0-9]?y-end-of-year$'),
   expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it

@@ -80,8 +80,8 @@ type Order = Generate & { readonly valueUnits: bigint | null; readonly id: strin
 
 /**
  * Finds the product of an order by its code, or the merchant's default one; undefined for an unknown code.
- * PostgreSQL accepts no NUL in a text, so no product has such a code. Vouchers end with a day in the zone of
- * the books, as cards show it.
+ * PostgreSQL accepts no NUL in a text, so no product has such a code. Vouchers end with a day or a year in
+ * the zone of the books, as cards show it.
  */
 async function productOf(
   { service, merchant, now }: Context,
@@ -90,8 +90,12 @@ async function productOf(
   if (code?.includes('\0')) return undefined;
   const [product] = await service.db.query<Offer>(sql`
 select ${columnsOf(ProductRow, 'p')},
-  ((((${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)::date + 1)::timestamp
-    at time zone k.zone) - interval '1 millisecond' as "expiresAt"
+  (coalesce(
+    date_trunc('year', ${now}::timestamptz at time zone k.zone)
+      + make_interval(years => split_part(p.validity, 'y', 1)::int + 1),
+    date_trunc('day', (${now}::timestamptz + p.validity_days * interval '24 hours') at time zone k.zone)
+      + interval '1 day'
+  ) at time zone k.zone) - interval '1 millisecond' as "expiresAt"
 from products p, books k
 where ${code === undefined ? sql`p.id = ${merchant.defaultProductId}` : sql`p.code = ${code}`}`);
   return product;

@@ -71,6 +71,11 @@ const TERMS = {
     maximum: DAYS_MAX,
     description: 'How long vouchers are valid.',
   }),
+  validity: Nullable(Type.String({ pattern: '^[1-9][0-9]?y-end-of-year$', examples: ['3y-end-of-year'] }), {
+    title: 'Valid by the calendar',
+    description:
+      'Takes the place of the days: `3y-end-of-year` ends with the third year after that of the order.',
+  }),
 };
 /** The values between which vouchers are generated, in an input: in major units. */
 const VALUES = {
@@ -127,6 +132,7 @@ export function productDefaults(currency: string, decimals: number) {
     maxValue: GREATEST_VALUE * 10n ** BigInt(decimals),
     maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
+    validity: null,
     merchantId: null,
   } as const;
 }

@@ -47,6 +47,25 @@ for (const zone of ZONES) {
     assert.equal(local.format(new Date(expiryDate)), '23:59:59');
   });
 
+  test(`a product that is valid by the calendar ends with a year in ${zone}`, async () => {
+    await setZone(zone);
+    const code = `CALENDAR-${zone.replace('/', '-')}`;
+    await operator.json`product create --code ${code} --name Card --validity 3y-end-of-year`;
+    const order = (...more: string[]) =>
+      operator.json`batch generate --merchant ${merchant.id} --product ${code} --quantity 1 --value 5 ${more}`;
+    const { expiryDate } = await order();
+    const local = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: zone,
+      dateStyle: 'short',
+      timeStyle: 'medium',
+    });
+    const year = Number(local.format(operator.testService.service.clock()).slice(0, 4));
+    assert.equal(local.format(new Date(expiryDate)), `${year + 3}-12-31 23:59:59`);
+    assert.equal((await order('--expiry', DAY)).expiryDate, ENDS[zone]);
+    const days = await operator.json`product set ${code} --validity none --validity-days 1`;
+    assert.deepEqual([days.validity, days.validityDays], [null, 1]);
+  });
+
   test(`an imported voucher ends with its day in ${zone}, and a card shows that day`, async (t) => {
     await setZone(zone);
     const [first, second] = codesOf(2);

@@ -258,6 +258,7 @@ export const fields: Catalogue['fields'] = {
   usableAmount: 'Einlösbar',
   usePerDay: 'Verbrauch je Tag',
   user: 'Benutzer',
+  validity: 'Gültig nach dem Kalender',
   validityDays: 'Gültig (Tage)',
   value: 'Wert',
   valueDate: 'Valuta',
