@@ -71,7 +71,7 @@ test('every page is accessible and causes no error', { skip }, async (t) => {
   const shown = await furnish(stage);
   await t.test('the console', (sub) => tour(sub, stage, shown, 'console', stage.owner));
   const merchant = await stage.join('owner', true);
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 100, reference: 'paid in' });
   const hook = await stage.ask(merchant, '/webhooks', { url: 'https://93.184.216.34/own' });
   const own = await stage.ask(merchant, '/batches', { quantity: 2, value: 10 });

@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import type { Download, Page } from 'playwright-core';
+import type { Download } from 'playwright-core';
 import { buildServer } from '../../src/http/server.ts';
 import { groupOf } from '../../src/jobs/jobs.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { JOB_RUNS } from '../../src/operations/background.ts';
-import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
+import { goes, opened, openStage } from '../support/console.scene.ts';
 
 /** The daily work in the console: exports, terms, bulk changes; and a restart of the service. */
 
 const skip = await whyNoBrowser();
 
 const textOf = async (file: Download) => readFile(await file.path(), 'utf8');
-
-async function goes(page: Page, path: string) {
-  await page.goto(`/console${path}`);
-  await ready(page);
-}
 
 test('the export of a list holds all rows that match its filter', { skip }, async (t) => {
   const stage = await openStage(t);
@@ -47,7 +42,7 @@ test('two people set the terms of a merchant, which the page shows with their cu
 }, async (t) => {
   const stage = await openStage(t);
   const browser = openBrowser(t);
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'paid in' });
   const maker = await stage.join('finance');
   const { page, faults } = await pageOf(browser, stage.listening, maker.browser);
@@ -78,7 +73,7 @@ test('an auditor decides nothing; a person who decides alone approves an own pro
 }, async (t) => {
   const stage = await openStage(t);
   const { scene, listening, owner, ask } = stage;
-  const merchantId = String(scene.shop.merchant.id);
+  const { merchantId } = stage;
   const changed = await owner.browser.send('PATCH', '/settings', { approvalMode: 'delay' });
   const { id } = changed.body.approval;
   const auditor = await stage.join('auditor');
@@ -142,7 +137,7 @@ test('a form keeps its input while the service restarts', { skip }, async (t) =>
   const stage = await openStage(t);
   const first = buildServer(stage.listening.service);
   const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   const at = { ...stage.listening, baseUrl };
   const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
   await goes(page, `/merchants/${merchantId}`);
@@ -187,9 +182,7 @@ test('a batch of five million shows its progress, and loads one page of its vouc
 });
 
 test('the overview sends each request for the books once', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page, sent } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
-  await goes(page, '/');
+  const { page, sent } = await opened(t, '/');
   const floats = page.getByRole('region', { name: 'Days that floats last' });
   await floats.getByRole('listitem').or(floats.getByText('Nothing to show')).first().waitFor();
   const requests = sent.filter((each) => each.includes('/v1/books/'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser, pageOf, ready, signedIn, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { goes, openStage } from '../support/console.scene.ts';
 import { testService } from '../support/harness.ts';
 
 const skip = await whyNoBrowser();
@@ -16,8 +16,7 @@ test('the search never sends a code with its PIN', { skip }, async (t) => {
     await page.getByText('They were not sent').waitFor();
     assert.equal(await search.inputValue(), '');
   }
-  await page.goto('/console/search?text=1234567890123456');
-  await ready(page);
+  await goes(page, '/search?text=1234567890123456');
   const after = sent.filter((each) => !each.includes('/console/search?text='));
   assert.deepEqual(
     after.filter((each) => each.replace(/[\s-]|%20/g, '').includes('1234567890123456')),
@@ -31,14 +30,12 @@ test('a search for a serial number opens its voucher, and a filter is readable i
   const stage = await openStage(t);
   const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   const serialNumber = String(stage.sold.serial);
-  await page.goto('/console/merchants');
-  await ready(page);
+  await goes(page, '/merchants');
   await page.getByRole('textbox', { name: 'Search' }).fill(serialNumber);
   await page.keyboard.press('Enter');
   await page.waitForURL(`**/console/vouchers/${serialNumber}`);
   await page.getByRole('region', { name: 'Timeline' }).waitFor();
-  await page.goto(`/console/transactions?serialNumber=${serialNumber}`);
-  await ready(page);
+  await goes(page, `/transactions?serialNumber=${serialNumber}`);
   const filter = page.getByRole('textbox', { name: 'Serial number' });
   assert.equal(await filter.inputValue(), serialNumber);
   await filter.fill('7');
@@ -84,8 +81,7 @@ test('a statement is checked where it is chosen, and row by row in the language 
   const stage = await openStage(t);
   const german = { locale: 'de-DE' };
   const { page, sent, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
-  await page.goto('/console/bank');
-  await ready(page);
+  await goes(page, '/bank');
   const begin = () => page.getByRole('main').getByRole('button', { name: 'Auszug einlesen' }).click();
   await begin();
   const dialog = page.getByRole('dialog').last();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { inaccessible, openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
+import { goes, opened, openStage } from '../support/console.scene.ts';
 
 /** The console without a mouse: where the focus begins, stays and returns. */
 
@@ -14,8 +14,7 @@ test('a page begins with its skip link, at its top', { skip }, async (t) => {
   const stage = await openStage(t);
   const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await page.setViewportSize({ width: 360, height: 420 });
-  await page.goto(`/console/merchants/${stage.scene.shop.merchant.id}`);
-  await ready(page);
+  await goes(page, `/merchants/${stage.scene.shop.merchant.id}`);
   assert.equal(await page.evaluate('scrollY'), 0);
   await page.keyboard.press('Tab');
   await focused(page.getByRole('link', { name: 'Skip to the content' }));
@@ -25,10 +24,7 @@ test('a page begins with its skip link, at its top', { skip }, async (t) => {
 });
 
 test('a menu and a dialog are accessible, hold the focus, and give it back', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
-  await page.goto(`/console/merchants/${stage.scene.shop.merchant.id}`);
-  await ready(page);
+  const { page, faults } = await opened(t, ({ scene }) => `/merchants/${scene.shop.merchant.id}`);
   const menu = page.getByRole('main').getByRole('button', { name: 'Actions' });
   await menu.focus();
   await page.keyboard.press('Enter');

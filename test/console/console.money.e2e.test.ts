@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { codeOf, PASSWORD } from '../support/browser.ts';
 import { newPage, openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage, opens } from '../support/console.scene.ts';
+import { goes, openStage, opens } from '../support/console.scene.ts';
 
 /** The work with money in the console, from the invitation of a person to the payout. */
 
@@ -22,11 +22,6 @@ async function confirms(page: Page, name: string, fields: Readonly<Record<string
     await dialog.getByLabel(new RegExp(`^${label}`)).fill(value);
   await dialog.getByRole('button', { name, exact: true }).click();
   return dialog;
-}
-
-async function goes(page: Page, path: string) {
-  await page.goto(`/console${path}`);
-  await ready(page);
 }
 
 /** Approves a proposal of another person. */
@@ -114,8 +109,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
     items: { kind: string; transactionId: string }[];
   };
   const redemption = sale.items.find(({ kind }) => kind === 'REDEMPTION')?.transactionId;
-  await page.goto(`/console/transactions/${redemption}`);
-  await ready(page);
+  await goes(page, `/transactions/${redemption}`);
   await does(page, 'Correct', { Amount: '30', Reason: 'The customer gave one back.' });
   // Support proposes; the owner approves.
   await page.getByRole('dialog').getByText('Proposed').waitFor();
@@ -166,7 +160,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
     second.page.getByRole('link', { name: 'Download PDF' }).click(),
   ]);
   assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
-  await makesPayoutFile(second.page, String(stage.scene.shop.merchant.id));
+  await makesPayoutFile(second.page, stage.merchantId);
   await goes(second.page, '/settlements');
   const files = second.page.getByRole('region', { name: 'Payout files' });
   await files.getByRole('cell', { name: /^\d+-2026-0001$/ }).waitFor();

@@ -6,8 +6,8 @@ import { saveMapping } from '../../src/bank/mappings.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { MAPPING } from '../support/bank.ts';
-import { openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage, opens } from '../support/console.scene.ts';
+import { openBrowser, whyNoBrowser } from '../support/chromium.ts';
+import { goes, openStage, opens } from '../support/console.scene.ts';
 
 /** A form says what its change comes to, also when that has changed in the meantime. */
 
@@ -73,7 +73,6 @@ test('a payout that the bank made and the books lack is booked from the page of 
   const { state, payouts } = await stage.ask(stage.owner, `/settlements/${draft.id}`);
   const [payout] = payouts as { bankReference: string; valueDate: string }[];
   assert.deepEqual([state, payout?.bankReference, payout?.valueDate], ['PAID', 'B 1', '2026-03-02']);
-  await page.goto('/console/bank?tab=movements');
-  await ready(page);
+  await goes(page, '/bank?tab=movements');
   await page.getByText('payout 1').waitFor();
 });

@@ -4,7 +4,7 @@ import { BATCH_JOBS } from '../../src/batches/tasks.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { enrolled, PASSWORD } from '../support/browser.ts';
 import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { goes, openStage } from '../support/console.scene.ts';
 import { startListening } from '../support/harness.ts';
 
 /** The work of operations and of a merchant in a browser. */
@@ -18,8 +18,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   const merchantId = String(stage.scene.issuer.merchant.id);
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 9_000, reference: 'paid in' });
   const { page, faults } = await pageOf(openBrowser(t), stage.listening, somebody.browser);
-  await page.goto('/console/batches');
-  await ready(page);
+  await goes(page, '/batches');
   await page.getByRole('button', { name: 'Order vouchers' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('combobox', { name: 'Merchant' }).click();
@@ -45,9 +44,8 @@ const CSV =
 
 test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip }, async (t) => {
   const stage = await openStage(t);
-  const { scene, listening } = stage;
+  const { listening, merchantId } = stage;
   const merchant = await stage.join('owner', true);
-  const merchantId = String(scene.shop.merchant.id);
   await stage.ask(stage.owner, '/api-keys', { merchantId });
   const { page, faults, sent } = await pageOf(openBrowser(t), listening, merchant.browser);
   await page.goto('/portal/check');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
+import { goes, openStage } from '../support/console.scene.ts';
 
 /** The rules of the books: each form sends what was typed, and the page shows it. */
 
@@ -70,8 +70,7 @@ test('the forms of the rules send what they say, and the page shows it', { skip 
   const stage = await openStage(t);
   const browser = openBrowser(t);
   const { page, faults, sent } = await pageOf(browser, stage.listening, stage.owner.browser);
-  await page.goto('/console/books?tab=rules');
-  await ready(page);
+  await goes(page, '/books?tab=rules');
   for (const form of FORMS) {
     await fill(page, form);
     const [body, ...more] = sent.filter((each) => each.startsWith('POST ') && each.includes(`${form.path} `));

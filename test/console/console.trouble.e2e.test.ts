@@ -3,18 +3,14 @@ import { test } from 'node:test';
 import { buildServer } from '../../src/http/server.ts';
 import { accept, invited, PASSWORD } from '../support/browser.ts';
 import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage } from '../support/console.scene.ts';
+import { goes, opened, openStage } from '../support/console.scene.ts';
 
 /** Failures in the middle of work: no input is lost, and nothing is done twice. */
 
 const skip = await whyNoBrowser();
 
 test('a form keeps its input without a network, and books once if an answer is lost', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
-  await page.goto(`/console/merchants/${merchantId}`);
-  await ready(page);
+  const { page } = await opened(t, ({ merchantId }) => `/merchants/${merchantId}`);
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog');
   const send = () => dialog.getByRole('button', { name: 'Top up' }).click();
@@ -45,8 +41,7 @@ test('a page at rest says that the service is away, and shows the news when it i
   const at = { ...stage.listening, baseUrl };
   const { page } = await pageOf(openBrowser(t), at, stage.owner.browser);
   const goesAway = page.getByText('The service does not answer.');
-  await page.goto('/console/products/DEFAULT');
-  await ready(page);
+  await goes(page, '/products/DEFAULT');
   await first.close();
   await goesAway.waitFor();
   const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name: 'Gift card' });
@@ -83,10 +78,9 @@ test('a form keeps its input when the session ends', { skip }, async (t) => {
   const stage = await openStage(t);
   const { listening } = stage;
   const somebody = await stage.join('owner');
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   const { page } = await pageOf(openBrowser(t), listening, somebody.browser);
-  await page.goto(`/console/merchants/${merchantId}`);
-  await ready(page);
+  await goes(page, `/merchants/${merchantId}`);
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog', { name: 'Top up' });
   await dialog.getByLabel('Amount').fill('7');
@@ -109,8 +103,7 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
   const stage = await openStage(t);
   const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await page.setViewportSize({ width: 360, height: 740 });
-  await page.goto('/console/products/DEFAULT');
-  await ready(page);
+  await goes(page, '/products/DEFAULT');
   await page.getByRole('button', { name: 'Edit' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Valid for').fill('400');
@@ -130,13 +123,9 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
 test('a German page says in German what failed, and below it the sentence of the service', {
   skip,
 }, async (t) => {
-  const stage = await openStage(t);
-  const merchantId = String(stage.scene.shop.merchant.id);
-  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
+  const { page } = await opened(t, ({ merchantId }) => `/merchants/${merchantId}`, {
     locale: 'de-DE',
   });
-  await page.goto(`/console/merchants/${merchantId}`);
-  await ready(page);
   await page.getByRole('button', { name: 'Aufladen' }).click();
   const dialog = page.getByRole('dialog', { name: 'Aufladen' });
   await dialog.getByLabel('Betrag').fill('0,00001');
@@ -169,8 +158,7 @@ test('a report that cannot be made says why in the language of the page', { skip
   const stage = await openStage(t);
   const german = { locale: 'de-DE' };
   const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, german);
-  await page.goto('/console/books/reports/general-ledger');
-  await ready(page);
+  await goes(page, '/books/reports/general-ledger');
   const missing = page.getByRole('region', { name: 'Konten ohne Nummer' });
   await missing.getByRole('cell', { name: 'Abrechnungen' }).first().waitFor();
   await missing.getByRole('link', { name: 'Kontonummern' }).click();
@@ -180,8 +168,7 @@ test('a report that cannot be made says why in the language of the page', { skip
     ['en-GB', /From\s+is outside of the books, which have the days from \d+\s\w+\s\d+ to/],
   ] as const) {
     const other = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, { locale });
-    await other.page.goto('/console/books/reports/trial-balance?from=2020-01-01&to=2020-02-01');
-    await ready(other.page);
+    await goes(other.page, '/books/reports/trial-balance?from=2020-01-01&to=2020-02-01');
     const alert = other.page.getByRole('alert').filter({ hasText: words });
     await alert.waitFor();
     assert.doesNotMatch(await alert.innerText(), /2020-01-01|the books have no day/);
@@ -189,13 +176,10 @@ test('a report that cannot be made says why in the language of the page', { skip
 });
 
 test('a German page says in German why the next day is not closed', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser, {
+  const { page } = await opened(t, '/books', {
     locale: 'de-DE',
     timezoneId: 'UTC',
   });
-  await page.goto('/console/books');
-  await ready(page);
   await page.getByRole('main').getByRole('button', { name: 'Tage abschließen' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Tage abschließen' }).click();
   const said = page.getByText(
@@ -223,8 +207,7 @@ test('a banner lists every change that was made without a second person', { skip
     reason,
   }));
   await page.route('**/audit/break-glass', (route) => route.fulfill({ json: { items, nextCursor: null } }));
-  await page.goto('/console/settings');
-  await ready(page);
+  await goes(page, '/settings');
   await page.getByText('the bank was closed').waitFor();
   await page.getByText('and 2 more').click();
   await page.getByText('the owner was ill').waitFor();
@@ -234,10 +217,7 @@ test('a banner lists every change that was made without a second person', { skip
 test('a page whose files are away says so in the frame, and comes when they are back', {
   skip,
 }, async (t) => {
-  const stage = await openStage(t);
-  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
-  await page.goto('/console/merchants');
-  await ready(page);
+  const { page } = await opened(t, '/merchants');
   await page.route('**/console/**', (route) => route.abort());
   const menu = page.getByRole('navigation', { name: 'Menu' });
   await menu.getByRole('link', { name: 'Vouchers' }).click();
@@ -252,7 +232,7 @@ test('a page whose files are away says so in the frame, and comes when they are 
 
 test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {
   const stage = await openStage(t);
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
   await stage.ask(stage.owner, '/floats/top-up', {
     merchantId,
@@ -260,8 +240,7 @@ test('the form of a top-up begins with the currency of the float', { skip }, asy
     currency: 'EUR',
     reference: 'one',
   });
-  await page.goto(`/console/merchants/${merchantId}`);
-  await ready(page);
+  await goes(page, `/merchants/${merchantId}`);
   await page.getByRole('region', { name: 'Float' }).getByText('EUR 5.00').waitFor();
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog', { name: 'Top up' });

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { openStage, opens } from '../support/console.scene.ts';
+import { opened, openStage, opens } from '../support/console.scene.ts';
 
 /** Other ways to use the console: on paper, on a narrow screen, and by several people in one browser. */
 
 const skip = await whyNoBrowser();
 
 test('a printed report is complete and dark on white, without the frame', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page } = await opens(openBrowser(t), stage, stage.owner, '/books/reports/outstanding');
+  const { page } = await opened(t, '/books/reports/outstanding');
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   // The width of A4 without its margins.
   await page.setViewportSize({ width: 680, height: 960 });
@@ -21,8 +20,7 @@ test('a printed report is complete and dark on white, without the frame', { skip
 });
 
 test('16 digits in a filter are not sent, and stand in no address', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page, sent } = await opens(openBrowser(t), stage, stage.owner, '/transactions');
+  const { page, sent } = await opened(t, '/transactions');
   const filter = page.getByRole('textbox', { name: 'Serial number' });
   for (const typed of ['1234567890123456', '1234 5678 9012 3456']) {
     await filter.fill(typed);
@@ -37,8 +35,7 @@ test('16 digits in a filter are not sent, and stand in no address', { skip }, as
 });
 
 test('what is no serial number is not sent to a preview of many changes', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page, sent } = await opens(openBrowser(t), stage, stage.owner, '/vouchers/bulk');
+  const { stage, page, sent } = await opened(t, '/vouchers/bulk');
   const serials = page.getByRole('textbox', { name: 'Serial numbers' });
   const preview = page.getByRole('button', { name: 'Preview' });
   await serials.fill(`${stage.sold.serial}\nabc`);
@@ -54,8 +51,7 @@ test('what is no serial number is not sent to a preview of many changes', { skip
 });
 
 test('a full code that is searched stays out of the address and the history', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page } = await opens(openBrowser(t), stage, stage.owner, '/merchants');
+  const { stage, page } = await opened(t, '/merchants');
   for (const code of [stage.sold.code, '999999999999']) {
     await page.getByRole('textbox', { name: 'Search' }).fill(code);
     await page.keyboard.press('Enter');
@@ -85,8 +81,7 @@ test('a tab shows nothing of a person in whose place another one has signed in',
 });
 
 test('the menu of a narrow screen closes with Escape', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { page } = await opens(openBrowser(t), stage, stage.owner, '/merchants');
+  const { page } = await opened(t, '/merchants');
   await page.setViewportSize({ width: 360, height: 740 });
   const menu = page.getByRole('button', { name: 'Menu' });
   await menu.click();
@@ -111,7 +106,7 @@ test('a new merchant reads in its portal what it has not yet, and why', { skip }
 
 test('a field that may be left empty is sent as none', { skip }, async (t) => {
   const stage = await openStage(t);
-  const merchantId = String(stage.scene.shop.merchant.id);
+  const { merchantId } = stage;
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'one' });
   const { page } = await opens(openBrowser(t), stage, stage.owner, `/merchants/${merchantId}`);
   await page.getByRole('main').getByRole('button', { name: 'Actions' }).click();

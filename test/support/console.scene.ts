@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Browser as Chromium } from 'playwright-core';
+import type { TestContext } from 'node:test';
+import type { BrowserContextOptions, Browser as Chromium, Page } from 'playwright-core';
 import type { Sold } from './books.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
-import { pageOf, ready } from './chromium.ts';
+import { openBrowser, pageOf, ready } from './chromium.ts';
 import { type ListeningService, testService } from './harness.ts';
 import type { Scope } from './scope.ts';
 import { close, openScene, type Scene, tradedDay } from './settlements.ts';
@@ -14,6 +15,8 @@ export type Somebody = { readonly person: Person; readonly browser: Browser };
 
 export type Stage = {
   readonly scene: Scene;
+  /** The shop, which is settled. */
+  readonly merchantId: string;
   /** A voucher with a balance of 19.90. */
   readonly sold: Sold;
   readonly listening: ListeningService;
@@ -49,23 +52,43 @@ export async function openStage(t: Scope, { isClosed = true } = {}): Promise<Sta
   const owner = await join('owner');
   // With a second person, two have to agree.
   await join('owner');
-  return { scene, sold, listening, owner, join, ask };
+  return { scene, merchantId: String(scene.shop.merchant.id), sold, listening, owner, join, ask };
+}
+
+export async function goes(page: Page, path: string): Promise<void> {
+  await page.goto(`/console${path}`);
+  await ready(page);
 }
 
 /** A page of the console in a profile with the session of a person. */
-export async function opens(browser: Chromium, stage: Stage, { browser: cookies }: Somebody, path: string) {
-  const open = await pageOf(browser, stage.listening, cookies);
-  await open.page.goto(`/console${path}`);
-  await ready(open.page);
+export async function opens(
+  browser: Chromium,
+  stage: Stage,
+  { browser: cookies }: Somebody,
+  path: string,
+  options?: BrowserContextOptions,
+) {
+  const open = await pageOf(browser, stage.listening, cookies, options);
+  await goes(open.page, path);
   return open;
+}
+
+/** A page of the console, with the session of the owner, on a stage of its own. */
+export async function opened(
+  t: TestContext,
+  path: string | ((stage: Stage) => string),
+  options?: BrowserContextOptions,
+) {
+  const stage = await openStage(t);
+  const at = typeof path === 'string' ? path : path(stage);
+  return { stage, ...(await opens(openBrowser(t), stage, stage.owner, at, options)) };
 }
 
 export type Shown = Readonly<Record<string, string>>;
 
 /** Makes one of each thing that a page shows. @returns their addresses by the pattern of their page */
-export async function furnish({ scene, owner, ask }: Stage): Promise<Shown> {
-  const { shop, issuer } = scene;
-  const merchantId = String(shop.merchant.id);
+export async function furnish({ scene, merchantId, owner, ask }: Stage): Promise<Shown> {
+  const { issuer } = scene;
   const idOf = async (path: string, name = 'id') => {
     const { items } = (await ask(owner, path)) as { items: Record<string, unknown>[] };
     return String(items[0]?.[name]);

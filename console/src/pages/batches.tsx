@@ -21,8 +21,6 @@ export function Screen() {
       create="batch.generate"
       of="batch.list"
       refetchMs={5_000}
-      columns={['acceptedAt', 'reference', 'merchantId', 'status', 'value', 'quantity', 'produced']}
-      narrow={['reference', 'status', 'quantity']}
       cell={(name, item) =>
         name === 'produced' && item['status'] === 'PROCESSING' ? (
           <Progress
@@ -160,7 +158,6 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
       of="voucher.list"
       fixed={{ batch: transactionId }}
       columns={['serialNumber', 'voucherCode', 'state', 'balance']}
-      narrow={['voucherCode', 'state', 'balance']}
     />
   );
 }

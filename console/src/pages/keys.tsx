@@ -12,23 +12,10 @@ export function Screen() {
       note={texts.keys.lead}
       create="api-key.create"
       of="api-key.list"
-      columns={['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt']}
-      narrow={['keyId', 'madeBy', 'lastUsedAt']}
-      cell={keyCell}
       actions={keyActions}
     />
   );
 }
-
-/** A merchant should notice a key that it did not make. */
-function MadeBy({ operator }: { operator: boolean }) {
-  const texts = useTexts().keys;
-  return operator ? <b>{texts.byOperator}</b> : texts.byMerchant;
-}
-
-/** Who made a key. */
-export const keyCell = (name: string, { madeBy }: Item): ReactNode | undefined =>
-  name === 'madeBy' ? <MadeBy operator={madeBy === 'operator'} /> : undefined;
 
 /** The actions on a key. */
 export function keyActions(item: Item): ReactNode {

@@ -5,15 +5,17 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input } from '../ui/actions.tsx';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { Floats } from '../ui/floats.tsx';
+import { Floats as FloatStats } from '../ui/floats.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Item, List, type ListProps } from '../ui/list.tsx';
+import { List, type ListProps } from '../ui/list.tsx';
 import { ListPage, PageHead, PageTabs } from '../ui/page.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
 import { useAuditCell } from './audit.tsx';
-import { keyActions, keyCell } from './keys.tsx';
+import { keyActions } from './keys.tsx';
+
+type Floats = Answer<'float.show'>;
 
 export function Screen() {
   return (
@@ -38,11 +40,11 @@ export function Thing() {
   const [given, ofMerchant] = [{ id }, { merchantId: id }];
   const path = `/merchants/${id}`;
   const { thing, instead } = useThing(path);
-  const { thing: floats } = useThing<Answer<'float.show'>>('/floats', {
+  const { thing: floats } = useThing<Floats>('/floats', {
     query: ofMerchant,
     enabled: offers('float.show'),
   });
-  const tabs = useMerchantTabs(id);
+  const tabs = useMerchantTabs(id, floats);
   if (!thing) return instead;
   const name = String(thing['name']);
   // Most merchants have one float.
@@ -90,7 +92,7 @@ export function Thing() {
         <div className="two even">
           {offers('float.show') && (
             <div className="stats">
-              <Floats merchantId={id} />
+              <FloatStats merchantId={id} />
             </div>
           )}
           <Panel title={texts.details} padded>
@@ -103,99 +105,55 @@ export function Thing() {
   );
 }
 
+type Tab = ListProps & {
+  readonly key: string;
+  readonly label: string;
+  /** The text of an empty list, and the operation that adds the first item. */
+  readonly text?: string;
+  readonly create?: string;
+};
+
 /** The lists of things that belong to a merchant. */
-function useMerchantTabs(merchantId: string) {
+function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
   const { nav, merchant, empty } = useTexts();
   const format = useFormat();
   const auditCell = useAuditCell();
   const { offers } = useApp();
   const fixed = { merchantId };
-  const { thing: floats } = useThing<Item & { readonly items: readonly { readonly currency: string }[] }>(
-    '/floats',
-    { query: fixed, enabled: offers('float.show') },
-  );
-  const currencies = floats?.items.map(({ currency }) => currency) ?? [];
-  const act = (name: string) => <Actions acts={[{ name, given: fixed }]} />;
-  const tabs: readonly (ListProps & { readonly key: string; readonly label: string })[] = [
+  // The limit applies in every currency.
+  const inEach = (amount: number) =>
+    floats?.items.map(({ currency }) => format.money(amount, currency)).join(', ');
+  const tabs: readonly Tab[] = [
     {
       key: 'transactions',
       label: nav.transactions,
       of: 'transaction.list',
-      columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
-      narrow: ['timestamp', 'kind', 'amount'],
-      empty: (
-        <Empty
-          text={empty.ofMerchant}
-          action={
-            offers('books.report') && (
-              <Anchor
-                component={Link}
-                to={`/books/reports/float-statement?merchantId=${merchantId}`}
-                size="sm"
-              >
-                {merchant.statement}
-              </Anchor>
-            )
-          }
-        />
-      ),
+      empty: <NoTransactions {...fixed} />,
     },
     {
       key: 'keys',
       label: nav.keys,
+      text: empty.keys,
+      create: 'api-key.create',
       of: 'api-key.list',
-      columns: ['keyId', 'madeBy', 'scopes', 'lastUsedAt', 'expiresAt', 'calls'],
-      narrow: ['keyId', 'lastUsedAt'],
-      cell: keyCell,
       actions: keyActions,
-      empty: <Empty text={empty.keys} action={act('api-key.create')} />,
     },
-    {
-      key: 'batches',
-      label: nav.batches,
-      of: 'batch.list',
-      columns: ['acceptedAt', 'reference', 'status', 'value', 'quantity', 'produced'],
-      narrow: ['reference', 'status', 'quantity'],
-      empty: <Empty text={empty.batches} />,
-    },
-    {
-      key: 'webhooks',
-      label: nav.webhooks,
-      of: 'webhook.list',
-      columns: ['url', 'events', 'pending', 'failed', 'enabled'],
-      narrow: ['url'],
-      empty: <Empty text={empty.webhooks} action={act('webhook.add')} />,
-    },
-    {
-      key: 'settlements',
-      label: nav.settlements,
-      of: 'settlement.list',
-      columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
-      narrow: ['number', 'state', 'payable'],
-      empty: <Empty text={empty.settlements} />,
-    },
+    { key: 'batches', label: nav.batches, text: empty.batches, of: 'batch.list' },
+    { key: 'webhooks', label: nav.webhooks, text: empty.webhooks, create: 'webhook.add', of: 'webhook.list' },
+    { key: 'settlements', label: nav.settlements, text: empty.settlements, of: 'settlement.list' },
     {
       key: 'terms',
       label: merchant.terms,
+      text: merchant.noTerms,
+      create: 'settlement.terms',
       of: 'settlement.list-terms',
       columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
-      cell: (name, item) => {
-        if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
-        // The limit applies in every currency.
-        if (name === 'leastPayout' && typeof item['leastPayout'] === 'number')
-          return currencies.map((each) => format.money(item['leastPayout'] as number, each)).join(', ');
-        return undefined;
+      cell: (name, { product, leastPayout }) => {
+        if (name === 'product') return product === null ? merchant.allProducts : undefined;
+        return name === 'leastPayout' && typeof leastPayout === 'number' ? inEach(leastPayout) : undefined;
       },
-      empty: <Empty text={merchant.noTerms} action={act('settlement.terms')} />,
     },
-    {
-      key: 'users',
-      label: nav.users,
-      of: 'user.list',
-      columns: ['email', 'name', 'roles', 'state'],
-      narrow: ['email', 'roles', 'state'],
-      empty: <Empty text={empty.users} action={act('user.invite')} />,
-    },
+    { key: 'users', label: nav.users, text: empty.users, create: 'user.invite', of: 'user.list' },
     {
       key: 'audit',
       label: merchant.changes,
@@ -207,5 +165,22 @@ function useMerchantTabs(merchantId: string) {
   ];
   return tabs
     .filter(({ of }) => offers(of))
-    .map(({ key, label, ...list }) => ({ key, label, body: <List fixed={fixed} {...list} /> }));
+    .map(({ key, label, ...list }) => ({ key, label, body: <TabList fixed={fixed} {...list} /> }));
+}
+
+function TabList({ text = '', create, ...list }: Omit<Tab, 'key' | 'label'>) {
+  const action = create && <Actions acts={[{ name: create, given: list.fixed }]} />;
+  return <List empty={<Empty text={text} action={action} />} {...list} />;
+}
+
+function NoTransactions({ merchantId }: { merchantId: string }) {
+  const { empty, merchant } = useTexts();
+  const { offers } = useApp();
+  const to = `/books/reports/float-statement?merchantId=${merchantId}`;
+  const link = (
+    <Anchor component={Link} to={to} size="sm">
+      {merchant.statement}
+    </Anchor>
+  );
+  return <Empty text={empty.ofMerchant} action={offers('books.report') && link} />;
 }

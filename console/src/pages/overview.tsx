@@ -40,7 +40,6 @@ export function Screen() {
               limit={8}
               refetchMs={10_000}
               columns={['timestamp', 'kind', 'merchantId', 'amount']}
-              narrow={['timestamp', 'kind', 'amount']}
               brief
             />
           )}

@@ -7,6 +7,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
 import { useChangeFilters, useFilters } from '../ui/address.ts';
 import { type Item, pageOf, Rows } from '../ui/list.tsx';
+import { shownAs } from '../ui/lists.tsx';
 import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
@@ -92,41 +93,21 @@ function Found({ wanted, merchantId, turn }: FoundProps) {
   });
   if (isFetching) return <Busy />;
   if (error) return <Problem error={error} />;
-  if (!data || LISTS.every(({ key }) => data[key].length === 0))
+  if (!data || NOUNS.every((noun) => data[noun].length === 0))
     return (
       <Panel>
         <Empty text={texts.search.nothing} />
       </Panel>
     );
-  return LISTS.map(({ key, of, ...list }) =>
-    data[key].length === 0 ? null : (
-      <Panel key={key} title={texts.nav[key]}>
-        <Rows items={data[key]} to={pageOf(of)} {...list} />
-      </Panel>
-    ),
-  );
+  return NOUNS.filter((noun) => data[noun].length > 0).map((noun) => (
+    <Panel key={noun} title={texts.nav[noun]}>
+      <Rows items={data[noun]} to={pageOf(OF[noun])} {...shownAs(OF[noun])} />
+    </Panel>
+  ));
 }
 
-const LISTS = [
-  {
-    key: 'vouchers',
-    of: 'voucher.list',
-    columns: ['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance'],
-    narrow: ['voucherCode', 'state', 'balance'],
-  },
-  {
-    key: 'transactions',
-    of: 'transaction.list',
-    columns: ['timestamp', 'kind', 'merchantId', 'reference', 'amount'],
-    narrow: ['timestamp', 'kind', 'amount'],
-  },
-  {
-    key: 'batches',
-    of: 'batch.list',
-    columns: ['reference', 'merchantId', 'status', 'quantity'],
-    narrow: ['reference', 'status', 'quantity'],
-  },
-] as const;
+const NOUNS = ['vouchers', 'transactions', 'batches'] as const;
+const OF = { vouchers: 'voucher.list', transactions: 'transaction.list', batches: 'batch.list' } as const;
 
 type Results = {
   readonly vouchers: readonly Item[];

@@ -34,16 +34,6 @@ export function Screen() {
         <List
           of="settlement.list"
           search={search}
-          columns={[
-            'number',
-            'merchantId',
-            'state',
-            'firstDay',
-            'lastDay',
-            'dueOn',
-            'openDisputes',
-            'payable',
-          ]}
           narrow={[door === 'operator' ? 'merchantId' : 'number', 'state', 'payable']}
           empty={
             <Empty

@@ -34,15 +34,7 @@ export function Screen() {
 
 function Booked({ search }: { search: Filters }) {
   const texts = useTexts().empty;
-  return (
-    <List
-      of="transaction.list"
-      search={search}
-      columns={['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount']}
-      narrow={['timestamp', 'kind', 'amount']}
-      empty={<Empty text={texts.transactions} />}
-    />
-  );
+  return <List of="transaction.list" search={search} empty={<Empty text={texts.transactions} />} />;
 }
 
 function Declined({ search }: { search: Filters }) {

@@ -13,8 +13,6 @@ export function Screen() {
       name="users"
       create="user.invite"
       of="user.list"
-      columns={['email', 'name', 'roles', 'merchantId', 'state', 'factors', 'signedInAt']}
-      narrow={['email', 'roles', 'state']}
       cell={(name, item) => {
         if (name !== 'state' || door !== 'operator' || item['confirmed'] !== false) return undefined;
         return (

@@ -17,12 +17,7 @@ export function Screen() {
   const { offers } = useApp();
   const { action } = useWords();
   return (
-    <ListPage
-      name="vouchers"
-      of="voucher.list"
-      columns={['serialNumber', 'voucherCode', 'state', 'product', 'merchantId', 'expiresAt', 'balance']}
-      narrow={['voucherCode', 'state', 'balance']}
-    >
+    <ListPage name="vouchers" of="voucher.list">
       {offers('voucher.bulk') && (
         <Button variant="default" component={Link} to="/vouchers/bulk">
           {action('voucher.bulk').label}

@@ -6,28 +6,14 @@ import { Actions } from '../ui/actions.tsx';
 import { useFilters, useParam } from '../ui/address.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { type Item, List } from '../ui/list.tsx';
+import { stateOfWebhook } from '../ui/lists.tsx';
 import { ListPage, PageHead } from '../ui/page.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Fields, State } from '../ui/value.tsx';
+import { Fields } from '../ui/value.tsx';
 
 export function Screen() {
-  return (
-    <ListPage
-      name="webhooks"
-      create="webhook.add"
-      of="webhook.list"
-      columns={['url', 'merchantId', 'state', 'events', 'pending', 'failed']}
-      narrow={['url', 'state', 'failed']}
-      cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
-    />
-  );
-}
-
-/** Whether an endpoint works. */
-function stateOf({ enabled, failingSince }: Item): string {
-  if (!enabled) return 'disabled';
-  return failingSince ? 'failing' : 'active';
+  return <ListPage name="webhooks" create="webhook.add" of="webhook.list" />;
 }
 
 export function Thing() {
@@ -47,7 +33,7 @@ export function Thing() {
         back="webhooks"
         title={url}
         shown={<span className="mono">{url}</span>}
-        state={stateOf(thing)}
+        state={stateOfWebhook(thing)}
         acts={[
           thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
           { name: 'webhook.test', given, effect: url, onDone: setTested },

@@ -30,8 +30,6 @@ export function Screen() {
             of="transaction.list"
             limit={10}
             refetchMs={10_000}
-            columns={['timestamp', 'kind', 'voucherCode', 'reference', 'amount']}
-            narrow={['timestamp', 'kind', 'amount']}
             empty={<Empty text={texts.empty.transactions} />}
             brief
           />

@@ -8,6 +8,7 @@ import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
 import { FilterBar } from './filters.tsx';
+import { shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
@@ -70,7 +71,7 @@ export function pageOf(list: string): ((item: Item) => string) | undefined {
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50, refetchMs } = props;
-  const { narrow, cell, actions } = props;
+  const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
   const shown = { narrow, cell, actions, to: pageOf(props.of) };
   const texts = useTexts().list;
   const { operations, door } = useApp();
@@ -78,7 +79,7 @@ export function List(props: ListProps) {
   const all = operation?.fields ?? [];
   // In the portal, everything belongs to one merchant.
   const isShown = (name: string) => !(name in fixed) && (door === 'operator' || name !== 'merchantId');
-  const columns = (props.columns ?? operation?.columns ?? []).filter(isShown);
+  const columns = (props.columns ?? shownAs(props.of)?.columns ?? operation?.columns ?? []).filter(isShown);
   const fields = all.filter(
     ({ name, in: place }) =>
       search !== undefined &&

@@ -1,0 +1,60 @@
+import { useTexts } from '../i18n/index.tsx';
+import type { Item, ListProps } from './list.tsx';
+import { State } from './value.tsx';
+
+type Shown = Pick<ListProps, 'narrow' | 'cell'> & { readonly columns: readonly string[] };
+
+/** How the lists are shown that several pages have, where it is not as their operations say. */
+const LISTS = {
+  'api-key.list': {
+    columns: ['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt'],
+    narrow: ['keyId', 'madeBy', 'lastUsedAt'],
+    cell: (name: string, { madeBy }: Item) =>
+      name === 'madeBy' ? <MadeBy isOperator={madeBy === 'operator'} /> : undefined,
+  },
+  'batch.list': {
+    columns: ['acceptedAt', 'reference', 'merchantId', 'status', 'value', 'quantity', 'produced'],
+    narrow: ['reference', 'status', 'quantity'],
+  },
+  'settlement.list': {
+    columns: ['number', 'merchantId', 'state', 'firstDay', 'lastDay', 'dueOn', 'openDisputes', 'payable'],
+    narrow: ['number', 'state', 'payable'],
+  },
+  'transaction.list': {
+    columns: ['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount'],
+    narrow: ['timestamp', 'kind', 'amount'],
+  },
+  'user.list': {
+    columns: ['email', 'name', 'roles', 'merchantId', 'state', 'factors', 'signedInAt'],
+    narrow: ['email', 'roles', 'state'],
+  },
+  'voucher.list': {
+    columns: ['serialNumber', 'voucherCode', 'state', 'product', 'merchantId', 'expiresAt', 'balance'],
+    narrow: ['voucherCode', 'state', 'balance'],
+  },
+  'webhook.list': {
+    columns: ['url', 'merchantId', 'state', 'events', 'pending', 'failed'],
+    narrow: ['url', 'state', 'failed'],
+    cell: (name: string, item: Item) =>
+      name === 'state' ? <State name={stateOfWebhook(item)} /> : undefined,
+  },
+} as const satisfies Record<string, Shown>;
+
+export function shownAs(list: keyof typeof LISTS): Shown;
+export function shownAs(list: string): Shown | undefined;
+/** How a list of an operation is shown, unless the page says it. */
+export function shownAs(list: string): Shown | undefined {
+  return (LISTS as Readonly<Record<string, Shown>>)[list];
+}
+
+/** Whether an endpoint works. */
+export function stateOfWebhook({ enabled, failingSince }: Item): string {
+  if (!enabled) return 'disabled';
+  return failingSince ? 'failing' : 'active';
+}
+
+/** A merchant should notice a key that it did not make. */
+function MadeBy({ isOperator }: { isOperator: boolean }) {
+  const texts = useTexts().keys;
+  return isOperator ? <b>{texts.byOperator}</b> : texts.byMerchant;
+}
