@@ -93,6 +93,24 @@ export function get<Answer>(path: string, query: Query = {}): Promise<Answer> {
 }
 
 /**
+ * Reads a list page by page, to its end.
+ * @param isPaged whether it is not a list that comes in one answer
+ * @throws ApiProblem
+ */
+export async function* readPages<Item>(
+  path: string,
+  query: Query,
+  isPaged = true,
+): AsyncGenerator<readonly Item[], void> {
+  let cursor: string | undefined;
+  do {
+    const page: Page<Item> = await get(path, { ...query, ...(isPaged && { limit: 200 }), cursor });
+    yield page.items;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+/**
  * Sends a change. The caller uses the same key when it retries, so a change that arrives twice happens once.
  * @throws ApiProblem
  */

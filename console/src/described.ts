@@ -9,7 +9,6 @@ export type Field = {
   readonly nullable: boolean;
   readonly options: readonly string[];
   readonly description: string;
-  readonly example: string;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
   readonly format: string;
   /** The greatest length of a text. */
@@ -32,7 +31,6 @@ export type Operation = {
   readonly proposers: readonly string[];
   /** Roles that may approve it. */
   readonly approvers: readonly string[];
-  readonly risk: 'plain' | 'step-up' | 'four-eyes';
   readonly fields: readonly Field[];
   /** The fields of an item that a list shows, in their order. */
   readonly columns: readonly string[];
@@ -62,7 +60,6 @@ type Schema = {
   anyOf?: Schema[];
   const?: unknown;
   description?: string | undefined;
-  examples?: unknown[];
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -96,7 +93,6 @@ type Described = {
   'x-roles'?: string[];
   'x-proposers'?: string[];
   'x-approvers'?: string[];
-  'x-risk'?: Operation['risk'];
 };
 type Document = {
   paths: Record<string, Record<string, Described>>;
@@ -189,7 +185,6 @@ function readOperation(
     roles: described['x-roles'] ?? [],
     proposers: described['x-proposers'] ?? [],
     approvers: described['x-approvers'] ?? described['x-roles'] ?? [],
-    risk: described['x-risk'] ?? 'plain',
     fields: [...given, ...sent],
     columns: described['x-columns'] ?? columnsOf(described, schemas),
   };
@@ -206,7 +201,6 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     nullable: types.includes('null'),
     options: optionsOf(schema),
     description: schema.description ?? '',
-    example: String(schema.examples?.[0] ?? ''),
     format: schema['x-format'] ?? '',
     maxLength: schema.maxLength ?? 0,
     isFile: schema.file !== undefined,

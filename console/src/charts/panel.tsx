@@ -6,7 +6,17 @@ import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
-import { FLOATS_MAX, type Point, type Points, readFloats, readOutstanding } from './read.ts';
+import {
+  FLOATS_MAX,
+  type Point,
+  type Points,
+  readCohorts,
+  readDeclines,
+  readExpiring,
+  readFloats,
+  readMonths,
+  readOutstanding,
+} from './read.ts';
 
 export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
 export type ChartProps = {
@@ -22,18 +32,49 @@ export type ChartProps = {
 const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }));
 const HEIGHT = 256;
 
-type Props = Omit<ChartProps, 'points' | 'series' | 'currency'> & {
-  readonly title: string;
-  readonly name: string;
+type Declared = Pick<ChartProps, 'kind' | 'x' | 'unit'> & {
+  /** The operation without which there is no chart. */
+  readonly needs: string;
   readonly read: () => Promise<Points | readonly Point[]>;
   /** If left out, every column except that of the axis. */
   readonly series?: readonly string[];
-  readonly note?: string;
 };
 
+export const CHARTS = {
+  outstanding: {
+    needs: 'books.report',
+    read: readOutstanding,
+    kind: 'area',
+    x: 'day',
+    series: ['owed', 'outstanding'],
+  },
+  months: { needs: 'books.report', read: readMonths, kind: 'bars', x: 'month' },
+  expiring: { needs: 'books.report', read: readExpiring, kind: 'bars', x: 'month', series: ['outstanding'] },
+  curve: { needs: 'books.report', read: readCohorts, kind: 'lines', x: 'monthsSince', unit: 'percent' },
+  floats: {
+    needs: 'float.show',
+    read: readFloats,
+    kind: 'ranks',
+    x: 'merchant',
+    series: ['daysLeft'],
+    unit: 'days',
+  },
+  declines: {
+    needs: 'decline.count',
+    read: readDeclines,
+    kind: 'ranks',
+    x: 'code',
+    series: ['declines'],
+    unit: 'count',
+  },
+} as const satisfies Record<string, Declared>;
+
 /** A chart with its table, one currency at a time. */
-export function ChartPanel({ title, name, read, note, series, ...chart }: Props) {
+export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
+  const { read, series, needs: _needs, ...chart }: Declared = CHARTS[name];
   const texts = useTexts().chart;
+  const title = texts[name];
+  const note = useNote(name);
   const [isTable, setTable] = useState(false);
   const [chosen, setChosen] = useState<string>();
   const { data, error, refetch } = useQuery({
@@ -102,35 +143,9 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
   );
 }
 
-/** The money on vouchers, and all that is owed to others, day by day. */
-export function OutstandingPanel() {
-  const texts = useTexts().chart;
-  return (
-    <ChartPanel
-      title={texts.outstanding}
-      name="outstanding"
-      read={readOutstanding}
-      kind="area"
-      x="day"
-      series={['owed', 'outstanding']}
-    />
-  );
-}
-
-/** How long each float lasts. */
-export function FloatsPanel() {
+function useNote(name: string): string | undefined {
   const texts = useTexts().chart;
   const format = useFormat();
-  return (
-    <ChartPanel
-      title={texts.floats}
-      note={texts.floatsNote(format.number(FLOATS_MAX))}
-      name="floats"
-      read={readFloats}
-      kind="ranks"
-      x="merchant"
-      series={['daysLeft']}
-      unit="days"
-    />
-  );
+  if (name === 'floats') return texts.floatsNote(format.number(FLOATS_MAX));
+  return { curve: texts.curveNote, declines: texts.declinesNote }[name];
 }

@@ -1,5 +1,5 @@
 import type { Listed } from '../answers.ts';
-import { get, type Page } from '../api.ts';
+import { get, type Page, readPages } from '../api.ts';
 import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, shared } from '../reports.ts';
 
 /** The data of the charts, by currency. Each point is a row of the chart's table. */
@@ -105,18 +105,15 @@ function curveOf(rows: readonly Row[]): Point[] {
 type Float = Listed<'float.low'>;
 
 /** Floats are read page by page, up to a limit, in the order of their merchants' numbers. */
-const FLOATS_PER_PAGE = 200;
 export const FLOATS_MAX = 1_000;
 
 /** The days that each used float will last, the shortest first. */
 export async function readFloats(): Promise<readonly Point[]> {
   const found: Float[] = [];
-  let cursor: string | undefined;
-  do {
-    const page: Page<Float> = await get('/floats', { limit: FLOATS_PER_PAGE, cursor });
-    found.push(...page.items);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined && found.length < FLOATS_MAX);
+  for await (const floats of readPages<Float>('/floats', {})) {
+    found.push(...floats);
+    if (found.length >= FLOATS_MAX) break;
+  }
   return found
     .flatMap(({ merchant, currency, balance, daysLeft }) =>
       daysLeft === null ? [] : [{ merchant, currency, balance, daysLeft }],

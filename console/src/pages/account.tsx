@@ -11,6 +11,7 @@ import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
 import { StepUp } from '../ui/step-up.tsx';
 import { Fields } from '../ui/value.tsx';
+import { useValues } from '../ui/values.ts';
 
 /** The page on which people change their own account. */
 export function Screen() {
@@ -129,7 +130,7 @@ function useAttempt() {
 
 function Password() {
   const { account: texts, signIn } = useTexts();
-  const [values, setValues] = useState({ password: '', newPassword: '' });
+  const { values, setValues, inputOf } = useValues({ password: '', newPassword: '' });
   const { attempt, outcome } = useAttempt();
   const change = async () => {
     await send('POST', '/account/password', { body: values });
@@ -143,16 +144,14 @@ function Password() {
             label={texts.oldPassword}
             required
             autoComplete="current-password"
-            value={values.password}
-            onChange={(event) => setValues({ ...values, password: event.currentTarget.value })}
+            {...inputOf('password')}
           />
           <PasswordField
             label={texts.newPassword}
             required
             minLength={12}
             autoComplete="new-password"
-            value={values.newPassword}
-            onChange={(event) => setValues({ ...values, newPassword: event.currentTarget.value })}
+            {...inputOf('newPassword')}
           />
           <Group>
             <Button type="submit" variant="default">

@@ -7,6 +7,7 @@ import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Busy, intoView, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
+import { useValues } from '../ui/values.ts';
 
 type Opened = {
   readonly email: string;
@@ -21,7 +22,7 @@ export function Screen() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const [token] = useState(() => location.hash.slice(1));
-  const [values, setValues] = useState({ name: '', password: '', totp: '' });
+  const { values, setValues, inputOf } = useValues({ name: '', password: '', totp: '' });
   const opening = useMutation({
     mutationFn: () => send<Opened>('POST', '/enrollment', { body: { token } }),
     onSuccess: ({ name }) => setValues((before) => ({ ...before, name: name ?? '' })),
@@ -33,8 +34,6 @@ export function Screen() {
       send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', { body: { token, ...values } }),
     onSuccess: () => client.resetQueries(),
   });
-  const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
-    setValues({ ...values, [name]: event.currentTarget.value });
   return (
     <Center mih="100vh" p="md" component="main" className="outside">
       <title>{`${texts.title} · Scrip`}</title>
@@ -59,21 +58,14 @@ export function Screen() {
                     <Text size="sm">
                       {texts.lead} <b>{opened.email}</b>
                     </Text>
-                    <TextInput
-                      label={texts.name}
-                      required
-                      autoComplete="name"
-                      value={values.name}
-                      onChange={set('name')}
-                    />
+                    <TextInput label={texts.name} required autoComplete="name" {...inputOf('name')} />
                     <PasswordField
                       label={signIn.password}
                       description={texts.passwordHint}
                       required
                       minLength={12}
                       autoComplete="new-password"
-                      value={values.password}
-                      onChange={set('password')}
+                      {...inputOf('password')}
                     />
                     <Text size="sm">{texts.scan}</Text>
                     <Center>
@@ -85,8 +77,7 @@ export function Screen() {
                       required
                       inputMode="numeric"
                       autoComplete="one-time-code"
-                      value={values.totp}
-                      onChange={set('totp')}
+                      {...inputOf('totp')}
                     />
                     {error && (
                       <div ref={intoView}>

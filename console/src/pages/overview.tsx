@@ -12,9 +12,7 @@ import { type Item, List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
 
 // The top of the page does not wait for the charts.
-const loadPanels = () => import('../charts/panel.tsx');
-const OutstandingPanel = lazy(async () => ({ default: (await loadPanels()).OutstandingPanel }));
-const FloatsPanel = lazy(async () => ({ default: (await loadPanels()).FloatsPanel }));
+const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
 
 export function Screen() {
   const texts = useTexts();
@@ -27,7 +25,7 @@ export function Screen() {
         <div className="two">
           {offers('books.report') && (
             <Suspense fallback={<Busy />}>
-              <OutstandingPanel />
+              <ChartPanel name="outstanding" />
             </Suspense>
           )}
           <Attention />
@@ -45,7 +43,7 @@ export function Screen() {
           )}
           {offers('float.show') && (
             <Suspense fallback={<Busy />}>
-              <FloatsPanel />
+              <ChartPanel name="floats" />
             </Suspense>
           )}
         </div>

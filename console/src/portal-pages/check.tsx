@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -8,6 +8,7 @@ import type { Item } from '../ui/list.tsx';
 import { Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
 import { Fields } from '../ui/value.tsx';
+import { useValues } from '../ui/values.ts';
 
 /**
  * Shows a voucher's balance by code and PIN. Wrong PINs count as at a till. Code and PIN are not kept after
@@ -17,7 +18,7 @@ export function Screen() {
   const { nav, portal: texts } = useTexts();
   const format = useFormat();
   const code = useRef<HTMLInputElement>(null);
-  const [values, setValues] = useState({ code: '', pin: '' });
+  const { values, setValues, inputOf } = useValues({ code: '', pin: '' });
   const {
     data: answer,
     error,
@@ -49,8 +50,7 @@ export function Screen() {
                 inputMode="numeric"
                 autoComplete="off"
                 pattern="[0-9 \-]{12,17}"
-                value={values.code}
-                onChange={(event) => setValues({ ...values, code: event.currentTarget.value })}
+                {...inputOf('code')}
               />
               <PasswordField
                 label={texts.pin}
@@ -60,8 +60,7 @@ export function Screen() {
                 autoComplete="off"
                 pattern="[0-9]{4}"
                 w={150}
-                value={values.pin}
-                onChange={(event) => setValues({ ...values, pin: event.currentTarget.value })}
+                {...inputOf('pin')}
               />
               <Button type="submit" size="sm" loading={isPending}>
                 {texts.checkIt}

@@ -1,11 +1,12 @@
 import { Alert, Button, FileButton, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get, type Page } from '../api.ts';
+import type { Listed } from '../answers.ts';
+import { readPages } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { decode, saveCsv } from '../ui/csv.ts';
 import { useFormat } from '../ui/format.ts';
-import { type Item, Rows } from '../ui/list.tsx';
+import { Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 import { type Booked, type Compared, compare, readAmounts, readCsv } from './csv.ts';
@@ -161,7 +162,7 @@ function Differences({ of: { agreeing, missingHere, missingThere, differing, cur
   );
 }
 
-const PAGES_MAX = 250;
+const READ_MAX = 50_000;
 
 /** The currency of all of them; undefined if there are several. */
 function currencyOf(booked: readonly Read[]): string | undefined {
@@ -170,25 +171,16 @@ function currencyOf(booked: readonly Read[]): string | undefined {
 }
 
 /** The active redemptions of some days, under the references of the till. */
-async function readAll(days: Days, tell: (read: number) => void): Promise<Read[]> {
+async function readAll(days: Days, show: (read: number) => void): Promise<Read[]> {
   const found: Read[] = [];
-  let cursor: string | null = null;
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const { items, nextCursor }: Page<Item> = await get('/transactions', {
-      ...days,
-      limit: 200,
-      cursor: cursor ?? undefined,
-    });
+  let read = 0;
+  for await (const items of readPages<Listed<'transaction.list'>>('/transactions', days)) {
     for (const { kind, reference, amount, currency, refundStatus } of items)
-      if (kind === 'REDEMPTION' && refundStatus !== 'CANCELLED' && typeof reference === 'string')
-        found.push({
-          reference: reference.replace(/^NEW-/, ''),
-          amount: Number(amount),
-          currency: String(currency),
-        });
-    tell((page + 1) * 200);
-    cursor = nextCursor;
-    if (cursor === null) break;
+      if (kind === 'REDEMPTION' && refundStatus !== 'CANCELLED' && reference !== null)
+        found.push({ reference: reference.replace(/^NEW-/, ''), amount, currency });
+    read += items.length;
+    show(read);
+    if (read >= READ_MAX) break;
   }
   return found;
 }

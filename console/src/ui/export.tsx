@@ -1,6 +1,7 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { get, type Page, type Query } from '../api.ts';
+import { type Query, readPages } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { saveCsv } from './csv.ts';
 import { Dialog } from './dialog.tsx';
@@ -18,33 +19,23 @@ export function Export({ path, query, columns, isPaged }: Props) {
   const format = useFormat();
   const [isOpen, setOpen] = useState(false);
   const [items, setItems] = useState<readonly Item[]>([]);
-  const [isComplete, setComplete] = useState(false);
-  const [error, setError] = useState<unknown>();
   const reading = useRef(0);
-
-  const open = async () => {
+  const { mutate, error, isSuccess } = useMutation({
+    mutationFn: async () => {
+      const own = ++reading.current;
+      const read: Item[] = [];
+      for await (const page of readPages<Item>(path, query, isPaged)) {
+        if (own !== reading.current) return;
+        read.push(...page);
+        setItems([...read]);
+        if (read.length >= ROWS_MAX) return;
+      }
+    },
+  });
+  const open = () => {
     setOpen(true);
     setItems([]);
-    setComplete(false);
-    setError(undefined);
-    const own = ++reading.current;
-    const read: Item[] = [];
-    let cursor: string | null = null;
-    try {
-      do {
-        const page: Page<Item> = await get(path, {
-          ...query,
-          ...(isPaged && { limit: 200, cursor: cursor ?? undefined }),
-        });
-        if (own !== reading.current) return;
-        read.push(...page.items);
-        cursor = page.nextCursor;
-        setItems([...read]);
-      } while (cursor !== null && read.length < ROWS_MAX);
-      setComplete(true);
-    } catch (caught) {
-      setError(caught);
-    }
+    mutate();
   };
   const close = () => {
     reading.current++;
@@ -63,16 +54,16 @@ export function Export({ path, query, columns, isPaged }: Props) {
       <Dialog opened={isOpen} onClose={close} title={texts.list.exportCsv}>
         <Stack>
           <Text size="sm">
-            {isComplete ? texts.list.exportAll : texts.list.counting}{' '}
+            {isSuccess ? texts.list.exportAll : texts.list.counting}{' '}
             <b className="number">{format.number(items.length)}</b>
             {items.length >= ROWS_MAX ? `. ${texts.list.exportCapped}` : ''}
           </Text>
-          {error !== undefined && <Problem error={error} retry={open} />}
+          {error && <Problem error={error} retry={open} />}
           <Group justify="flex-end" gap={8}>
             <Button variant="default" onClick={close}>
               {texts.action.cancel}
             </Button>
-            <Button onClick={download} loading={!isComplete && error === undefined} disabled={!isComplete}>
+            <Button onClick={download} loading={!isSuccess && !error} disabled={!isSuccess}>
               {texts.list.download}
             </Button>
           </Group>

@@ -7,6 +7,7 @@ import { Problem, submits } from './parts.tsx';
 import { canUsePasskeys, signInByPasskey } from './passkey.ts';
 import { PasswordField } from './password.tsx';
 import { ProviderWindow, useSingleSignOn } from './single-sign-on.tsx';
+import { useValues } from './values.ts';
 
 const MerchantSelect = lazy(async () => ({
   default: (await import('./merchant-select.tsx')).MerchantSelect,
@@ -41,7 +42,7 @@ export function SignInForm({
   const client = useQueryClient();
   const hasProvider = useSingleSignOn();
   const [step, setStep] = useState<Step>(startsAt);
-  const [values, setValues] = useState({ email, password: '', totp: '', recoveryCode: '' });
+  const { values, inputOf } = useValues({ email, password: '', totp: '', recoveryCode: '' });
   // The merchants with an account of this address and password, if there are several.
   const [merchants, setMerchants] = useState<readonly Merchant[]>([]);
   const [merchantId, setMerchantId] = useState('');
@@ -64,8 +65,6 @@ export function SignInForm({
           : { recoveryCode };
     mutate(() => send<Answer>('POST', '/session', { body }));
   };
-  const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
-    setValues({ ...values, [name]: event.currentTarget.value });
   return (
     <form onSubmit={submits(submit)}>
       <Stack>
@@ -92,16 +91,14 @@ export function SignInForm({
               autoComplete="username"
               readOnly={email !== ''}
               autoFocus={email === ''}
-              value={values.email}
-              onChange={set('email')}
+              {...inputOf('email')}
             />
             <PasswordField
               label={texts.password}
               required
               autoComplete="current-password"
               data-autofocus
-              value={values.password}
-              onChange={set('password')}
+              {...inputOf('password')}
             />
             {merchants.length > 0 && (
               <Suspense>
@@ -122,18 +119,11 @@ export function SignInForm({
             inputMode="numeric"
             autoComplete="one-time-code"
             autoFocus
-            value={values.totp}
-            onChange={set('totp')}
+            {...inputOf('totp')}
           />
         )}
         {step === 'recovery' && (
-          <TextInput
-            label={texts.recoveryCode}
-            required
-            autoFocus
-            value={values.recoveryCode}
-            onChange={set('recoveryCode')}
-          />
+          <TextInput label={texts.recoveryCode} required autoFocus {...inputOf('recoveryCode')} />
         )}
         {error && <Problem error={error} />}
         <Button type="submit" size="sm" loading={isPending}>
