@@ -165,7 +165,7 @@ function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
 function Tables({ of, formats }: { of: Report; formats: Formats }) {
   const { tables, state, zone, closingHash } = of;
   const texts = useTexts();
-  const { word } = useWords();
+  const { kind } = useWords();
   const shown = tables.filter(({ rows }) => rows.length > 0);
   return (
     <>
@@ -190,7 +190,7 @@ function Tables({ of, formats }: { of: Report; formats: Formats }) {
       {shown.map((table) => (
         <Panel
           key={`${table.section} ${table.currency}`}
-          title={[table.section && word(table.section), table.currency, table.number]
+          title={[table.section && kind(table.section, 'section'), table.currency, table.number]
             .filter(Boolean)
             .join(' · ')}
         >
@@ -201,7 +201,9 @@ function Tables({ of, formats }: { of: Report; formats: Formats }) {
               const text = item[name];
               if (typeof text !== 'string') return undefined;
               if (name === 'days') return text.replace('-', '–');
-              return isWord(formats[name]) || text === 'total' || text === 'later' ? word(text) : undefined;
+              return isWord(formats[name]) || text === 'total' || text === 'later'
+                ? kind(text, name)
+                : undefined;
             }}
           />
         </Panel>
