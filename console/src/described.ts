@@ -9,6 +9,7 @@ export type Field = {
   readonly nullable: boolean;
   readonly options: readonly string[];
   readonly description: string;
+  readonly example: string;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
   readonly format: string;
   /** The greatest length of a text. */
@@ -60,6 +61,7 @@ type Schema = {
   anyOf?: Schema[];
   const?: unknown;
   description?: string | undefined;
+  examples?: unknown[];
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -201,6 +203,7 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     nullable: types.includes('null'),
     options: optionsOf(schema),
     description: schema.description ?? '',
+    example: String(schema.examples?.[0] ?? ''),
     format: schema['x-format'] ?? '',
     maxLength: schema.maxLength ?? 0,
     isFile: schema.file !== undefined,

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { BATCH_JOBS } from '../../src/batches/tasks.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
@@ -115,8 +115,7 @@ describe('canceling a batch', () => {
     const { data } = await till.done(A.generate('batch', 5_000, 0.01));
     await fillBatch(service, 1, () => true);
     await cancelBatch(asOperator(service), data.transactionId);
-    const owner = await openOwner(url);
-    t.after(() => owner.close());
+    const owner = await ownerOf(t, url);
     const run = <Row>(text: string) => owner.query<Row>({ text, values: [] });
     // The dead worker took its job, and its lease ends soon.
     await run(

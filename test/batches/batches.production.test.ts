@@ -5,10 +5,10 @@ import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { listVouchers } from '../../src/batches/export.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { BATCH_JOBS } from '../../src/batches/tasks.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
@@ -16,8 +16,7 @@ const B = '/api/v2';
 
 /** Runs statements as the owner of the schema, beyond the rights of the service. */
 async function tamper(url: string, text: string): Promise<void> {
-  const owner = await openOwner(url);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  await asOwner(url, text);
 }
 
 const fill = (till: Till, id: number) => fillBatch(till.testService.service, id, () => false);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
 import { changeMerchant } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
 import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
@@ -241,8 +241,7 @@ describe('the retry of a successful generation', () => {
     const other = await Till.at(till.testService);
     const first = await till.done(A.generate('x', 5, 25));
     await putOnSale(asOperator(service), 'DEFAULT', false);
-    const owner = await openOwner(url);
-    t.after(() => owner.close());
+    const owner = await ownerOf(t, url);
     const limits = `min_value_minor = 9000, max_value_minor = 9500, max_quantity = 2, merchant_id = ${other.merchant.id}`;
     await owner.query({ text: `update scrip.products set ${limits} where code = 'DEFAULT'`, values: [] });
     for (const dialect of DIALECTS) {

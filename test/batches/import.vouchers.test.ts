@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { slotOfSerial } from '../../src/db/buckets.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { balance } from '../../src/vouchers/balance.ts';
 import { fileOf } from '../support/folder.ts';
 import { codesOf, csvOf } from '../support/imports.ts';
 import { makeVouchers, Operator } from '../support/operator.ts';
+import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
 
 /** `scrip import vouchers`: vouchers of another system. */
@@ -34,8 +34,7 @@ async function refused(file: string, ...more: string[]) {
 }
 
 async function rowsOf<Row>(text: string): Promise<Row[]> {
-  const owner = await openOwner(operator.testService.url);
-  return owner.query<Row>({ text, values: [] }).finally(() => owner.close());
+  return asOwner<Row>(operator.testService.url, text);
 }
 
 const countVouchers = async () =>

@@ -3,13 +3,12 @@ import { test } from 'node:test';
 import { escheatUnclaimed, type Selection } from '../../src/books/escheat.ts';
 import { transferOwn } from '../../src/books/own.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { extendVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from '../support/books.ts';
+import { waitForLocks } from '../support/owner.ts';
 import { make, rowsOf } from '../support/reports.ts';
-import { until } from '../support/until.ts';
 
 /** Money on expired vouchers that is paid to a state. */
 
@@ -127,20 +126,12 @@ for (const first of ['extension', 'escheat'] as const)
     };
     const second = first === 'escheat' ? 'extension' : 'escheat';
     // Both wait for a lock of the voucher, which is granted in the order of the requests.
-    const waiting = (count: number) =>
-      until(`${count} waiting`, async () => {
-        const text = `select from pg_stat_activity
-          where wait_event_type = 'Lock' and datname = current_database()`;
-        return (await other.query({ text, values: [] })).length === count;
-      });
-    const other = await openOwner(ledger.started.url);
-    t.after(() => other.close());
     await ledger.sql('begin');
     await ledger.sql(`select from scrip.vouchers where serial_number = ${serial} for update`);
     const won = asks[first]();
-    await waiting(1);
+    await waitForLocks(ledger.started.url, 1);
     const lost = assert.rejects(asks[second](), { code: '51' });
-    await waiting(2);
+    await waitForLocks(ledger.started.url, 2);
     await ledger.sql('commit');
     await won;
     await lost;

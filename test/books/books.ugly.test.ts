@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { closeDays, keepBooks } from '../../src/books/close.ts';
 import { listDays, setBooks } from '../../src/books/days.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
+import { ownerOf } from '../support/owner.ts';
 import { until } from '../support/until.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -53,8 +53,7 @@ test('a worker killed in the middle of a close leaves nothing half done', async 
   assert.ok(card);
   await spend(shop, card, 10);
   await ledger.at(new Date(now));
-  const holding = await openOwner(url);
-  t.after(() => holding.close());
+  const holding = await ownerOf(t, url);
   const ask = <Row>(text: string) => holding.query<Row>({ text, values: [] });
   const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: url, SCRIP_KEYS: keys };
   // In the middle of sealing, of storing the balances of the day, and right before the end.
@@ -106,8 +105,7 @@ test('a transaction open across the cut-off delays the close, which reports it',
   const shop = await ledger.merchant();
   const [card] = await sell(shop, 1, 25);
   assert.ok(card);
-  const hanging = await openOwner(url);
-  t.after(() => hanging.close());
+  const hanging = await ownerOf(t, url);
   const ask = (text: string) => hanging.query({ text, values: [] });
   await ask('set search_path = scrip');
   await ask('begin');

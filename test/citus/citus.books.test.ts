@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeDays } from '../../src/books/close.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
 import { exportedText } from '../support/reports.ts';
+import { ownerOf } from '../support/owner.ts';
 
 test('a transaction open on a worker delays the close of its day', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
@@ -14,8 +14,7 @@ test('a transaction open on a worker delays the close of its day', async (t) => 
   const [node] = (process.env['SCRIP_TEST_WORKERS'] ?? '').split(' ');
   const address = new URL(node ?? '');
   address.pathname = new URL(ledger.started.url).pathname;
-  const worker = await openOwner(address.href);
-  t.after(() => worker.close());
+  const worker = await ownerOf(t, address.href);
   const onWorker = (text: string) => worker.query({ text, values: [] });
   await onWorker('begin; select pg_current_xact_id()');
   await ledger.at('2026-03-03T00:30:00Z');

@@ -8,6 +8,7 @@ import { openDatabase, openOwner } from '../../src/db/pool.ts';
 import { splitStatements } from '../../src/db/sql.ts';
 import { DIALECTS, update } from '../support/dialects.ts';
 import { testDatabase } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { runScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
 import { emptyCluster, executeOn, startOn } from './databases.ts';
@@ -78,8 +79,7 @@ test('a database is distributed once, with its vouchers, also after an interrupt
   await before.stop();
 
   // The attempt is killed in the middle: its transaction ends with the connection.
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   const cut = distribute(url, 4);
   cut.catch(() => {});
   for (let look = 0; look < 500; look++) {

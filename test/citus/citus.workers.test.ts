@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { distribute } from '../../src/db/distribute.ts';
 import { retrying } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openOwner, type Queries } from '../../src/db/pool.ts';
+import type { Queries } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { DIALECTS, type Voucher } from '../support/dialects.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
+import { asOwner, ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 import { type Cluster, createOnAll, execute, startCitus } from './cluster.ts';
 import { startOn } from './databases.ts';
@@ -38,14 +39,12 @@ async function openTill(
 
 /** The port of the worker that has the bucket of each voucher. */
 async function portsOf(url: string, vouchers: readonly Voucher[]): Promise<Map<Voucher, number>> {
-  const owner = await openOwner(url);
-  const rows = await owner.query<{ serial_number: bigint; port: number }>({
-    text: `select v.serial_number, n.nodeport as port from scrip.vouchers v
+  const rows = await asOwner<{ serial_number: bigint; port: number }>(
+    url,
+    `select v.serial_number, n.nodeport as port from scrip.vouchers v
       join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', v.bucket)
       join pg_dist_node n on n.groupid = p.groupid`,
-    values: [],
-  });
-  await owner.close();
+  );
   const ports = new Map(rows.map((row) => [Number(row.serial_number), row.port]));
   return new Map(vouchers.map((voucher) => [voucher, ports.get(voucher.serialNumber) ?? 0]));
 }
@@ -86,8 +85,7 @@ test('a transaction that reads all buckets is repeated if a bucket moves meanwhi
   const vouchers = await till.vouchers(10, 25);
   const [from, to] = cluster.workers;
   assert.ok(from && to);
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   const { db } = till.testService.service;
   const found: number[] = [];
   const readAll = () =>
@@ -120,8 +118,7 @@ test('calls follow a bucket that moves to another worker', async (t) => {
   const vouchers = await till.vouchers(10, 25);
   const [from, to] = cluster.workers;
   assert.ok(from && to);
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   let moves = true;
   const calls = (async () => {
     for (let turn = 0; moves || turn < 3; turn++)
@@ -163,14 +160,12 @@ test('a worker that is added later is prepared by the same command, and takes ov
   await execute(cluster.coordinator, 'scrip', 'set search_path = pg_catalog', add);
   assert.deepEqual(await distribute(url), { buckets: 4, workers: 3, isNew: false });
   const on = async (server: { url(user?: string, database?: string): string }) => {
-    const owner = await openOwner(server.url(undefined, 'scrip'));
-    return owner.query({ text: prepared, values: [] }).finally(() => owner.close());
+    return asOwner(server.url(undefined, 'scrip'), prepared);
   };
   const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
   assert.deepEqual(await on(added), [ready]);
   assert.deepEqual(await on(from), [ready]);
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   await owner.query(sql`select replicate_reference_tables('force_logical')`);
   await moveAll(owner, from.port, added.port);
   for (const voucher of vouchers) await till.done(A.redeem(voucher, 2, `r${voucher.serialNumber}`));

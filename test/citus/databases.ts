@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { ensureDefaultProduct } from '../../src/products/products.ts';
 import { type ListeningService, startListening, type TestService } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 /** Databases of the cluster that the run has started (test/support/server.ts). */
 
@@ -13,8 +14,7 @@ const nodes = () => [
 
 /** Runs one or several statements, as the owner. */
 export async function executeOn(url: string, text: string): Promise<void> {
-  const owner = await openOwner(url);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  await asOwner(url, text);
 }
 
 type EmptyCluster = {

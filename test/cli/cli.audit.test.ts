@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { userInfo } from 'node:os';
 import { test } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { Operator } from '../support/operator.ts';
+import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
@@ -46,9 +46,7 @@ test('scrip audit verify ends with status 1 if the chain is broken, and names th
   assert.deepEqual(whole, { ok: true, entries: 5, head: head.hash, broken: null });
   assert.match((await operator.run`audit verify`).out, /^intact: 5 entries/);
 
-  const owner = await openOwner(operator.testService.url);
-  await owner.query(sql`update scrip.audit set reason = 'because' where sequence = 2`);
-  await owner.close();
+  await asOwner(operator.testService.url, sql`update scrip.audit set reason = 'because' where sequence = 2`);
   const { status, out } = await operator.run`audit verify --json`;
   assert.equal(status, 1);
   assert.deepEqual(JSON.parse(out).broken, { sequence: '2', problem: 'it was changed' });

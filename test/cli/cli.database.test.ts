@@ -6,6 +6,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { folderOf } from '../support/folder.ts';
 import { testDatabase } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { runScrip } from '../support/scrip.ts';
 
 /** Commands without a database. */
@@ -58,8 +59,7 @@ test('no command but serve and migrate makes a database where its settings name 
 test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
   const folder = folderOf(t);
   const { url } = await testDatabase(t);
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   await owner.query({ text: 'drop schema scrip cascade', values: [] });
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const { status, out, err } = await runScrip(settings, 'merchant', 'list');

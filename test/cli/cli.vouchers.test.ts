@@ -11,6 +11,7 @@ import { redeem } from '../../src/redemptions/redeem.ts';
 import { balance } from '../../src/vouchers/balance.ts';
 import { folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
@@ -61,11 +62,10 @@ describe('scrip voucher', () => {
 
   test('unlock-pin ends a permanent lock', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'locked', 1)) as [Made];
-    const owner = await openOwner(operator.testService.url);
-    await owner.query(
+    await asOwner(
+      operator.testService.url,
       sql`update scrip.vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = ${serialNumber}`,
     );
-    await owner.close();
     await assert.rejects(balance(context, { code, pin }), { code: '75' });
     const locked = await operator.json`voucher show ${serialNumber}`;
     assert.deepEqual([locked.pinLocked, locked.pinLockedUntil], [true, null]);
@@ -76,11 +76,10 @@ describe('scrip voucher', () => {
 
   test('extend makes an expired voucher valid again, and refuses an earlier date', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
-    const owner = await openOwner(operator.testService.url);
-    await owner.query(
+    await asOwner(
+      operator.testService.url,
       sql`update scrip.vouchers set expires_at = now() - interval '1 day' where serial_number = ${serialNumber}`,
     );
-    await owner.close();
     await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '54' });
     const serial = String(serialNumber);
     const extended = await operator.json`voucher extend ${serial} --expiry 2099-02-28`;
@@ -118,11 +117,10 @@ describe('scrip voucher', () => {
   test('does not find vouchers of a batch that is not complete', async () => {
     const { batch } = await generate(context, { reference: 'unfinished', quantity: 20_001, value: 0.01 });
     await fillBatch(operator.testService.service, batch.id, () => true);
-    const owner = await openOwner(operator.testService.url);
-    const [made] = await owner.query<{ serial: string }>(
+    const [made] = await asOwner<{ serial: string }>(
+      operator.testService.url,
       sql`select max(serial_number)::text as serial from scrip.vouchers where batch_id = ${batch.id}`,
     );
-    await owner.close();
     const { status, produced } = await operator.json`batch show ${batch.transactionId}`;
     assert.equal(status, 'PROCESSING');
     assert.ok(produced > 0);

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAway, isUnavailable, nodeOf } from '../../src/db/errors.ts';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type Voucher,
 } from '../support/dialects.ts';
 import { onDatabase, startTestService, testDatabase } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { openWay, startBehindWay } from '../support/way.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
@@ -217,8 +218,7 @@ test('a connection of the owner waits for a server that is starting', async (t) 
   t.after(() => server.close());
   const address = new URL(url);
   address.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const owner = await openOwner(address.href);
-  await owner.query(sql`select 1`).finally(() => owner.close());
+  await asOwner(address.href, sql`select 1`);
   assert.equal(refusals, 3);
 });
 

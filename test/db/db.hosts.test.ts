@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isUnavailable } from '../../src/db/errors.ts';
 import { hostAddresses, hostsOf, isAddress } from '../../src/db/health.ts';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startTestService } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { openWay } from '../support/way.ts';
 
 test('an address with several servers is split into one for each server', () => {
@@ -44,8 +45,7 @@ test('the next server of the address is tried when one is down, in turn', async 
   const { host } = new URL(two.url);
   const url = one.url.replace(new URL(one.url).host, (first) => `${first},${host}`);
   one.set('closed');
-  const owner = await openOwner(url);
-  await owner.query(sql`select 1`).finally(() => owner.close());
+  await asOwner(url, sql`select 1`);
   const db = openDatabase(url, 'scrip-test');
   t.after(() => db.close());
   // The pool knows what the owner's connection has found out.

@@ -10,6 +10,7 @@ import { FIND_TRANSACTIONS } from '../../src/ledger/transactions.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import { DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
 import { type Executed, Explained, type PlanNode } from '../support/explained.ts';
+import { asOwner } from '../support/owner.ts';
 import { UNKNOWN, withWrongPin } from '../support/till.ts';
 import { Hooked } from '../support/webhooks.ts';
 
@@ -169,8 +170,7 @@ async function grow({ till }: Hooked): Promise<void> {
 }
 
 async function analyze({ till }: Hooked): Promise<void> {
-  const owner = await openOwner(till.testService.url);
-  await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
+  await asOwner(till.testService.url, 'analyze');
 }
 
 /**

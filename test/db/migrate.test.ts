@@ -3,15 +3,15 @@ import { readdir } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { SERVICE_ROLE } from '../../src/db/session.ts';
 import { testDatabase } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 const MIGRATIONS = new URL('../../sql/', import.meta.url);
 
 async function execute(url: string, text: string): Promise<void> {
-  const owner = await openOwner(url);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  await asOwner(url, text);
 }
 
 /** An empty database. */

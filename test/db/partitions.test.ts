@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
 import { createPartitions } from '../../src/db/partitions.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { createLogger } from '../../src/log.ts';
 import { startTestService, type TestService } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 
 const PARENTS = ['declines', 'journal', 'webhook_attempts', 'webhook_deliveries'];
 
@@ -44,8 +44,7 @@ test('this month and the next three have partitions, which maintenance continues
 test('a service creates the partitions that are missing after a long absence before it starts', async (t) => {
   const tested = await startTestService();
   t.after(tested.stop);
-  const owner = await openOwner(tested.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, tested.url);
   const months = monthsFrom(new Date(), 4);
   for (const parent of PARENTS)
     await owner.query({ text: `drop table scrip.${parent}_${months[0]}`, values: [] });

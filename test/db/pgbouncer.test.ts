@@ -5,10 +5,10 @@ import { startBackground } from '../../src/cli/work.ts';
 import { readConfig } from '../../src/config.ts';
 import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
 import { createPooledAccount, startPgBouncer } from '../pgbouncer/bouncer.ts';
 import { startTestService, testDatabase } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 /** What a service refuses behind a pooler in transaction mode; see test/run.ts for what it serves there. */
 
@@ -65,7 +65,6 @@ test('a pooler that shares sessions needs an account with their settings', { ski
 
 test('migrations need a session of their own', { skip }, async (t) => {
   const { url } = await testDatabase(t);
-  const owner = await openOwner(url);
-  await owner.query({ text: 'drop schema scrip cascade', values: [] }).finally(() => owner.close());
+  await asOwner(url, 'drop schema scrip cascade');
   await refuses(migrate(await pooled(t, url, true)), /^migrations need a session/);
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
 import { basic } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -71,13 +71,10 @@ test('a machine lost under load is restored without a gap up to the reported tim
   assert.equal((await installation.json('reconcile')).ok, true);
   await installation.serve();
   const { out } = await installation.run(typed`db url`);
-  const owner = await openOwner(out.trim());
-  const rows = await owner
-    .query<{ reference: string; at: Date }>({
-      text: `select reference, occurred_at as at from scrip.journal where kind = 'REDEMPTION' order by id`,
-      values: [],
-    })
-    .finally(() => owner.close());
+  const rows = await asOwner<{ reference: string; at: Date }>(
+    out.trim(),
+    `select reference, occurred_at as at from scrip.journal where kind = 'REDEMPTION' order by id`,
+  );
 
   // The restored sales are the first ones, without a gap.
   const restored = rows.map(({ reference }) => reference);

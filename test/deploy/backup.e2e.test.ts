@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
+import { asOwner } from '../support/owner.ts';
 import { ofFile } from '../support/scope.ts';
 import { typed } from '../support/scrip.ts';
 
@@ -103,9 +103,7 @@ test('a backup names a folder that is too full, and leaves nothing in it', async
 
 test('backup verify fails if the books of the backup differ', async () => {
   const { out } = await installation.run(typed`db url`);
-  const client = await openOwner(out.trim());
-  await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
-  await client.close();
+  await asOwner(out.trim(), 'update scrip.floats set balance_minor = balance_minor + 1');
   await installation.json`backup create ${installation.at('differing')}`;
   const { status, out: text } = await installation.run(
     typed`backup verify ${installation.at('differing')} --json`,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { listBackups } from '../../embedded/manifest.ts';
 import { openStorage } from '../../embedded/storage.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
 import { isArchived } from '../support/log.ts';
+import { asOwner } from '../support/owner.ts';
 import { BUCKET, type S3, startRealS3, startStandInS3 } from '../support/s3.ts';
 import { typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
@@ -23,15 +23,12 @@ async function installationAt(t: TestContext, { env }: S3): Promise<Installation
 /** Waits until all that was written to the log up to now is in the bucket. */
 async function archived(installation: Installation, s3: S3): Promise<void> {
   const { out } = await installation.run(typed`db url`);
-  const owner = await openOwner(out.trim());
-  const [row] = await owner
-    .query<{ name: string; end: number }>({
-      text: `
+  const [row] = await asOwner<{ name: string; end: number }>(
+    out.trim(),
+    `
         select file_name as name, file_offset as "end"
         from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-      values: [],
-    })
-    .finally(() => owner.close());
+  );
   const { name, end } = row as { name: string; end: number };
   Object.assign(process.env, s3.env);
   const log = await openStorage(LOG);

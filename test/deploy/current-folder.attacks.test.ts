@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { openOwner } from '../../src/db/pool.ts';
 import { newKeyRing } from '../../src/keyring/file.ts';
 import { folderOf } from '../support/folder.ts';
 import { testDatabase } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -72,8 +72,7 @@ test('the check of the current folder notices a module that reads it', async (t)
 test('commands run no code of the current folder, or of a folder above it', async (t) => {
   const { folder, wasRun } = await hostileFolder(t);
   const { url } = await testDatabase(t);
-  const owner = await openOwner(url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, url);
   await owner.query({ text: 'drop schema scrip cascade', values: [] });
   const data = folderOf(t);
   const settings = {

@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 import { start } from '@scrip/embedded';
 import { describeFolder } from '../../embedded/folder.ts';
 import { UseLock } from '../../embedded/lock.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
 import { folderOf } from '../support/folder.ts';
+import { asOwner } from '../support/owner.ts';
 
 /**
  * Two containers that share a data folder and nothing else: neither sees the other's processes. A PID
@@ -37,8 +37,7 @@ async function dataFolder(t: TestContext): Promise<string> {
 }
 
 async function ask(url: string): Promise<unknown> {
-  const connection = await openOwner(url);
-  return connection.query({ text: 'select 1 as one', values: [] }).finally(() => connection.close());
+  return asOwner(url, 'select 1 as one');
 }
 
 /**

@@ -11,8 +11,8 @@ import { promisify } from 'node:util';
 import { describeFolder } from '../../embedded/folder.ts';
 import { lockFolder } from '../../embedded/lock.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../../src/db/embedded.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
+import { asOwner } from '../support/owner.ts';
 import { until } from '../support/until.ts';
 
 const log = createLogger('silent');
@@ -52,8 +52,7 @@ function isRunning(pid: number): boolean {
 }
 
 async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const connection = await openOwner(url);
-  return connection.query<Record<string, unknown>>({ text, values: [] }).finally(() => connection.close());
+  return asOwner<Record<string, unknown>>(url, text);
 }
 
 /** Another process that uses the database until it is stopped or killed. */

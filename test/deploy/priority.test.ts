@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { makeRowsAside } from '../../src/batches/rows.worker.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { examine } from '../../src/monitor/doctor.ts';
 import { DIALECTS, type Dialect } from '../support/dialects.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
+import { ownerOf } from '../support/owner.ts';
 import { startScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
 import { until } from '../support/until.ts';
@@ -56,8 +56,7 @@ test('the doctor reports batches that a failure canceled', async (t) => {
     return findings.find(({ check }) => check === 'batches');
   };
   const { data } = await till.done(A.generate('failed', QUANTITY, 1));
-  const owner = await openOwner(till.testService.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, till.testService.url);
   const fail = (endedAt: string) =>
     owner.query({
       text: `update scrip.batches set status = 'CANCELED', failure = 'a test', ended_at = ${endedAt}`,

@@ -5,8 +5,8 @@ import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../../soak/process.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { Installation } from '../support/installation.ts';
+import { asOwner } from '../support/owner.ts';
 import { startScrip, typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -105,8 +105,7 @@ test('commands work beside a service and without one, and stop only what they st
     ['Before'],
   );
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
-  const connection = await openOwner(url.out.trim());
-  await connection.query({ text: 'select 1', values: [] }).finally(() => connection.close());
+  await asOwner(url.out.trim(), 'select 1');
   assert.equal(await installation.stop(), 0);
   assert.equal((await installation.run(typed`db url`)).out, url.out);
 });

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { freePort } from '../../soak/process.ts';
 import { misspelledSettings } from '../../src/config.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startTestService } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { startScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -26,8 +26,7 @@ test('a misspelled setting is found, and what is no setting of Scrip at all is l
 test('a start that loses the database after its workers have started ends the process', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
-  const owner = await openOwner(testService.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, testService.url);
   await owner.query(sql`begin`);
   await owner.query(sql`lock table scrip.merchants in access exclusive mode`);
   const settings = {

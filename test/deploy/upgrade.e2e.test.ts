@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openOwner } from '../../src/db/pool.ts';
 import { startTestService, type TestService } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -40,12 +41,10 @@ const children: ChildProcess[] = [];
 
 before(async () => {
   old = await startTestService();
-  const owner = await openOwner(old.url);
-  const [row] = await owner.query<{ newest: number }>({
-    text: 'select max(version) as newest from scrip.migrations',
-    values: [],
-  });
-  await owner.close();
+  const [row] = await asOwner<{ newest: number }>(
+    old.url,
+    'select max(version) as newest from scrip.migrations',
+  );
   newest = row?.newest ?? assert.fail();
   folder = await mkdtemp(join(tmpdir(), 'scrip-next-'));
   for (const name of ['src', 'sql', 'package.json'])

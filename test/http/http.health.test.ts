@@ -5,6 +5,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { checkOfStamps } from '../support/books.ts';
 import { type ListeningService, testService } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { until } from '../support/until.ts';
 
 /** A number that no other advisory lock has. */
@@ -69,8 +70,7 @@ test('slow statements on the other pool do not make a process unready', async (t
 
 test('a process is not ready while its clock is so wrong that no booking is accepted', async (t) => {
   const listening = await testService(t);
-  const owner = await openOwner(listening.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, listening.url);
   await owner.query({ text: await checkOfStamps(), values: [] });
   for (const ms of [90_000, -180_000]) {
     assert.deepEqual(await readiness(listening), [200, '00', null]);
@@ -82,8 +82,7 @@ test('a process is not ready while its clock is so wrong that no booking is acce
 
 test('a process is not ready while the database takes no writes', async (t) => {
   const listening = await testService(t);
-  const owner = await openOwner(listening.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, listening.url);
   const setReadOnly = (value: 'on' | 'off') =>
     owner.query({
       text: `

@@ -3,12 +3,12 @@ import { type TestContext, test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
 import { Wire } from '../../bench/wire.ts';
 import type { Merchant } from '../../src/context.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { AdmissionControl } from '../../src/http/overload.ts';
 import { Refusal } from '../../src/refusal.ts';
 import { type ApiRequest, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { testService } from '../support/harness.ts';
+import { ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 
 /** More requests than the service processes at once: a merchant that floods is declined, and no other. */
@@ -81,8 +81,7 @@ async function flood(t: TestContext, till: Till, count: number, request: () => s
 
 /** Locks a voucher until `commit`. */
 async function lock(t: TestContext, till: Till, { serialNumber }: Voucher) {
-  const owner = await openOwner(till.testService.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, till.testService.url);
   await owner.query(sql`begin`);
   await owner.query(sql`select from scrip.vouchers where serial_number = ${serialNumber} for update`);
   return owner;

@@ -12,6 +12,7 @@ import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator, produceAll, testService } from '../support/harness.ts';
+import { waitForLocks } from '../support/owner.ts';
 import { at, goOn, openBoth, stopNow, wrongPins } from '../support/rotation.ts';
 import { Till, UNKNOWN, withWrongPin } from '../support/till.ts';
 
@@ -106,7 +107,7 @@ for (const dialect of DIALECTS) {
       // After a wrong PIN, the statement reads the voucher again under the lock.
       await till.refused(dialect, '55', dialect.balance(withWrongPin(card)));
       await beginRotation(operator, undefined);
-      const [owner, watcher] = await Promise.all([openOwner(given.url), openOwner(given.url)]);
+      const owner = await openOwner(given.url);
       await owner.query({ text: 'begin', values: [] });
       await owner.query(sql`select from scrip.vouchers for update`);
       const answers = Promise.all([
@@ -114,14 +115,7 @@ for (const dialect of DIALECTS) {
         elsewhere.done(dialect.redeem(card, 1, 'under the lock')),
       ]);
       // Both have found the voucher by its old key and wait for its lock. Now it is resealed.
-      for (let waiting = 0n; waiting < 2n; ) {
-        const [row] = await watcher.query<{ waiting: bigint }>(
-          sql`
-            select count(*) as waiting from pg_stat_activity where datname = current_database()
-            and wait_event_type = 'Lock'`,
-        );
-        waiting = row?.waiting ?? 0n;
-      }
+      await waitForLocks(given.url, 2);
       const { keys } = given.service;
       const serial = BigInt(card.serialNumber);
       await owner.query(sql`
@@ -129,7 +123,7 @@ for (const dialect of DIALECTS) {
           code_key = ${keys.codeKey(card.code)},
           pin_key = ${keys.pinKey(card.code, card.pin)} where serial_number = ${serial}`);
       await owner.query({ text: 'commit', values: [] });
-      await Promise.all([owner.close(), watcher.close()]);
+      await owner.close();
       await answers;
       assert.equal(await wrongPins(given.service), 0n);
     });

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbedded } from '../../src/db/embedded.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
 import {
   findInFiles,
@@ -22,6 +21,7 @@ import {
 } from '../support/canaries.ts';
 import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
 import { basic } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { Receiver } from '../support/receiver.ts';
 import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
 import { UNKNOWN, withWrongPin } from '../support/till.ts';
@@ -54,8 +54,7 @@ const settings = () => ({
 });
 
 async function execute(text: string): Promise<void> {
-  const owner = await openOwner(embedded.ownerUrl);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  await asOwner(embedded.ownerUrl, text);
 }
 
 /** Runs a command. Its output is searched too, unless it shows a new secret. */

@@ -4,13 +4,14 @@ import { type TestContext, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { createService } from '../../src/context.ts';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { startTestService } from '../support/harness.ts';
 import { sampleOf } from '../support/metrics.ts';
+import { ownerOf } from '../support/owner.ts';
 import { openWay } from '../support/way.ts';
 import { Hooked } from '../support/webhooks.ts';
 
@@ -91,8 +92,7 @@ test('gauges show late work, low floats and blocked keys under the names that th
   await till.done((DIALECTS[0] ?? assert.fail()).redeem(voucher, 1, 'late'));
   const { context } = await authenticate(service, till.merchant.authorization);
   await generate(context, { reference: 'stalled', quantity: 5_000, value: undefined });
-  const owner = await openOwner(till.testService.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, till.testService.url);
   for (const text of [
     'set search_path = scrip',
     `update webhook_deliveries set due_at = now() - interval '1 hour'`,

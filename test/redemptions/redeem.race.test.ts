@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
+import { ownerOf, waitForLocks } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 
 const times = <T>(count: number, make: (index: number) => T): T[] =>
@@ -110,20 +109,14 @@ describe('two processes at the same time', () => {
     const tills = [one, await one.elsewhere(t)] as const;
     const [dialect] = DIALECTS as [Dialect];
     const vouchers = await one.vouchers(2, null);
-    const owner = await openOwner(one.testService.url);
-    const watcher = await openOwner(one.testService.url);
-    t.after(() => Promise.all([owner.close(), watcher.close()]));
+    const owner = await ownerOf(t, one.testService.url);
     // Both look the reference up before either of them gets the lock of the float.
     await owner.query(sql`begin`);
     await owner.query(sql`select from scrip.floats for update`);
     const pending = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
     let answered = 0;
     for (const answer of pending) void answer.finally(() => answered++);
-    const waiting = () =>
-      watcher.query(
-        sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-    while (answered === 0 && (await waiting()).length < 2) await sleep(10);
+    await waitForLocks(one.testService.url, 2, () => answered > 0);
     await owner.query(sql`commit`);
     const codes = (await Promise.all(pending)).map(({ statusCode }) => statusCode);
     assert.deepEqual(codes.sort(), ['00', '94']);

@@ -19,6 +19,7 @@ import { Readiness } from '../../src/monitor/readiness.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
+import { asOwner } from './owner.ts';
 import type { Scope } from './scope.ts';
 import { PATIENCE_MS } from './until.ts';
 
@@ -132,12 +133,7 @@ function serviceUrl(url: string): string {
  */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
-  await Promise.all(
-    [required('SCRIP_TEST_URL'), ...workers].map(async (url) => {
-      const owner = await openOwner(url);
-      await owner.query({ text, values: [] }).finally(() => owner.close());
-    }),
-  );
+  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => asOwner(url, text)));
 }
 
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */

@@ -1,8 +1,8 @@
 import { readPieceName } from '../../embedded/archive.ts';
 import { FolderStorage } from '../../embedded/folder-storage.ts';
 import type { Storage } from '../../embedded/storage.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import type { Installation } from './installation.ts';
+import { asOwner } from './owner.ts';
 import { until } from './until.ts';
 
 /** Whether the archived log contains a segment up to a position. */
@@ -33,15 +33,12 @@ async function sizeOf(archive: Storage, file: string): Promise<number> {
 /** Waits until all that was written to the log up to now is in the archive. */
 export async function archived(installation: Installation): Promise<void> {
   const { out } = await installation.run(['db', 'url']);
-  const client = await openOwner(out.trim());
-  const [row] = await client
-    .query<{ name: string; end: number }>({
-      text: `
+  const [row] = await asOwner<{ name: string; end: number }>(
+    out.trim(),
+    `
         select file_name as name, file_offset as "end"
         from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-      values: [],
-    })
-    .finally(() => client.close());
+  );
   const { name, end } = row as { name: string; end: number };
   const archive = new FolderStorage(installation.at('archive'));
   await until('the log is archived', () => isArchived(archive, name, end));

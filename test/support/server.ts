@@ -5,12 +5,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { distribute } from '../../src/db/distribute.ts';
 import { openEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { openDatabase } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
 import { ensureDefaultProduct } from '../../src/products/products.ts';
 import { createOnAll, startCitus } from '../citus/cluster.ts';
 import { createPooledAccount, startPgBouncer } from '../pgbouncer/bouncer.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
+import { asOwner } from './owner.ts';
 
 /** Where a run has its databases: one server, or a coordinator and its workers. */
 export type Place = 'postgres' | 'citus' | 'pgbouncer' | 'pgbouncer-transaction';
@@ -41,7 +42,7 @@ async function openServer(): Promise<Server> {
       ({ release }) => release(),
     );
   const first = await open();
-  await execute(first.ownerUrl, `alter system set shared_buffers = '${BUFFERS}'`);
+  await asOwner(first.ownerUrl, `alter system set shared_buffers = '${BUFFERS}'`);
   await first.release();
   const embedded = await open();
   return {
@@ -58,7 +59,7 @@ function onOneServer(url: string): Omit<Server, 'close'> {
     url,
     workers: [],
     async createTemplate(name) {
-      await execute(url, `create database ${name}`);
+      await asOwner(url, `create database ${name}`);
       await fill(withName(url, name));
     },
   };
@@ -101,8 +102,8 @@ async function openCitus(): Promise<Server> {
       await fill(withName(url, name), TEST_BUCKETS);
       // A database can only be copied without connections, including those of the processes of Citus.
       for (const node of [url, ...workers]) {
-        await execute(node, `alter database ${name} with allow_connections false`);
-        await execute(
+        await asOwner(node, `alter database ${name} with allow_connections false`);
+        await asOwner(
           node,
           `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}'`,
         );
@@ -120,14 +121,11 @@ function withName(url: string, name: string): string {
 
 /** Returns the statements that create the functions again as they are. */
 async function listFunctions(url: string): Promise<string[]> {
-  const owner = await openOwner(url);
-  const rows = await owner
-    .query<{ text: string }>({
-      text: `select pg_get_functiondef(oid) as text from pg_proc
+  const rows = await asOwner<{ text: string }>(
+    url,
+    `select pg_get_functiondef(oid) as text from pg_proc
         where pronamespace = 'scrip'::regnamespace and prokind in ('f', 'p') order by oid`,
-      values: [],
-    })
-    .finally(() => owner.close());
+  );
   return rows.map(({ text }) => text);
 }
 
@@ -141,12 +139,7 @@ async function replaceFunctions(url: string, functions: readonly string[]): Prom
   const again = ['-- A later release.', '-- Works from: 001', ...functions.map((text) => `${text};`)];
   await writeFile(join(folder, '999-again.sql'), again.join('\n'));
   await migrate(url, undefined, undefined, pathToFileURL(`${folder}/`));
-  await execute(url, 'delete from scrip.migrations where version = 999');
-}
-
-async function execute(url: string, text: string): Promise<void> {
-  const owner = await openOwner(url);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  await asOwner(url, 'delete from scrip.migrations where version = 999');
 }
 
 /**
@@ -167,7 +160,7 @@ const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {
 /** Fills the template database of all tests: the schema, and the default product. */
 async function fill(url: string, buckets?: number): Promise<void> {
   await migrate(url);
-  await execute(url, WITHOUT_STAMP_CHECK);
+  await asOwner(url, WITHOUT_STAMP_CHECK);
   if (buckets !== undefined) {
     const functions = await listFunctions(url);
     await distribute(url, buckets);
@@ -184,7 +177,7 @@ async function fill(url: string, buckets?: number): Promise<void> {
 export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
   const server = await OPEN[place]();
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;
-  const drop = () => execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
+  const drop = () => asOwner(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
   const forget = atEnd(drop);
   try {
     await server.createTemplate(template);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { readVouchersOf } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
@@ -10,6 +9,7 @@ import type { HotStatement } from '../../src/db/sql.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
+import { waitForLocks } from './owner.ts';
 
 /** On one server there is one bucket. */
 export const BUCKET = 0;
@@ -288,9 +288,7 @@ export class Bench {
     const called = call().finally(() => {
       isOver = true;
     });
-    const waiting = `
-      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    while (!isOver && (await this.query(waiting)).length < waiters) await sleep(5);
+    await waitForLocks(this.served.url, waiters, () => isOver);
     for (const statement of further) await run(statement);
     await run('commit');
     await other.close();

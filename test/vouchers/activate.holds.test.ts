@@ -3,12 +3,12 @@ import { type TestContext, test } from 'node:test';
 import { readVouchersOf } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { holdFloat } from '../../src/ledger/holds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { openLedger } from '../support/books.ts';
+import { ownerOf, waitForLocks } from '../support/owner.ts';
 
 /** Activations from a float over shards: the money is held before the voucher is activated. */
 
@@ -81,14 +81,11 @@ test('a hold under an id takes the money once, and its amount is in the transit 
 test('activations that wait for a float take no connections from other work', async (t) => {
   const { ledger, shop, vouchers } = await open(t, 10_000n);
   const { db } = shop.service;
-  const owner = await openOwner(ledger.started.url);
-  t.after(() => owner.close());
+  const owner = await ownerOf(t, ledger.started.url);
   await owner.query(sql`begin`);
   await owner.query(sql`select from scrip.floats for update`);
   const waiting = vouchers.map((voucher, index) => give(shop, voucher, `a${index}`));
-  const locked =
-    "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-  while ((await ledger.sql(locked)).length === 0);
+  await waitForLocks(ledger.started.url, 1);
   // More than there are connections: each is answered although the float stays locked.
   for (let count = 0; count < 20; count++) await db.query(sql`select 1`);
   await db.hot({ name: 'one', text: 'select 1' }, []);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { inForce } from '../../src/vouchers/balance.ts';
 import { DIALECTS, type Dialect, update } from '../support/dialects.ts';
+import { ownerOf, waitForLocks } from '../support/owner.ts';
 import { Till, withWrongPin } from '../support/till.ts';
 
 for (const dialect of DIALECTS) {
@@ -14,24 +13,16 @@ for (const dialect of DIALECTS) {
     const voucher = await till.voucher(25);
     // After a wrong PIN the voucher is read under its lock.
     await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
-    // Statistics do not change within a transaction: another connection reads them.
-    const [owner, watcher] = [await openOwner(till.testService.url), await openOwner(till.testService.url)];
-    t.after(() => Promise.all([owner.close(), watcher.close()]));
-    const waiting = async (count: number) => {
-      const ask = () =>
-        watcher.query(
-          sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-      while ((await ask()).length < count) await sleep(10);
-    };
+    const { url } = till.testService;
+    const owner = await ownerOf(t, url);
     await owner.query(sql`begin`);
     await owner.query(
       sql`select from scrip.vouchers where serial_number = ${voucher.serialNumber} for update`,
     );
     const redeemed = other.done(dialect.redeem(voucher, 10, 'sale'));
-    await waiting(1);
+    await waitForLocks(url, 1);
     const balance = till.done(dialect.balance(voucher));
-    await waiting(2);
+    await waitForLocks(url, 2);
     await owner.query(sql`commit`);
     await redeemed;
     const { data } = await balance;
