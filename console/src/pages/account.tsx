@@ -10,6 +10,7 @@ import { Busy, Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
 import { StepUp } from '../ui/step-up.tsx';
+import { useItems } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 import { useValues } from '../ui/values.ts';
 
@@ -191,6 +192,7 @@ function RecoveryCodes() {
   );
 }
 
+const PASSKEYS = '/account/passkeys';
 type Passkey = { readonly id: string; readonly name: string };
 
 function Passkeys() {
@@ -198,26 +200,22 @@ function Passkeys() {
   const client = useQueryClient();
   const [name, setName] = useState('');
   const { attempt, outcome } = useAttempt();
-  const { data } = useQuery({
-    queryKey: ['passkeys'],
-    queryFn: () => get<Page<Passkey>>('/account/passkeys'),
-    retry: false,
-  });
-  const refresh = () => client.invalidateQueries({ queryKey: ['passkeys'] });
+  const passkeys = useItems<Passkey>(PASSKEYS);
+  const refresh = () => client.invalidateQueries({ queryKey: ['items', PASSKEYS] });
   const add = async () => {
     await addPasskey(name);
     setName('');
     await refresh();
   };
   const remove = (id: string) => async () => {
-    await send('DELETE', `/account/passkeys/${encodeURIComponent(id)}`);
+    await send('DELETE', `${PASSKEYS}/${encodeURIComponent(id)}`);
     await refresh();
   };
   if (!canUsePasskeys()) return null;
   return (
     <Panel title={texts.passkeys} padded>
       <Stack gap="sm">
-        {data?.items.map((each) => (
+        {passkeys?.map((each) => (
           <Group key={each.id} justify="space-between">
             <Text size="sm">{each.name}</Text>
             <Button variant="default" size="compact-xs" onClick={() => attempt(remove(each.id))}>

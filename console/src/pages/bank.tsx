@@ -1,8 +1,8 @@
 import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Answer } from '../answers.ts';
-import { type Fault, get, type Page, send } from '../api.ts';
+import { type Fault, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
@@ -13,6 +13,7 @@ import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, FaultText, Panel, Problem, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useItems } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Match = Answer<'bank.match'>;
@@ -139,8 +140,8 @@ function Form({ close }: { close(): void }) {
   const [seen, setSeen] = useState<Imported>();
   const { operations } = useApp();
   const formats = operations?.get('bank.import')?.fields.find(({ name }) => name === 'format')?.options ?? [];
-  const accounts = useNames('/bank/accounts');
-  const mappings = useNames('/bank/mappings');
+  const accounts = useItems<Named>('/bank/accounts')?.map(({ name }) => name);
+  const mappings = useItems<Named>('/bank/mappings')?.map(({ name }) => name);
   const choices = { account: accounts ?? [], format: [...formats], mapping: mappings ?? [] };
   // Each preview has a key of its own, so an import that is sent twice happens once.
   const key = useRef('');
@@ -241,16 +242,6 @@ function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Importe
       )}
     </>
   );
-}
-
-/** Undefined until they have been read. */
-function useNames(path: string): string[] | undefined {
-  const { data } = useQuery({
-    queryKey: ['names', path],
-    queryFn: () => get<Page<Named>>(path),
-    retry: false,
-  });
-  return data?.items.map(({ name }) => name);
 }
 
 /** Byte by byte, since a large file has more bytes than a call may have arguments. */

@@ -2,14 +2,15 @@ import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import { get, type Page, type Query } from '../api.ts';
+import type { Query } from '../api.ts';
 import { type Point, type Points, readMovements, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Item, List } from '../ui/list.tsx';
+import { List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
+import { useItems } from '../ui/thing.tsx';
 
 // The top of the page does not wait for the charts.
 const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
@@ -111,10 +112,10 @@ function Attention() {
   const { overview: texts, chart } = useTexts();
   const { offers } = useApp();
   const format = useFormat();
-  const waiting = useItems('/approvals', { forMe: true, limit: 50 }, offers('approval.list'));
-  const running = useItems('/batches', { status: 'PROCESSING', limit: 50 }, offers('batch.list'));
-  const low = useItems('/floats/low', { limit: 50 }, offers('float.low'));
-  const endpoints = useItems('/webhooks', { limit: 200 }, offers('webhook.list'));
+  const waiting = useWatched('approval.list', '/approvals', { forMe: true });
+  const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
+  const low = useWatched('float.low', '/floats/low');
+  const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({
     queryKey: ['days'],
     queryFn: readDays,
@@ -157,15 +158,9 @@ function Attention() {
   );
 }
 
-function useItems(path: string, query: Query, enabled: boolean): readonly Item[] | undefined {
-  const { data } = useQuery({
-    queryKey: ['attention', path],
-    queryFn: () => get<Page<Item>>(path, query),
-    enabled,
-    refetchInterval: 15_000,
-    retry: false,
-  });
-  return data?.items;
+function useWatched(list: string, path: string, query: Query = {}) {
+  const { offers } = useApp();
+  return useItems(path, { query: { limit: 50, ...query }, enabled: offers(list), refetchMs: 15_000 });
 }
 
 type LineProps = {

@@ -1,10 +1,9 @@
 import { Anchor, Group, Select, Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { PortalAnswer } from '../answers.ts';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
+import { useItems } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 /**
@@ -14,12 +13,8 @@ export function Screen() {
   const texts = useTexts();
   const { noun } = useWords();
   const [chosen, setChosen] = useState<string | null>(null);
-  const { data } = useQuery({
-    queryKey: ['keys'],
-    queryFn: () => get<PortalAnswer<'api-key.list'>>('/api-keys'),
-    retry: false,
-  });
-  const keys = (data?.items ?? []).filter(({ revokedAt }) => revokedAt === null).map(({ keyId }) => keyId);
+  const all = useItems<PortalAnswer<'api-key.list'>['items'][number]>('/api-keys') ?? [];
+  const keys = all.filter(({ revokedAt }) => revokedAt === null).map(({ keyId }) => keyId);
   const keyId = chosen ?? keys[0] ?? 'KEY-ID';
   const calls = [
     {

@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
-import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
+import { useItems, useThing } from './thing.tsx';
 import { useWords } from './words.ts';
 
 /**
@@ -30,26 +29,15 @@ export function Banners() {
 
 function Alone() {
   const texts = useTexts().banner;
-  const { data } = useQuery({
-    queryKey: ['settings'],
-    queryFn: () => get<Item>('/settings'),
-    staleTime: 60_000,
-    retry: false,
-  });
-  return data?.['approvalMode'] === 'delay' ? <div className="banner">{texts.alone}</div> : null;
+  const { thing } = useThing('/settings');
+  return thing?.['approvalMode'] === 'delay' ? <div className="banner">{texts.alone}</div> : null;
 }
 
 function BrokenGlass() {
   const texts = useTexts().banner;
   const { action } = useWords();
   const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['break-glass'],
-    queryFn: () => get<Page<Item>>('/audit/break-glass'),
-    staleTime: 60_000,
-    retry: false,
-  });
-  const [last, ...others] = data?.items ?? [];
+  const [last, ...others] = useItems('/audit/break-glass', { staleMs: 60_000 }) ?? [];
   if (!last) return null;
   const line = ({ action: name, actor, occurredAt, reason }: Item) => (
     <>

@@ -1,30 +1,27 @@
-import { useQuery } from '@tanstack/react-query';
 import type { Listed } from '../answers.ts';
-import { get, type Page } from '../api.ts';
 import { useApp } from './app.tsx';
+import { useItems } from './thing.tsx';
 
 /** Reads the first items of a list, for choices, and to show names instead of ids. */
-function useFirst<Item>(list: string, path: string): readonly Item[] {
+function useFirst<Item>(path: string, enabled: boolean): readonly Item[] {
+  return useItems<Item>(path, { query: { limit: 200 }, enabled, staleMs: 60_000 }) ?? [];
+}
+
+/** In the portal, everything belongs to one merchant. */
+function useOffered(list: string): boolean {
   const { door, offers } = useApp();
-  const { data } = useQuery({
-    queryKey: ['names', path],
-    queryFn: () => get<Page<Item>>(path, { limit: 200 }),
-    enabled: door === 'operator' && offers(list),
-    staleTime: 60_000,
-    retry: false,
-  });
-  return data?.items ?? [];
+  return door === 'operator' && offers(list);
 }
 
 export function useMerchants() {
-  const merchants = useFirst<Listed<'merchant.list'>>('merchant.list', '/merchants');
+  const merchants = useFirst<Listed<'merchant.list'>>('/merchants', useOffered('merchant.list'));
   return { merchants, nameOf: (id: string) => merchants.find((each) => each.id === id)?.name };
 }
 
-export const useProducts = () => useFirst<Listed<'product.list'>>('product.list', '/products');
+export const useProducts = () => useFirst<Listed<'product.list'>>('/products', useOffered('product.list'));
 
 /** Returns the email address of a user. */
 export function useUsers(): (id: string) => string | undefined {
-  const users = useFirst<Listed<'user.list'>>('user.list', '/users');
+  const users = useFirst<Listed<'user.list'>>('/users', useApp().offers('user.list'));
   return (id) => users.find((each) => each.id === id)?.email;
 }

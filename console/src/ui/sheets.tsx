@@ -1,11 +1,9 @@
 import { Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input } from './actions.tsx';
 import { useFormat } from './format.ts';
-import type { Item } from './list.tsx';
 import { Panel } from './parts.tsx';
+import { useItems } from './thing.tsx';
 import { useWords } from './words.ts';
 
 type Props = {
@@ -24,13 +22,8 @@ export function Sheets({ title, how, path, order, given, effect }: Props) {
   const texts = useTexts().batch;
   const format = useFormat();
   const { word } = useWords();
-  const { data } = useQuery({
-    queryKey: ['sheets', path],
-    queryFn: () => get<Page<Item>>(path),
-    refetchInterval: 15_000,
-    retry: false,
-  });
-  const ready = data?.items.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
+  const sheets = useItems(path, { refetchMs: 15_000 });
+  const ready = sheets?.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
   return (
     <Panel
       title={title}
@@ -41,16 +34,16 @@ export function Sheets({ title, how, path, order, given, effect }: Props) {
       </Text>
       {ready.length > 0 && (
         <ul className="plain-list">
-          {ready.map((sheets) => (
-            <li key={String(sheets['id'])} className="line">
+          {ready.map((each) => (
+            <li key={String(each['id'])} className="line">
               <span>
-                {texts.sheetsOf(String(sheets['orderedBy']))}
+                {texts.sheetsOf(String(each['orderedBy']))}
                 <small className="quiet">
-                  {`${word(String(sheets['language']))}, ${texts.until(format.time(String(sheets['expiresAt'])))}`}
+                  {`${word(String(each['language']))}, ${texts.until(format.time(String(each['expiresAt'])))}`}
                 </small>
               </span>
-              {sheets['isMine'] === true && (
-                <Actions acts={[{ name: 'sheets.download', given: { id: String(sheets['id']) }, effect }]} />
+              {each['isMine'] === true && (
+                <Actions acts={[{ name: 'sheets.download', given: { id: String(each['id']) }, effect }]} />
               )}
             </li>
           ))}

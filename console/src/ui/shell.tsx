@@ -2,16 +2,16 @@ import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
-import { get, type Page, send } from '../api.ts';
+import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
 import { SearchBox } from './search-box.tsx';
+import { useItems } from './thing.tsx';
 
 export type Place = {
   /** Its text, its icon, and its address unless it has another one. */
@@ -125,13 +125,7 @@ function Navigation({ groups, path }: { groups: Places; path: string }) {
 /** The number of proposals that wait for an approval. */
 function Waiting() {
   const { approvals } = useTexts();
-  const { data } = useQuery({
-    queryKey: ['approvals', 'forMe'],
-    queryFn: () => get<Page<unknown>>('/approvals', { forMe: true, limit: 50 }),
-    refetchInterval: 15_000,
-    retry: false,
-  });
-  const count = data?.items.length ?? 0;
+  const count = useItems('/approvals', { query: { forMe: true, limit: 50 }, refetchMs: 15_000 })?.length ?? 0;
   return count === 0 ? null : (
     <Badge className="count" size="sm" circle={count < 10} aria-label={`${approvals.waiting}: ${count}`}>
       {count}
