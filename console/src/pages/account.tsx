@@ -5,12 +5,12 @@ import { useState } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { useItems } from '../ui/items.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
 import { StepUp } from '../ui/step-up.tsx';
-import { useItems } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 import { useValues } from '../ui/values.ts';
 

@@ -9,11 +9,11 @@ import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { isWorkbook } from '../ui/csv.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { useItems } from '../ui/items.ts';
 import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, FaultText, Panel, Problem, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
-import { useItems } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 type Match = Answer<'bank.match'>;

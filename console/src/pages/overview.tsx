@@ -8,9 +8,9 @@ import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
+import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
-import { useItems } from '../ui/thing.tsx';
 
 // The top of the page does not wait for the charts.
 const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
-import { useItems } from '../ui/thing.tsx';
+import { useItems } from '../ui/items.ts';
 import { useWords } from '../ui/words.ts';
 
 /**

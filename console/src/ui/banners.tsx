@@ -1,8 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
+import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useFormat } from './format.ts';
+import { useItems } from './items.ts';
 import type { Item } from './list.tsx';
-import { useItems, useThing } from './thing.tsx';
 import { useWords } from './words.ts';
 
 /**
@@ -29,8 +31,11 @@ export function Banners() {
 
 function Alone() {
   const texts = useTexts().banner;
-  const { thing } = useThing('/settings');
-  return thing?.['approvalMode'] === 'delay' ? <div className="banner">{texts.alone}</div> : null;
+  const { data } = useQuery({
+    queryKey: ['thing', '/settings', undefined],
+    queryFn: () => get<Item>('/settings'),
+  });
+  return data?.['approvalMode'] === 'delay' ? <div className="banner">{texts.alone}</div> : null;
 }
 
 function BrokenGlass() {

@@ -1,6 +1,6 @@
 import type { Listed } from '../answers.ts';
 import { useApp } from './app.tsx';
-import { useItems } from './thing.tsx';
+import { useItems } from './items.ts';
 
 /** Reads the first items of a list, for choices, and to show names instead of ids. */
 function useFirst<Item>(path: string, enabled: boolean): readonly Item[] {

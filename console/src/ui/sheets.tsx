@@ -2,8 +2,8 @@ import { Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input } from './actions.tsx';
 import { useFormat } from './format.ts';
+import { useItems } from './items.ts';
 import { Panel } from './parts.tsx';
-import { useItems } from './thing.tsx';
 import { useWords } from './words.ts';
 
 type Props = {

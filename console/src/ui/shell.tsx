@@ -10,8 +10,8 @@ import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
+import { useItems } from './items.ts';
 import { SearchBox } from './search-box.tsx';
-import { useItems } from './thing.tsx';
 
 export type Place = {
   /** Its text, its icon, and its address unless it has another one. */

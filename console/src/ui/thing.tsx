@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ApiProblem, get, type Page, type Query } from '../api.ts';
+import { ApiProblem, get, type Query } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Item } from './list.tsx';
 import { BusyPage, Head, Problem } from './parts.tsx';
@@ -25,27 +25,6 @@ export function useThing<T extends Item>(
   const instead: ReactNode =
     error && !data ? <Failed error={error} retry={() => void refetch()} /> : <BusyPage />;
   return { thing: data, instead };
-}
-
-type ListOptions = {
-  readonly query?: Query;
-  readonly refetchMs?: number;
-  readonly staleMs?: number;
-  readonly enabled?: boolean;
-};
-
-/** Reads the first items of a list. @returns undefined until they have been read */
-export function useItems<T = Item>(path: string, options: ListOptions = {}): readonly T[] | undefined {
-  const { query, refetchMs = false, staleMs = 5_000, enabled = true } = options;
-  const { data } = useQuery({
-    queryKey: ['items', path, query],
-    queryFn: () => get<Page<T>>(path, query),
-    refetchInterval: refetchMs,
-    staleTime: staleMs,
-    enabled,
-    retry: false,
-  });
-  return data?.items;
 }
 
 function Failed({ error, retry }: { error: unknown; retry(): void }) {
