@@ -4,8 +4,8 @@ import { closeDays } from '../../src/books/close.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
-import { exportedText } from '../support/reports.ts';
 import { ownerOf } from '../support/owner.ts';
+import { exportedText } from '../support/reports.ts';
 
 test('a transaction open on a worker delays the close of its day', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');

@@ -2,8 +2,8 @@ import { Anchor, Group, Select, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
 import { useItems } from '../ui/items.ts';
+import { Head, Panel } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
 /**
