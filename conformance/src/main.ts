@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { misbehave, type Verdict } from './misbehave.ts';
 import { type Report, type Result, RULES, runConformance, Unready } from './run.ts';
 
 /** The command line of the kit. */
@@ -8,6 +9,7 @@ const FAILED = 1;
 const WRONG_USAGE = 2;
 
 const USAGE = `Usage: scrip-conformance --base-url URL [options]
+       scrip-conformance --misbehave [--port PORT] [--calls NUMBER] [--seed NUMBER] [--json]
 
 Checks a server of the voucher interface against its rules, with a test merchant.
 
@@ -16,12 +18,20 @@ for tests only. The merchant needs a float of at least 20,000, and the permissio
 the rules about updates. A run makes some 20 wrong guesses, of which a service allows a limited number a
 day: after two runs in a day, use another merchant. The report holds no code, PIN or secret.
 
+With --misbehave it serves tasks instead, to a client in any language that is to be checked: redemptions and
+undoings, whose requests it cuts, delays, duplicates and answers wrongly. It ends when the client has reported
+its outcomes, and prints how many payments were doubled, unknown or wrong.
+
 Options:
   --base-url URL    the server, such as https://vouchers.example.com (or SCRIP_BASE_URL)
   --variant VALUE   a, b or both (default: both)
   --product CODE    the product that variant A orders (default: DEFAULT)
   --only RULE,...   check these rules only
   --list            list the rules, and check nothing
+  --misbehave       check a client, with a server that misbehaves
+  --port PORT       where that server listens (default: a free port)
+  --calls NUMBER    how many tasks it gives (default: 10000)
+  --seed NUMBER     what its faults depend on (default: 1)
   --json            print one JSON document on stdout
   --version         print the version
   --help            print this help
@@ -30,7 +40,8 @@ Environment:
   SCRIP_KEY_ID      the id of the test merchant's API key
   SCRIP_SECRET      its secret
 
-Exit status: 0 every rule holds, 1 a rule is broken or nothing could be checked, 2 wrong usage.
+Exit status: 0 every rule holds, 1 a rule is broken or nothing could be checked, 2 wrong usage. With
+--misbehave: 0 nothing was doubled, unknown or wrong, else 1.
 `;
 
 class UsageError extends Error {}
@@ -44,6 +55,10 @@ function readArguments() {
         product: { type: 'string', default: 'DEFAULT' },
         only: { type: 'string', default: '' },
         list: { type: 'boolean', default: false },
+        misbehave: { type: 'boolean', default: false },
+        port: { type: 'string', default: '0' },
+        calls: { type: 'string', default: '10000' },
+        seed: { type: 'string', default: '1' },
         json: { type: 'boolean', default: false },
         version: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
@@ -62,6 +77,7 @@ async function main(): Promise<number> {
     const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
     return print(`${(JSON.parse(text) as { version: string }).version}\n`);
   }
+  if (values.misbehave) return checkClient(values);
   if (values.list) return print(values.json ? toJson(listRules()) : listRules().map(ruleLine).join(''));
   const only = values.only.split(',').filter((id) => id !== '');
   if (only.some((id) => !RULES.some((rule) => rule.id === id)))
@@ -80,6 +96,40 @@ async function main(): Promise<number> {
   print(values.json ? toJson(report) : reportText(report));
   // A report without a passed rule proves nothing.
   return report.failed > 0 || report.passed === 0 ? FAILED : 0;
+}
+
+/** Serves tasks to a client, until it has reported all outcomes or the process is stopped. */
+async function checkClient(values: ReturnType<typeof readArguments>): Promise<number> {
+  const [port, calls, seed] = (['port', 'calls', 'seed'] as const).map((name) => {
+    if (!/^\d{1,7}$/.test(values[name])) throw new UsageError(`--${name} takes a whole number`);
+    return Number(values[name]);
+  }) as [number, number, number];
+  const server = await misbehave(calls, seed, port);
+  const { baseUrl, keyId, secret, portalToken } = server;
+  const settings = {
+    SCRIP_BASE_URL: baseUrl,
+    SCRIP_KEY_ID: keyId,
+    SCRIP_SECRET: secret,
+    SCRIP_PORTAL_TOKEN: portalToken,
+  };
+  print(
+    values.json
+      ? `${JSON.stringify(settings)}\n`
+      : `${Object.entries(settings)
+          .map(([name, value]) => `export ${name}=${value}\n`)
+          .join('')}`,
+  );
+  const stopped = new Promise<Verdict>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(server.judge()));
+  });
+  const verdict = await Promise.race([server.finished, stopped]);
+  server.close();
+  const { doubled, unknown, wrong, requests, faults, examples } = verdict;
+  const faulty = Object.values(faults).reduce((sum, count) => sum + count, 0);
+  const counts = `${calls} calls, ${requests} requests, ${faulty} of them with a fault`;
+  const text = `${counts}\n${doubled} doubled, ${unknown} unknown, ${wrong} wrong\n`;
+  print(values.json ? `${JSON.stringify(verdict)}\n` : text + examples.map((each) => `  ${each}\n`).join(''));
+  return doubled + unknown + wrong > 0 ? FAILED : 0;
 }
 
 function readAccess(option: string | undefined) {
