@@ -101,9 +101,11 @@ type DatabaseOptions = {
   readonly size?: number;
   /**
    * Whether its statements wait for a connection, and for a server that is away for a moment. For work that
-   * nobody waits for; a till is answered at once.
+   * nobody waits for.
    */
   readonly isPatient?: boolean;
+  /** How long a statement waits for a connection, if it is not patient. A till is answered soon. */
+  readonly waitMs?: number;
 };
 
 /**
@@ -113,11 +115,16 @@ type DatabaseOptions = {
 export function openDatabase(
   url: string,
   name = 'scrip',
-  { isReader = false, size = POOL_SIZE, isPatient = false }: DatabaseOptions = {},
+  {
+    isReader = false,
+    size = POOL_SIZE,
+    isPatient = false,
+    waitMs = CONNECT_TIMEOUT_MS,
+  }: DatabaseOptions = {},
 ): Database {
   const common = {
     ...connectionOf(url, name, isReader),
-    ...(isPatient && { connectionTimeoutMillis: PATIENT_CONNECT_TIMEOUT_MS }),
+    connectionTimeoutMillis: isPatient ? PATIENT_CONNECT_TIMEOUT_MS : waitMs,
   };
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
   const pool = poolOf({ ...common, max: size, onConnect });
@@ -151,8 +158,8 @@ export function openDatabase(
 }
 
 /** Opens a standby, which answers lists and exports. It may lag behind, and takes no writes. */
-export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Database {
-  return openDatabase(url, `${name}-reader`, { isReader: true, size });
+export function openReader(url: string, name = 'scrip', options: DatabaseOptions = {}): Database {
+  return openDatabase(url, `${name}-reader`, { ...options, isReader: true });
 }
 
 /** The pool's message for a timeout. A failed connection attempt has a different one. */

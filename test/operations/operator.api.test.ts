@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOwner } from '../../src/db/pool.ts';
+import { sql } from '../../src/db/sql.ts';
 import { begun } from '../../src/http/operator/routes.ts';
 import { enrolled } from '../support/browser.ts';
 import { operatorApi } from '../support/operator.api.ts';
@@ -106,6 +109,20 @@ describe('the operator API', () => {
     assert.deepEqual([missing.status, missing.body.code], [404, 'not-found']);
     const unknown = await api.get('/nothing');
     assert.deepEqual([unknown.status, unknown.body.code], [404, '98']);
+  });
+
+  test('lets a request wait for a connection while others hold all of them', async (t) => {
+    const { id } = await api.testService.createMerchant();
+    const owner = await openOwner(api.testService.url);
+    t.after(() => owner.close());
+    await owner.query(sql`begin`);
+    await owner.query(sql`select from scrip.merchants where id = ${id} for update`);
+    const changes = Array.from({ length: 4 }, () => api.post(`/merchants/${id}/suspend`, {}));
+    // Longer than a till would wait.
+    await Promise.race([...changes, sleep(2_000)]);
+    await owner.query(sql`commit`);
+    for (const { status, body } of await Promise.all(changes))
+      assert.equal(status, 200, JSON.stringify(body));
   });
 
   test('refuses a cursor of another list', async () => {

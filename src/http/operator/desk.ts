@@ -18,6 +18,8 @@ import { Shares } from '../shares.ts';
  */
 const POOL_SIZE = 3;
 const STRANGERS_POOL_SIZE = 2;
+/** The longest wait for one of them: a person rather waits a moment than asks again. */
+const WAIT_MS = 10_000;
 /**
  * The most requests in progress. Each takes milliseconds, or waits in a queue that has a limit of its own.
  */
@@ -42,10 +44,12 @@ export type Desk = {
 export function openDesk(service: Service): Desk {
   const isBusy = () => service.db.isBusy();
   // The tills of the whole process: operators' requests rest while these are busy.
-  const db = { ...openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE }), isBusy };
+  const options = { size: POOL_SIZE, waitMs: WAIT_MS };
+  const db = { ...openDatabase(service.db.url, 'scrip-operator', options), isBusy };
   const readDb =
-    service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
-  const ofStrangers = openDatabase(service.db.url, 'scrip-strangers', { size: STRANGERS_POOL_SIZE });
+    service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', options);
+  const forStrangers = { size: STRANGERS_POOL_SIZE, waitMs: WAIT_MS };
+  const ofStrangers = openDatabase(service.db.url, 'scrip-strangers', forStrangers);
   return {
     service: createService({ ...service, db, readDb }),
     strangers: createService({ ...service, db: ofStrangers, readDb: ofStrangers }),
