@@ -118,7 +118,7 @@ const page = () => ({
 
 type Door = {
   readonly path: string;
-  /** The length of the longest body that is sent. */
+  /** The length of the longest body that is sent: quadratic work on 64 KiB would take a second (growth.ts). */
   readonly maxBytes: number;
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
 };
@@ -138,9 +138,9 @@ const DOORS: Readonly<Record<string, Door>> = {
   'tills of variant B': { path: '/api/v2/redeem', maxBytes: 64 * KIB, headers: till },
   'the portal API': { path: '/portal/v1/api-keys', maxBytes: 64 * KIB, headers: portal },
   approvals: { path: '/operator/v1/approvals/1/approve', maxBytes: 64 * KIB, headers: () => ({}) },
-  'changes in bulk': { path: '/operator/v1/vouchers/bulk/preview', maxBytes: 256 * KIB, headers: () => ({}) },
-  'payout files': { path: '/operator/v1/settlements/file', maxBytes: 512 * KIB, headers: () => ({}) },
-  'the bank import': { path: '/operator/v1/bank/import', maxBytes: 512 * KIB, headers: () => ({}) },
+  'changes in bulk': { path: '/operator/v1/vouchers/bulk/preview', maxBytes: 128 * KIB, headers: () => ({}) },
+  'payout files': { path: '/operator/v1/settlements/file', maxBytes: 128 * KIB, headers: () => ({}) },
+  'the bank import': { path: '/operator/v1/bank/import', maxBytes: 128 * KIB, headers: () => ({}) },
 };
 
 async function post(path: string, body: string, headers: Readonly<Record<string, string>>) {
@@ -192,14 +192,18 @@ test('the fields of every operation are checked in linear time', async () => {
   for (const { input } of [...OPERATIONS, ...PORTAL_OPERATIONS])
     for (const [field, schema] of Object.entries(input.properties))
       fields.set(JSON.stringify(schema), Type.Object({ [field]: schema }, { additionalProperties: false }));
-  for (const input of [...fields.values(), Type.Object({}, { additionalProperties: false })])
-    for (const [kind, value] of Object.entries(VALUES)) {
+  const inputs = [...fields.values(), Type.Object({}, { additionalProperties: false })];
+  for (const [kind, value] of Object.entries(VALUES)) {
+    const values = new Map<number, unknown>();
+    for (const input of inputs) {
       const [field = 'unknown'] = Object.keys(input.properties);
       await assertLinear(`${field}: ${kind}`, 64 * KIB, (length) => {
-        const given = { [field]: value(length) };
+        if (!values.has(length)) values.set(length, value(length));
+        const given = { [field]: values.get(length) };
         return trying(() => checkInput(input, given));
       });
     }
+  }
 });
 
 /** Headers that are read by code of this service or of Fastify. */

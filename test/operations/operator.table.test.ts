@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../../src/http/operator/openapi.ts';
-import type { AnyOperation } from '../../src/operation.ts';
+import type { AnyOperation, Fields } from '../../src/operation.ts';
 import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
 import { mayPropose } from '../../src/operations/four-eyes.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
@@ -26,17 +26,15 @@ const APIS = [
   { prefix: '/portal/v1', operations: PORTAL_OPERATIONS, roles: PORTAL_ROLES },
 ] as const;
 
-type Value = { readonly field: string; readonly value: unknown };
-
 /** The path of an operation, with its parameters replaced by the given values or their examples. */
-function pathOf({ path, input }: AnyOperation, given: Readonly<Record<string, unknown>> = {}): string {
+function pathOf({ path, input }: AnyOperation, given: Fields = {}): string {
   return parametersOf(path).reduce((text, name) => {
     const { examples } = input.properties[name] as { examples?: unknown[] };
     return text.replace(`:${name}`, encodeURIComponent(String(given[name] ?? examples?.[0] ?? 'none')));
   }, path);
 }
 
-function call(prefix: string, operation: AnyOperation, body: unknown, token: string, given = {}) {
+function call(prefix: string, operation: AnyOperation, body: unknown, token: string, given: Fields = {}) {
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH';
   const query = hasBody
     ? ''
@@ -136,7 +134,7 @@ describe('a role', () => {
   for (const { prefix, operations, roles } of APIS) {
     test(`may call exactly the operations below ${prefix} that the table allows`, async () => {
       const owner = prefix === '/operator/v1' ? undefined : merchantId;
-      for (const role of roles) {
+      const checkRole = async (role: (typeof roles)[number]) => {
         const token = await api.token([role], owner);
         for (const operation of operations) {
           // An unknown field is refused as invalid when the role may call, and has no effect.
@@ -148,7 +146,8 @@ describe('a role', () => {
           const expected = may ? [400, 'invalid'] : [403, 'forbidden'];
           assert.deepEqual([status, body.code], expected, `${role} ${operation.name}`);
         }
-      }
+      };
+      await Promise.all(roles.map(checkRole));
     });
   }
 });
@@ -179,47 +178,55 @@ function numbers(seed: number): () => number {
 }
 
 const ROUNDS = 12;
+/** How many requests are sent at once. */
+const LANES = 4;
+
+type Asked = { readonly operation: AnyOperation; readonly body: object; readonly given: Fields };
+
+/** Requests of each operation with its example, first as it is, then with odd values. */
+function requestsOf(operations: readonly AnyOperation[]): Asked[] {
+  const next = numbers(7);
+  const pick = <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T;
+  return operations.flatMap((operation) => {
+    const fields = Object.keys(operation.input.properties);
+    const inPath = parametersOf(operation.path);
+    return Array.from({ length: ROUNDS + 1 }, (_, round) => {
+      const given = round === 0 || fields.length === 0 ? {} : { [pick(fields)]: pick(ODD) };
+      const all = Object.entries({ ...exampleOf(operation), ...given });
+      return { operation, given, body: Object.fromEntries(all.filter(([field]) => !inPath.includes(field))) };
+    });
+  });
+}
+
+/** Checks that the OpenAPI document of an operation describes an answer. */
+function judge({ operation, given }: Asked, { status, headers, body }: Awaited<ReturnType<typeof call>>) {
+  const message = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(body)}`;
+  const type = headers.get('content-type') ?? '';
+  assert.ok(status < 500, message);
+  if (status >= 300) {
+    assert.ok(PROBLEM_RESPONSES.includes(String(status)) || status === 405, message);
+    assert.match(type, /^application\/problem\+json/, message);
+    assert.equal(body.requestId, headers.get('x-request-id'));
+    if (body.code === 'invalid') assert.ok(body.errors.length > 0, message);
+  } else if (operation.files) {
+    assert.ok(operation.files.includes(type.split(';')[0] ?? ''), message);
+    assert.match(headers.get('content-disposition') ?? '', /^attachment; filename="/, message);
+  } else if (status !== 202 || operation.status === 202) {
+    const check = Compile(operation.output);
+    assert.ok(check.Check(body), `${message} ${JSON.stringify(check.Errors(body))}`);
+  }
+}
 
 describe('a request with random values', () => {
   for (const { prefix, operations, roles } of APIS) {
     test(`below ${prefix} is answered as the OpenAPI document says, and never with a 500`, async () => {
-      const owner = prefix === '/operator/v1' ? undefined : merchantId;
-      const token = await api.token(roles as readonly string[], owner);
-      const next = numbers(7);
-      const pick = <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T;
-      for (const operation of operations) {
-        const check = Compile(operation.output);
-        const fields = Object.keys(operation.input.properties);
-        for (let round = 0; round <= ROUNDS; round++) {
-          const example = exampleOf(operation);
-          const odd: Value[] =
-            round === 0 || fields.length === 0 ? [] : [{ field: pick(fields), value: pick(ODD) }];
-          const given = Object.fromEntries(odd.map(({ field, value }) => [field, value]));
-          const inPath = parametersOf(operation.path);
-          const body = Object.fromEntries(
-            Object.entries({ ...example, ...given }).filter(([field]) => !inPath.includes(field)),
-          );
-          const answer = await call(prefix, operation, body, token, given);
-          const message = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(answer.body)}`;
-          assert.ok(answer.status < 500, message);
-          if (answer.status < 300 && operation.files) {
-            const [type = ''] = (answer.headers.get('content-type') ?? '').split(';');
-            assert.ok(operation.files.includes(type), message);
-            assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/, message);
-            continue;
-          }
-          if (answer.status < 300) {
-            const isProposal = answer.status === 202 && operation.status !== 202;
-            if (!isProposal)
-              assert.ok(check.Check(answer.body), `${message} ${JSON.stringify(check.Errors(answer.body))}`);
-            continue;
-          }
-          assert.ok(PROBLEM_RESPONSES.includes(String(answer.status)) || answer.status === 405, message);
-          assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/, message);
-          assert.equal(answer.body.requestId, answer.headers.get('x-request-id'));
-          if (answer.body.code === 'invalid') assert.ok(answer.body.errors.length > 0, message);
-        }
-      }
+      const token = await api.token(roles, prefix === '/operator/v1' ? undefined : merchantId);
+      const requests = requestsOf(operations).values();
+      const lane = async () => {
+        for (const asked of requests)
+          judge(asked, await call(prefix, asked.operation, asked.body, token, asked.given));
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
     });
   }
 });
