@@ -30,8 +30,6 @@ type List<Filters extends TProperties, Item extends TObject> = Operation<
   ReturnType<typeof Page<Item>>
 >;
 
-const LIMIT = 50;
-
 function byId(item: unknown): Position {
   const { id } = item as { readonly id?: string | number };
   if (id === undefined) throw new Error('the items of a list have no id: declare their position');
@@ -51,11 +49,8 @@ export function listing<Filters extends TProperties, Item extends TObject>({
     input: { ...filters, ...PAGE } as TProperties,
     output: Page(item) as TObject,
     async run(caller, input) {
-      const { cursor, limit = LIMIT, ...given } = input as { cursor?: string; limit?: number };
-      const { name } = definition;
-      const after = readCursor(name, given, cursor) ?? [];
-      const found = await rows(caller, given as never, after, limit + 1);
-      return pageOf(name, given, found, limit, position);
+      const { cursor, limit = 50, ...given } = input as { cursor?: string; limit?: number };
+      return pageOf(await rows(caller, given as never, readCursor(cursor), limit + 1), limit, position);
     },
   });
   return list as unknown as List<Filters, Item>;

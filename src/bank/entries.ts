@@ -181,7 +181,7 @@ export const bankMovements = reading({
   columns: ['transactionId', 'day', 'kind', 'amount', 'reference', 'settlement'],
   roles: SEE,
   async run({ service }, { cursor, limit = 50, open = false }) {
-    const [before] = readCursor('bank.movements', { open }, cursor) ?? [];
+    const [before] = readCursor(cursor);
     const earlier = before === undefined ? sql`true` : sql`j.id < ${before}::uuid`;
     const rows = await service.readDb.query<Scanned>(sql`
 with scanned as materialized (
@@ -201,7 +201,7 @@ order by f."transactionId" desc`);
     const found = rows.filter((row) => row.transactionId !== null) as (Movement & Scanned)[];
     const [scannedTo] = rows.flatMap((row) => row.scannedTo ?? []);
     const last = scannedTo === undefined ? undefined : [scannedTo];
-    return pageOf('bank.movements', { open }, found, limit, (each) => [each.transactionId], last);
+    return pageOf(found, limit, (each) => [each.transactionId], last);
   },
 });
 

@@ -1,4 +1,5 @@
 import { kept, type Moved, type Service } from '../context.ts';
+import { readSigned, sign } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -6,12 +7,12 @@ import { Turns } from '../db/turns.ts';
 import { actFor } from '../merchants/merchants.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
-import { Problem } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { countMoved, NeedsApproval } from '../settings/limits.ts';
-import { withPosition, withSignedCursor } from './cursors.ts';
 import {
   approvalRequired,
+  canonical,
   inside,
   isAlone,
   markedAlone,
@@ -70,7 +71,7 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   checkRole(operation, principal);
   const input = withPosition(operation, service, checkInput(operation.input, request.input) as Fields);
   const performed = await performOn(operation, request, input);
-  return { ...performed, output: withSignedCursor(operation, service, performed.output) };
+  return { ...performed, output: withSignedCursor(operation, service, input, performed.output) };
 }
 
 async function performOn(operation: AnyOperation, request: Request, input: Fields): Promise<Performed> {
@@ -212,16 +213,11 @@ type Claim = {
  * Returns the claim of a request. The fingerprint is keyed, so a reader of the table cannot guess the input.
  */
 function claimOf(operation: AnyOperation, { service, principal }: Caller, key: string, input: object): Claim {
-  const text = JSON.stringify([
-    operation.name,
-    Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1)),
-  ]);
-  const fingerprint = service.keys.fingerprintOf(text);
   return {
     actor: `${principal.kind} ${principal.id ?? principal.name}`,
     key,
     operation: operation.name,
-    fingerprint,
+    fingerprint: service.keys.fingerprintOf(canonical([operation.name, input])),
   };
 }
 
@@ -327,4 +323,43 @@ async function performOutside({ operation, caller, input, claimed }: Task): Prom
     if (error instanceof Problem || error instanceof Refusal) await db.query(forgetRequest(claimed));
     throw error;
   }
+}
+
+/**
+ * Cursors of lists are signed where they leave the service, and read where they come back, for all lists: a
+ * position reaches a statement as it is.
+ */
+
+/** A cursor is one of a list with its filters. */
+const purposeOf = (
+  { name }: AnyOperation,
+  { cursor: _cursor, limit: _limit, reason: _reason, ...filters }: Fields,
+) => `cursor ${name} ${canonical(filters)}` as const;
+
+const isList = ({ input }: AnyOperation) => 'cursor' in input.properties;
+
+/**
+ * Returns the input of an operation with the position of its cursor, without the signature.
+ * @throws Problem for a cursor that this service has not made for this operation and these filters
+ */
+function withPosition(operation: AnyOperation, { keys }: Service, input: Fields): Fields {
+  const { cursor } = input;
+  if (!isList(operation) || typeof cursor !== 'string') return input;
+  const position = readSigned(keys, purposeOf(operation, input), Buffer.from(cursor, 'base64url'));
+  if (position) return { ...input, cursor: Buffer.from(position).toString('base64url') };
+  const message = 'is not a cursor of this list with these filters: begin with its first page';
+  throw invalid('cursor', 'cursor', message);
+}
+
+/** Returns the output of an operation with its cursor signed. */
+function withSignedCursor(
+  operation: AnyOperation,
+  { keys }: Service,
+  input: Fields,
+  output: unknown,
+): unknown {
+  const { nextCursor } = (output ?? {}) as Fields;
+  if (!isList(operation) || typeof nextCursor !== 'string') return output;
+  const signed = sign(keys, purposeOf(operation, input), Buffer.from(nextCursor, 'base64url'));
+  return { ...(output as object), nextCursor: signed.toString('base64url') };
 }

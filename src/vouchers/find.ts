@@ -192,12 +192,11 @@ type PageInput = {
 
 /** Returns a page of the vouchers of a batch, or of all batches. */
 async function page({ service }: Caller, { batch, state, cursor, limit = 50 }: PageInput) {
-  const filters = { batch, state };
-  const [after = '0'] = readCursor('vouchers', filters, cursor) ?? [];
+  const [after = '0'] = readCursor(cursor);
   const batchId = batch === undefined ? null : await requireBatchId(service.readDb, batch);
   const filter = { batchId, state: state ?? null };
   const { vouchers, next } = await pageOfVouchers(service, filter, String(after), limit);
-  return { items: vouchers, nextCursor: next === null ? null : writeCursor('vouchers', filters, [next]) };
+  return { items: vouchers, nextCursor: next === null ? null : writeCursor([next]) };
 }
 
 const list = reading({

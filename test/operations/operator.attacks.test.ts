@@ -34,17 +34,16 @@ describe('a cursor', () => {
       const authorization = `Bearer ${await api.token(['owner'], owner)}`;
       const found = operations.filter(isList);
       assert.ok(found.length >= 8);
-      for (const { name, method, path } of found)
-        for (const position of POSITIONS)
-          for (const list of [name, path.slice(1), path.slice(1).replace(/[/-]/g, ' ')]) {
-            const cursor = writeCursor(list, {}, position as never);
-            const url = `${prefix}${path.replace(/:\w+/g, '1')}`;
-            const { status } =
-              method === 'GET'
-                ? await api.call('GET', `${url}?cursor=${cursor}`, undefined, { authorization })
-                : await api.call('POST', url, { cursor, batch: BATCH, reason: 'x' }, { authorization });
-            assert.ok(status === 400 || status === 404, `${method} ${url} ${position}: ${status}`);
-          }
+      for (const { method, path } of found)
+        for (const position of POSITIONS) {
+          const cursor = writeCursor(position as never);
+          const url = `${prefix}${path.replace(/:\w+/g, '1')}`;
+          const { status } =
+            method === 'GET'
+              ? await api.call('GET', `${url}?cursor=${cursor}`, undefined, { authorization })
+              : await api.call('POST', url, { cursor, batch: BATCH, reason: 'x' }, { authorization });
+          assert.ok(status === 400 || status === 404, `${method} ${url} ${position}: ${status}`);
+        }
     }
   });
 });

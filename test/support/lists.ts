@@ -24,7 +24,7 @@ async function statementOf(
   rows: readonly object[][] = [],
 ): Promise<Sql> {
   const operation = OPERATIONS.find((each) => each.name === name);
-  const cursor = after.length === 0 ? undefined : writeCursor(name, filters, after);
+  const cursor = after.length === 0 ? undefined : writeCursor(after);
   return askedBy(async (db) => {
     const service = { readDb: db, db, clock: () => NOW };
     await operation?.run(
