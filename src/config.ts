@@ -18,9 +18,14 @@ export type Setting = {
 };
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-const PORT_MAX = 65_535;
 /** Half of the time that supervisors usually give a process to end. */
 const DRAIN_MAX_SECONDS = 60;
+
+const wholeNumberTo = (max: number) => (value: string) =>
+  /^\d{1,5}$/.test(value) && Number(value) <= max ? undefined : `must be a whole number from 0 to ${max}`;
+const pathOf = (what: string) => (value: string) =>
+  value.includes('\0') ? `must be the path of a ${what}` : undefined;
+const shortText = (value: string) => (value.length <= 500 ? undefined : 'must have at most 500 characters');
 
 export const SETTINGS = {
   host: {
@@ -34,10 +39,7 @@ export const SETTINGS = {
     name: 'SCRIP_PORT',
     fallback: '8080',
     description: 'The port to listen at, from 1 to 65535, or 0 for a free one.',
-    refuse: (value) =>
-      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
-        ? undefined
-        : 'must be a whole number from 0 to 65535',
+    refuse: wholeNumberTo(65_535),
   },
   drainSeconds: {
     name: 'SCRIP_DRAIN_SECONDS',
@@ -46,18 +48,14 @@ export const SETTINGS = {
       'How long a process still accepts connections after SIGTERM, from 0 to 60 seconds. /readyz answers 503 ' +
       'meanwhile, so that the load balancer sends the calls elsewhere. It must be longer than the interval of ' +
       "the load balancer's health checks.",
-    refuse: (value) =>
-      /^\d{1,2}$/.test(value) && Number(value) <= DRAIN_MAX_SECONDS
-        ? undefined
-        : `must be a whole number from 0 to ${DRAIN_MAX_SECONDS}`,
+    refuse: wholeNumberTo(DRAIN_MAX_SECONDS),
   },
   databaseUrl: {
     name: 'SCRIP_DATABASE_URL',
     fallback: undefined,
     description:
-      'A PostgreSQL server (15 to 18): postgres://user:password@host:port/database, with ' +
-      'host:port,host:port for a ' +
-      'primary and its standbys. Without it Scrip runs its own PostgreSQL in the data folder.',
+      'A PostgreSQL server (15 to 18): postgres://user:password@host:port/database, with host:port,host:port ' +
+      'for a primary and its standbys. Without it Scrip runs its own PostgreSQL in the data folder.',
     refuse: (value) =>
       isAddress(value)
         ? undefined
@@ -75,20 +73,16 @@ export const SETTINGS = {
     name: 'SCRIP_DATA_DIR',
     fallback: './.scrip',
     description: 'The data folder, with the embedded database and the key file that the first start creates.',
-    refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
+    refuse: pathOf('folder'),
   },
   metricsPort: {
     name: 'SCRIP_METRICS_PORT',
     fallback: undefined,
     description:
-      'The port at which `scrip serve` and `scrip work` answer GET /metrics for Prometheus, from 1 to ' +
-      '65535, or 0 for a ' +
-      'free one. Without it there are no metrics. The port needs no key: close it to the networks of ' +
-      'clients.',
-    refuse: (value) =>
-      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
-        ? undefined
-        : 'must be a whole number from 0 to 65535',
+      'The port at which `scrip serve` and `scrip work` answer GET /metrics for Prometheus, from 1 to 65535, ' +
+      'or 0 for a free one. Without it there are no metrics. The port needs no key: close it to the networks ' +
+      'of clients.',
+    refuse: wholeNumberTo(65_535),
   },
   tracesEndpoint: {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -106,9 +100,9 @@ export const SETTINGS = {
     name: 'SCRIP_ARCHIVE_DIR',
     fallback: undefined,
     description:
-      'A folder, preferably on another disk, or s3://bucket/prefix, in which `scrip serve` and `scrip ' +
-      'work` archive the log of the ' +
-      'embedded database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
+      'A folder, preferably on another disk, or s3://bucket/prefix, in which `scrip serve` and `scrip work` ' +
+      'archive the log of the embedded database: `scrip restore` replays it on top of a backup. Without it ' +
+      'the log is not archived.',
     refuse: (value) =>
       /[\0\n\r"]/.test(value) ? 'must be the path of a folder, or s3://bucket/prefix' : undefined,
   },
@@ -116,9 +110,8 @@ export const SETTINGS = {
     name: 'SCRIP_KEYS',
     fallback: undefined,
     description:
-      'The key ring, under which codes and PINs are sealed: id:key entries separated by commas, newest ' +
-      'first. Without ' +
-      'it, the file "keys" in the data folder, which must be backed up separately from the database.',
+      'The key ring, under which codes and PINs are sealed: id:key entries separated by commas, newest first. ' +
+      'Without it, the file "keys" in the data folder, which must be backed up separately from the database.',
     refuse: refuseKeyRing,
   },
   keysFile: {
@@ -126,17 +119,15 @@ export const SETTINGS = {
     fallback: undefined,
     description:
       'A file that contains the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is ' +
-      'never ' +
-      'created or written.',
-    refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
+      'never created or written.',
+    refuse: pathOf('file'),
   },
   kms: {
     name: 'SCRIP_KMS',
     fallback: undefined,
     description:
       'The key of a key management service that seals the key file: aws:KEY-ID (also an alias or ARN), or ' +
-      'vault:https://vault.example.com:8200/transit/keys/scrip. `scrip keyring seal` seals a file that ' +
-      'exists.',
+      'vault:https://vault.example.com:8200/transit/keys/scrip. `scrip keyring seal` seals a file that exists.',
     refuse: (value) =>
       isKms(value)
         ? undefined
@@ -146,7 +137,7 @@ export const SETTINGS = {
     name: 'SCRIP_VAULT_TOKEN_FILE',
     fallback: undefined,
     description: 'The file with the token for that Vault, as its agent writes it. It is read at each use.',
-    refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
+    refuse: pathOf('file'),
   },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',
@@ -173,9 +164,8 @@ export const SETTINGS = {
     name: 'SCRIP_OIDC_ISSUER',
     fallback: undefined,
     description:
-      'The identity provider by which the people of the operator sign in, such as ' +
-      'https://login.example.com. Needs ' +
-      'SCRIP_OIDC_CLIENT_ID, SCRIP_OIDC_CLIENT_SECRET and SCRIP_PUBLIC_URL.',
+      'The identity provider by which the people of the operator sign in, such as https://login.example.com. ' +
+      'Needs SCRIP_OIDC_CLIENT_ID, SCRIP_OIDC_CLIENT_SECRET and SCRIP_PUBLIC_URL.',
     refuse: (value) =>
       /^https:\/\/|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(value) && URL.canParse(value)
         ? undefined
@@ -185,13 +175,13 @@ export const SETTINGS = {
     name: 'SCRIP_OIDC_CLIENT_ID',
     fallback: undefined,
     description: 'The id under which this service is registered at the identity provider.',
-    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
+    refuse: shortText,
   },
   oidcClientSecret: {
     name: 'SCRIP_OIDC_CLIENT_SECRET',
     fallback: undefined,
     description: 'The secret of that registration.',
-    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
+    refuse: shortText,
   },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
@@ -235,37 +225,13 @@ function splitList(text: string): string[] {
     .filter(Boolean);
 }
 
-export type Config = {
-  readonly host: string;
-  readonly port: number;
-  readonly drainMs: number;
-  readonly databaseUrl: string | undefined;
-  readonly readDatabaseUrl: string | undefined;
-  readonly dataDir: string;
-  /** Whether the folder was named, rather than the default one. */
-  readonly isDataDirGiven: boolean;
-  readonly archiveDir: string | undefined;
-  readonly metricsPort: number | undefined;
-  readonly tracesEndpoint: string | undefined;
-  readonly keys: string | undefined;
-  readonly keysFile: string | undefined;
-  readonly kms: string | undefined;
-  readonly vaultTokenFile: string | undefined;
-  readonly trustedProxies: readonly string[];
-  readonly publicUrl: string | undefined;
-  readonly oidc:
-    | { readonly issuer: string; readonly clientId: string; readonly clientSecret: string }
-    | undefined;
-  readonly logLevel: string;
-  readonly currency: string;
-  readonly webhookAllowPrivate: boolean;
-};
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /**
  * Reads all settings. An empty setting counts as not set.
  * @throws StartError that names the setting out of bounds, never its value, which could be a password
  */
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const read = (setting: Setting): string | undefined => {
     const value = env[setting.name] || setting.fallback;
     const problem = value === undefined ? undefined : setting.refuse(value);
@@ -280,6 +246,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: read(SETTINGS.databaseUrl),
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
+    /** Whether the folder was named, rather than the default one. */
     isDataDirGiven: Boolean(env[SETTINGS.dataDir.name]),
     archiveDir: read(SETTINGS.archiveDir),
     metricsPort: toPort(read(SETTINGS.metricsPort)),
@@ -318,16 +285,14 @@ function isOneSlip(from: string, to: string): boolean {
 }
 
 /** Reads the settings of the identity provider. @throws StartError if one of them is missing */
-function readOidc(
-  read: (setting: Setting) => string | undefined,
-  publicUrl: string | undefined,
-): Config['oidc'] {
+function readOidc(read: (setting: Setting) => string | undefined, publicUrl: string | undefined) {
   const { oidcIssuer, oidcClientId, oidcClientSecret } = SETTINGS;
   const [issuer, clientId, clientSecret] = [oidcIssuer, oidcClientId, oidcClientSecret].map(read);
   if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined || publicUrl === undefined)
     throw new StartError(
-      `${oidcIssuer.name}, ${oidcClientId.name}, ${oidcClientSecret.name} and ${SETTINGS.publicUrl.name} belong together: set all of them, or none of the first three`,
+      `${oidcIssuer.name}, ${oidcClientId.name}, ${oidcClientSecret.name} and ${SETTINGS.publicUrl.name} ` +
+        'belong together: set all of them, or none of the first three',
     );
   return { issuer, clientId, clientSecret };
 }

@@ -111,46 +111,43 @@ export function parseDecimal(text: string): Decimal | undefined {
 }
 
 /**
+ * Returns a number in units of its last decimal, exactly. The shortest text of the double is what the sender
+ * wrote.
+ */
+function scaled(value: number, decimals: number, max: bigint): bigint {
+  const decimal = parseDecimal(String(value));
+  if (!decimal || decimal.scale > decimals) throw new Refusal('13');
+  const units = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
+  if (units > max || units < -max) throw new Refusal('13');
+  return units;
+}
+
+function positive(units: bigint): bigint {
+  if (units <= 0n) throw new Refusal('13');
+  return units;
+}
+
+/**
  * Returns the minor units of an amount from JSON. The result is exact: nothing is rounded.
- * @param value a JSON number, in major units; the shortest text of the double is what the sender wrote
+ * @param value a JSON number, in major units
  * @param decimals of the currency
  * @returns minor units, within the range in which JSON numbers are exact
  * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or an amount that JSON
  *   cannot represent exactly
  */
-export function toMinor(value: number, decimals: number): bigint {
-  const decimal = parseDecimal(String(value));
-  if (!decimal || decimal.scale > decimals) throw new Refusal('13');
-  const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
-  if (minor > MINOR_MAX || minor < -MINOR_MAX) throw new Refusal('13');
-  return minor;
-}
+export const toMinor = (value: number, decimals: number) => scaled(value, decimals, MINOR_MAX);
 
 /**
  * Returns the ten-thousandths of a major unit, which are used until the currency is known.
  * @throws Refusal `13` for amounts that no currency can have, or beyond the range of two decimals
  */
-export function toUnits(value: number): bigint {
-  const decimal = parseDecimal(String(value));
-  if (!decimal || decimal.scale > DECIMALS_MAX) throw new Refusal('13');
-  const units = decimal.digits * 10n ** BigInt(DECIMALS_MAX - decimal.scale);
-  if (units > UNITS_MAX || units < -UNITS_MAX) throw new Refusal('13');
-  return units;
-}
+export const toUnits = (value: number) => scaled(value, DECIMALS_MAX, UNITS_MAX);
 
 /** Like `toUnits`, but refuses (`13`) amounts that are not above 0. */
-export function toPositiveUnits(value: number): bigint {
-  const units = toUnits(value);
-  if (units <= 0n) throw new Refusal('13');
-  return units;
-}
+export const toPositiveUnits = (value: number) => positive(toUnits(value));
 
 /** Like `toMinor`, but refuses (`13`) amounts that are not above 0. */
-export function toPositiveMinor(value: number, decimals: number): bigint {
-  const minor = toMinor(value, decimals);
-  if (minor <= 0n) throw new Refusal('13');
-  return minor;
-}
+export const toPositiveMinor = (value: number, decimals: number) => positive(toMinor(value, decimals));
 
 /**
  * Returns an amount as a JSON number in major units: 1250n with 2 decimals is 12.5. It is exact for all

@@ -1,7 +1,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { Operator } from './context.ts';
+import { decimalsOf, toNumber } from './money.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
-import { rendered } from './render.ts';
 import { Input, Reason } from './schema.ts';
 
 /**
@@ -189,13 +189,6 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
-/** Defines an operation with its types inferred. */
-export function operation<Input extends TObject, Output extends TSchema>(
-  definition: Operation<Input, Output>,
-): Operation<Input, Output> {
-  return definition;
-}
-
 type Defaults = 'risk' | 'audit' | 'effect' | 'approval' | 'agreement' | 'method' | 'command' | 'input';
 
 /** An operation as it is written: the rest follows. */
@@ -283,6 +276,42 @@ function rendering<Input extends TObject, Output extends TSchema>(
 ): Operation<Input, Output> {
   const { name, output, run, command = name.replace('.', ' ') } = written;
   return { ...written, command, run: async (caller, input) => rendered(output, await run(caller, input)) };
+}
+
+type Shape = {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly items?: Shape;
+};
+
+/**
+ * Renders what an operation returns by its schema, without fields that the schema does not have. Amounts are
+ * minor units inside, as the database has them. A field of the format `money` becomes a number in major
+ * units, by the currency of its object, or of the nearest object around it.
+ */
+export function rendered<Value>(schema: TSchema, value: Value): Value {
+  return render(schema as Shape, value, undefined) as Value;
+}
+
+function render(shape: Shape | undefined, value: unknown, currency: string | undefined): unknown {
+  if (typeof value === 'bigint' && shape?.format === 'money') return toMajor(value, currency);
+  if (Array.isArray(value))
+    return shape?.items ? value.map((each) => render(shape.items, each, currency)) : value;
+  const { properties } = shape ?? {};
+  if (value === null || typeof value !== 'object' || !properties) return value;
+  const { currency: own = currency } = value as { currency?: string };
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => name in properties)
+      .map(([name, each]) => [name, render(properties[name], each, own)]),
+  );
+}
+
+function toMajor(minor: bigint, currency: string | undefined): number {
+  const decimals = currency === undefined ? undefined : decimalsOf(currency);
+  if (decimals === undefined) throw new Error('an amount has no currency beside it');
+  return toNumber({ minor, decimals });
 }
 
 /** Returns the least risk of an operation that two people may have to agree on. */

@@ -146,27 +146,18 @@ export function checkDay(day: string | undefined, field: string): void {
 /** A day, or a date and time. */
 const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})?)?$';
 
-export function End(description: string) {
-  const rule = 'A day, whose end in the zone of the books it is, or a date and time.';
-  return Type.String({
+const Moment = (edge: 'beginning' | 'end', example: string) => (description: string) =>
+  Type.String({
     'x-format': 'day',
     pattern: DAY_OR_TIME,
     maxLength: 40,
-    description: `${description} ${rule}`,
-    examples: ['2030-01-31'],
+    description: `${description} A day, whose ${edge} in the zone of the books it is, or a date and time.`,
+    examples: [example],
   });
-}
 
-export function Start(description: string) {
-  const rule = 'A day, whose beginning in the zone of the books it is, or a date and time.';
-  return Type.String({
-    'x-format': 'day',
-    pattern: DAY_OR_TIME,
-    maxLength: 40,
-    description: `${description} ${rule}`,
-    examples: ['2026-01-31'],
-  });
-}
+/** The time at which something ends or begins. */
+export const End = Moment('end', '2030-01-31');
+export const Start = Moment('beginning', '2026-01-31');
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',
@@ -213,7 +204,7 @@ export function Amount(description: string) {
 
 /**
  * An amount in an answer, in minor units, which are rendered in major units of the currency beside it
- * (src/render.ts).
+ * (src/operation.ts).
  */
 export function Money(description?: string) {
   return Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) });

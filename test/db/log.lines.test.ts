@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { accessLog, createLogger } from '../../src/log.ts';
-import { readableLines } from '../../src/log-lines.ts';
+import { accessLog, createLogger, readableLines } from '../../src/log.ts';
 
 const TIME = /^\d\d:\d\d:\d\d\.\d\d\d /;
 

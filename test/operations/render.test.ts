@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Type from 'typebox';
-import { rendered } from '../../src/render.ts';
+import { rendered } from '../../src/operation.ts';
 import { Money, Nullable, Text } from '../../src/schema.ts';
 
 const Line = Type.Object({ amount: Money(), note: Text });
