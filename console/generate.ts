@@ -82,11 +82,11 @@ function labelsOfWords(): Map<string, string> {
 }
 
 await mkdir(OUT, { recursive: true });
-for (const { name, api } of OPERATOR_APIS) {
+for (const api of OPERATOR_APIS) {
   const document = describeApi(api);
   collect(document);
   const types = await openapiTS(JSON.stringify(document), { immutable: true });
-  await writeFile(new URL(`${name}.d.ts`, OUT), astToString(types));
+  await writeFile(new URL(`${api.name}.d.ts`, OUT), astToString(types));
 }
 const texts = Object.entries({
   fields,

@@ -61,9 +61,9 @@ export async function sendAnswer(
   const parts = voucherParts(serialize(body), serializeVoucher, vouchers.pages);
   if (vouchers.quantity <= WHOLE_VOUCHERS_MAX) return reply.send((await Array.fromAsync(parts)).join(''));
   // The first part is read before the status is sent, so that 503 is still possible if the database is down.
-  const first = await parts.next();
+  const readable = await begun(parts);
   if (request.method === 'HEAD') await parts.return(undefined);
-  return reply.send(stream(service, request, reply, first.value ?? '', parts));
+  return reply.send(encoded(service, request, reply, readable));
 }
 
 /**
@@ -95,29 +95,39 @@ async function* voucherParts(
 }
 
 /**
- * Sends parts as fast as the client reads them, compressed if the client asks for it. An error in the middle
- * breaks the connection, and is logged.
+ * Returns a stream whose first piece has been produced. It is not a generator: if the client disconnected
+ * before the first read, a generator would never start, and would leave its source open.
  */
-function stream(
+export async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
+  const pieces = content[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  let isRead = false;
+  const next = async () => {
+    if (isRead) return pieces.next();
+    isRead = true;
+    return first;
+  };
+  const end = async () => (await pieces.return?.()) ?? { done: true as const, value: undefined };
+  return Readable.from(
+    { [Symbol.asyncIterator]: () => ({ next, return: end }) },
+    { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES },
+  );
+}
+
+/**
+ * Returns a stream as it is sent: compressed if the client asks for it, and read as fast as the client reads.
+ * An error in the middle breaks the connection, and is logged.
+ */
+function encoded(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
-  first: string,
-  parts: AsyncGenerator<string, undefined>,
+  readable: Readable,
 ): Readable {
-  async function* all() {
-    yield first;
-    yield* parts;
-  }
-  const readable = Readable.from(all(), { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES });
   readable.once('error', (error: NodeJS.ErrnoException) => {
     // A client that disconnects is not a fault of the service. With a compressor it looks like one.
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     service.log.error({ requestId: request.id, err: error }, 'a download broke off');
-  });
-  reply.raw.once('close', () => {
-    // A generator that was never started would not stop its source by itself.
-    parts.return(undefined).catch(() => {});
   });
   reply.header('vary', 'accept-encoding');
   if (!prefersGzip(request.headers['accept-encoding'])) return readable;
@@ -233,7 +243,10 @@ function drainBody(request: IncomingMessage, done: () => void): void {
 /** Renders results of the core as the data of answers that both variants share. */
 
 /** Renders a batch. If it is complete, its vouchers follow page by page. */
-export function renderBatch({ service }: Context, batch: Batch, replayed: boolean): Answer<typeof BatchData> {
+export function renderBatch(
+  { service }: Context,
+  { batch, replayed = false }: { readonly batch: Batch; readonly replayed?: boolean },
+): Answer<typeof BatchData> {
   const data = batchData(batch);
   if (batch.status !== 'COMPLETED') return { data, replayed };
   const pages = renderPages(readVouchers(service, batch));

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
 import { serveFolder } from './files.ts';
 import { policyOf } from './headers.ts';
-import { PORTAL_PREFIX } from './operator/routes.ts';
+import { PREFIXES } from './operator/desk.ts';
 import { TransportRefusal } from './wire.ts';
 
 /** The output of `npm run build -w @scrip/console`, which `npm ci` runs. */
@@ -62,7 +62,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
       for (const path of [`${prefix}/`, `${prefix}/*`])
         scope.get(path, (request, reply) => {
           // Not a page, but an unknown path of the API with the same prefix.
-          if (request.url.startsWith(`${PORTAL_PREFIX}/`)) throw new TransportRefusal('98', 404);
+          if (request.url.startsWith(`${PREFIXES.portal}/`)) throw new TransportRefusal('98', 404);
           return sendPage(reply, html);
         });
     }

@@ -1,12 +1,27 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import { type FastifyInstance, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import type { Dialect } from './endpoint.ts';
-import { NOT_BUILT, serveGuides } from './guides.ts';
+import { serveFolder } from './files.ts';
 import { policyOf } from './headers.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
 import { prefersGzip } from './wire.ts';
+
+/** The output of `npm run docs:build`, which `npm ci` runs. */
+const GUIDES = new URL('../../docs/site/dist/', import.meta.url);
+const GUIDES_PREFIX = '/docs/guides';
+
+const NOT_BUILT = 'The documentation is not built: npm run docs:build\n';
+
+/** The pages load nothing from other origins, and contain no inline scripts. */
+const GUIDES_POLICY = policyOf({
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self'",
+  'connect-src': "'self'",
+});
 
 /** The page of the documentation loads nothing from other origins and sends nothing to them. */
 const POLICY = policyOf({
@@ -43,7 +58,7 @@ const ICON =
 export function serveDocs(
   app: FastifyInstance,
   dialects: readonly Dialect[],
-  apis: readonly { readonly name: string; readonly api: DescribedApi }[],
+  apis: readonly DescribedApi[],
 ): void {
   serveGuides(app);
   app.register(async (scope) => {
@@ -75,16 +90,15 @@ export function serveDocs(
           );
       }
     }
-    for (const { name, api } of apis)
-      serveText(scope, `/docs/${name}/openapi.json`, TYPES['json'] as string, () =>
+    for (const api of apis)
+      serveText(scope, `/docs/${api.name}/openapi.json`, TYPES['json'] as string, () =>
         JSON.stringify(describeApi(api)),
       );
     scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
-    const documents = [...dialects, ...apis.map(({ name, api }) => ({ name, title: api.title }))];
     let reference: Promise<FastifyInstance> | undefined;
     for (const path of ['/docs', '/docs/', '/docs/js/scalar.js'])
       scope.get(path, async (_request, reply) => {
-        reference ??= openReference(documents);
+        reference ??= openReference([...dialects, ...apis]);
         const { statusCode, headers, payload } = await (await reference).inject(path);
         const { location, 'content-type': type } = headers;
         if (location !== undefined) reply.header('location', location);
@@ -150,4 +164,28 @@ function permitScripts(policy: string, page: string): string {
     ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
   );
   return policy.replace("script-src 'self'", ["script-src 'self'", ...digests].join(' '));
+}
+
+/** Serves the guides (the documentation site) under /docs/guides/. */
+function serveGuides(app: FastifyInstance): void {
+  const say = (reply: FastifyReply, status: number, text: string) =>
+    reply.code(status).type('text/plain; charset=utf-8').send(text);
+  app.register(async (scope) => {
+    scope.addHook('onRequest', (request, reply, done) => {
+      reply.header('content-security-policy', GUIDES_POLICY);
+      request.trace.route = `${GUIDES_PREFIX}/*`;
+      done();
+    });
+    if (!existsSync(GUIDES)) {
+      scope.get(`${GUIDES_PREFIX}/*`, (_request, reply) => say(reply, 503, NOT_BUILT));
+      return;
+    }
+    scope.get(GUIDES_PREFIX, (_request, reply) => reply.redirect(`${GUIDES_PREFIX}/`, 308));
+    await serveFolder(scope, {
+      root: GUIDES,
+      prefix: `${GUIDES_PREFIX}/`,
+      cacheControl: 'no-cache',
+      missing: (reply) => say(reply, 404, `No such page: see ${GUIDES_PREFIX}/\n`),
+    });
+  });
 }

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AjvCompiler } from '@fastify/ajv-compiler';
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifyServerOptions,
+} from 'fastify';
 import Fastify from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
@@ -15,18 +22,23 @@ import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
 import { type Header, type Headers, headersFor } from './headers.ts';
 import { closeGracefully, type Drain, NO_DRAIN, serveHealth } from './health.ts';
-import { openDesk } from './operator/desk.ts';
-import { serveOidc } from './operator/identify.ts';
+import { openDesk, PREFIXES } from './operator/desk.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_APIS, serveOperator } from './operator/routes.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { rehearsed, type Sandbox, serveSandbox } from './sandbox.ts';
-import { VALIDATION } from './validation.ts';
 import { VARIANT_A } from './variant-a.ts';
 import { VARIANT_B } from './variant-b.ts';
-import { BODY_LIMIT_BYTES, checkFrame, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
+import {
+  BODY_LIMIT_BYTES,
+  checkFrame,
+  parseDateTime,
+  prefersHtml,
+  refuseUnrouted,
+  TransportRefusal,
+} from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -49,6 +61,25 @@ const SOCKET_TIMEOUT_MS = 120_000;
  * refuses text that is not a reference.
  */
 const PARAMETER_LENGTH_MAX = 16 * 1024;
+
+/** How servers check requests by their schemas. A process compiles a schema once, for all of its servers. */
+const VALIDATION = {
+  schemaController: { compilersFactory: { buildValidator: AjvCompiler() } },
+  ajv: {
+    customOptions: {
+      allErrors: true,
+      coerceTypes: false,
+      useDefaults: false,
+      removeAdditional: false,
+      allowUnionTypes: true,
+      // 1e999 is a number. The core refuses it as an amount.
+      strictNumbers: false,
+    },
+    onCreate(ajv) {
+      ajv.addFormat('date-time', (text: string) => parseDateTime(text) !== undefined);
+    },
+  },
+} satisfies FastifyServerOptions;
 
 /** How clients reach the server. */
 export type Reach = {
@@ -139,11 +170,10 @@ export function buildServer(
     serveDialect(app, sandbox ? rehearsed(serving) : serving);
   }
   if (sandbox) serveSandbox(app, sandbox);
-  const desk = openDesk(service);
+  const desk = openDesk(service, publicUrl);
   app.addHook('onClose', desk.close);
-  serveOperator(app, desk, publicUrl);
-  serveSessions(app, desk, { publicUrl });
-  serveOidc(app, desk, oidc, publicUrl);
+  serveOperator(app, desk);
+  serveSessions(app, desk, oidc);
   serveEntrance(app);
   serveConsole(app, service);
   serveDocs(app, DIALECTS, OPERATOR_APIS);
@@ -184,7 +214,7 @@ function followRequests(app: FastifyInstance, service: Service, headers: Headers
  * paths.
  */
 function isOperatorPath(url = ''): boolean {
-  return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
+  return Object.values(PREFIXES).some((prefix) => url.startsWith(`${prefix}/`));
 }
 
 /**

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { generate } from '../batches/generate.ts';
 import {
   findTransaction,
+  type Transaction as LedgerTransaction,
   listTransactions,
   type RedemptionUpdate,
   transactionData,
@@ -115,6 +116,10 @@ export const UpdateData = Type.Object(
   { title: 'RedemptionUpdate' },
 );
 
+type Booked = { readonly transaction: LedgerTransaction; readonly replayed: boolean };
+
+const booked = ({ transaction, replayed }: Booked) => ({ data: transactionData(transaction), replayed });
+
 const generateVouchers = endpoint({
   ...BOTH.generate,
   description:
@@ -125,8 +130,7 @@ const generateVouchers = endpoint({
   data: BatchData,
   refusals: ['18', '16', '13', '03', '94', '15', '61', '50'],
   async run(context, { reference, productCode, quantity, amount }) {
-    const { batch, replayed } = await generate(context, { reference, productCode, quantity, value: amount });
-    return renderBatch(context, batch, replayed);
+    return renderBatch(context, await generate(context, { reference, productCode, quantity, value: amount }));
   },
 });
 
@@ -139,11 +143,7 @@ const activateVoucher = endpoint({
   carriesPin: true,
   refusals: ['18', '03', '94', '61', '14', '75', '55', '44', '43', '54', '41', '47', '50'],
   async run(context, { code, pin, reference }) {
-    const { transaction, replayed } = await activate(context, {
-      voucher: { code, pin },
-      reference: reference ?? undefined,
-    });
-    return { data: transactionData(transaction), replayed };
+    return booked(await activate(context, { voucher: { code, pin }, reference: reference ?? undefined }));
   },
 });
 
@@ -162,13 +162,7 @@ const redeemVoucher = endpoint({
   body: Redeem,
   data: Transaction,
   async run(context, { code, pin, amount, reference }) {
-    const { transaction, replayed } = await redeem(context, {
-      code,
-      pin,
-      amount,
-      reference: reference ?? undefined,
-    });
-    return { data: transactionData(transaction), replayed };
+    return booked(await redeem(context, { code, pin, amount, reference: reference ?? undefined }));
   },
 });
 

@@ -150,13 +150,9 @@ const generateVouchers = endpoint({
   data: BatchData,
   refusals: ['18', '16', '13', '03', '94', '17', '15', '61', '50'],
   async run(context, { reference, quantity, value, expiryDate }) {
-    const { batch, replayed } = await generate(context, {
-      reference,
-      quantity,
-      value: value ?? undefined,
-      expiryDate: typeof expiryDate === 'string' ? parseDateTime(expiryDate) : undefined,
-    });
-    return renderBatch(context, batch, replayed);
+    const expires = typeof expiryDate === 'string' ? parseDateTime(expiryDate) : undefined;
+    const order = { reference, quantity, value: value ?? undefined, expiryDate: expires };
+    return renderBatch(context, await generate(context, order));
   },
 });
 

@@ -72,7 +72,7 @@ export const downloadVouchers = endpoint({
   notFound: 'Vouchers not found',
   refusals: ['18', '03', '60'],
   async run(context, _body, reference) {
-    return renderBatch(context, await findBatch(context, reference), false);
+    return renderBatch(context, { batch: await findBatch(context, reference) });
   },
 });
 

@@ -142,7 +142,7 @@ async function decide(
 
 /** Returns the caller and the input of a proposal, which is performed as its maker. */
 function makerFor({ caller, row }: Deciding, service: Service): { caller: Caller; input: Fields } {
-  const { principal: maker, firstChecker } = row;
+  const { maker, firstChecker } = row;
   const approvedBy = [firstChecker, caller.principal.name].filter(Boolean).join(', ');
   const actor = { ...actorOf(maker, row.reason), approvedBy };
   const checkerId = caller.principal.userId;

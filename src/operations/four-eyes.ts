@@ -12,8 +12,6 @@ import { readSettings } from '../settings/settings.ts';
 
 /** The rule of four eyes: what one person proposes, another one approves (docs/how-to/people.md). */
 
-type Ruled = Pick<AnyOperation, 'name' | 'approval'>;
-
 /** Returns the roles that may propose an operation, besides those that may perform it. */
 export const proposersOf = ({ approval }: Pick<AnyOperation, 'approval'>): readonly Role[] =>
   approval?.people === 2 ? approval.proposers : [];
@@ -82,7 +80,7 @@ export function markedAlone(caller: Caller): Caller {
  * @throws Problem `approval-required` if another person has to approve it
  */
 export async function requireGlass(
-  operation: Ruled,
+  operation: Pick<AnyOperation, 'name' | 'approval'>,
   service: Service,
   actor: Actor,
   input: Fields,

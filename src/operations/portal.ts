@@ -10,14 +10,22 @@ import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { actFor, merchants } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
-import { type AnyOperation, alone, type Caller, type Operation, operation, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import {
+  type AnyOperation,
+  alone,
+  type Caller,
+  changing,
+  type Operation,
+  reading,
+  tableOf,
+} from '../operation.ts';
+import { PAGE, Page } from '../page.ts';
 import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
 import type { PortalRole } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
-import { Input, Line, Nullable, Reason, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
+import { Input, Line, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
 import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
@@ -129,22 +137,23 @@ const ofUser = {
  */
 const guesserOf = (merchantId: string) => `portal-${merchantId}`;
 
-const checkVoucher = operation({
+const checkVoucher = reading({
   name: 'voucher.check',
   summary: 'Check the balance of a voucher by its code and PIN',
   description:
     'Wrong PINs count as at the till: five in a row lock the PIN, and a portal that keeps guessing is stopped (97).',
+  // It only reads: a transaction would be rolled back with the answer, and the count of wrong PINs must stay.
   method: 'POST',
   path: '/vouchers/check',
   command: NO_COMMAND,
-  input: Input({
+  input: {
     code: Type.String({
       pattern: '^[0-9]{12}$',
       description: 'The code: 12 digits.',
       examples: ['482913057641'],
     }),
     pin: Type.String({ pattern: '^[0-9]{4}$', description: 'The PIN: 4 digits.', examples: ['0731'] }),
-  }),
+  },
   output: Type.Object({
     serialNumber: SerialNumber,
     balance: Type.Number(),
@@ -156,11 +165,6 @@ const checkVoucher = operation({
     expiryDate: Time,
   }),
   roles: ALL,
-  risk: 'plain',
-  approval: null,
-  audit: null,
-  // The transaction must not be rolled back with the answer: the count of wrong PINs has to stay.
-  effect: 'read',
   async run(caller, { code, pin }) {
     const context = await contextOf(caller);
     if (await isBlockedToday(context))
@@ -186,28 +190,24 @@ async function contextOf(caller: Caller): Promise<Context> {
   return { ...context, keyId: guesserOf(id) };
 }
 
-const giveUp = operation({
+const giveUp = changing({
   name: 'redemption.give-up',
   summary: 'Give up a redemption whose outcome is unknown: reverse it, or ensure that it is never booked',
   description:
     'If it was booked, it is reversed in full, once. If not, its reference is used up, so a late copy of the ' +
     'request is refused (94). It is safe to repeat, and to call while the redemption is still running. The ' +
     'merchant needs the permission update-redemption.',
-  method: 'POST',
   path: '/redemptions/give-up',
   command: NO_COMMAND,
-  input: Input({
+  input: {
     reference: Line(100, 'The reference of the redemption.', 'order-10071'),
     keyId: Type.Optional(
       Line(100, 'The API key that sent it: refused unless it belongs to the same merchant.', 'key_4Xa9'),
     ),
-    reason: Reason,
-  }),
+  },
   output: GivenUp,
   roles: ['owner', 'cashier'],
-  risk: 'plain',
   approval: OF_MERCHANT,
-  audit: 'redemption.give-up',
   // It waits for redemptions under the same reference, so it holds no lock that others wait for.
   effect: 'outside',
   async run(caller, { reference, keyId }) {
@@ -217,23 +217,24 @@ const giveUp = operation({
   },
 });
 
-const showOwn = operation({
+const showOwn = {
   ...merchants.show,
   path: '/merchant',
   command: NO_COMMAND,
   input: Input({}),
   roles: ALL,
-  run: (caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
-});
+  run: (caller: Caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
+};
 
 /** The fields of an entry that its merchant sees. */
 const CHANGE = ['sequence', 'occurredAt', 'action', 'subject', 'before', 'after', 'requestId'] as const;
 
-const ownChanges = operation({
-  ...audits.list,
+const ownChanges = reading({
+  name: audits.list.name,
+  summary: audits.list.summary,
   path: '/audit',
   command: NO_COMMAND,
-  input: Input({ cursor: audits.list.input.properties.cursor, limit: audits.list.input.properties.limit }),
+  input: PAGE,
   output: Page(
     Type.Object({
       ...Type.Pick(audits.list.output.properties.items.items, CHANGE).properties,
@@ -244,22 +245,18 @@ const ownChanges = operation({
       reason: Nullable(Type.String(), { description: 'The reason of your person or token.' }),
     }),
   ),
+  columns: ['sequence', 'occurredAt', 'actor', 'action', 'subject', 'reason', 'before', 'after'],
   roles: ['owner', 'viewer'],
   async run(caller, input) {
     const merchantId = ownIdOf(caller);
     const page = await audits.list.run(caller, { ...input, subject: `merchant ${merchantId}` });
     const own = await ownActors(caller, Number(merchantId), page.items);
-    // Names and reasons of the operator's people are their own affair.
-    const items = page.items.map(({ actorKind, actorId, actor, reason, ...entry }) => {
-      const isOwn = own.has(`${actorKind} ${actorId}`);
-      const shown = Object.fromEntries(CHANGE.map((name) => [name, entry[name]])) as Pick<
-        typeof entry,
-        (typeof CHANGE)[number]
-      >;
-      return isOwn
-        ? { ...shown, by: 'merchant' as const, actor, reason }
-        : { ...shown, by: 'operator' as const, actor: null, reason: null };
-    });
+    // Names and reasons of the operator's people are their own affair. The schema leaves out the rest.
+    const items = page.items.map((entry) =>
+      own.has(`${entry.actorKind} ${entry.actorId}`)
+        ? { ...entry, by: 'merchant' as const }
+        : { ...entry, by: 'operator' as const, actor: null, reason: null },
+    );
     return { ...page, items };
   },
 });

@@ -96,24 +96,22 @@ export type Approval = Static<typeof ApprovalSchema>;
 /** An approval, with what decides who may approve it. */
 export type Proposal = Approval & {
   readonly mode: Settings['approvalMode'];
-  readonly principal: Principal;
+  readonly maker: Principal;
   readonly makerId: number | null;
   readonly tokenId: number | null;
   readonly firstCheckerId: number | null;
 };
 
-/** The columns of an approval, as it is at a time. */
+/** The columns of an approval, as it is at a time. The schema leaves out what only the service reads. */
 export const columns = (now: Date) => sql`
 id::text, case when state = 'PENDING' and expires_at <= ${now} then 'EXPIRED' else state end as state, operation,
 input::json, statement::json, effect::json,
-json_build_object('kind', maker::json -> 'kind', 'id', maker::json -> 'id', 'name', maker::json -> 'name')
-  as maker,
-reason, created_at as "createdAt", case mode when 'delay' then not_before end as "notBefore",
+maker::json, reason, created_at as "createdAt", case mode when 'delay' then not_before end as "notBefore",
 expires_at as "expiresAt",
 case when mode = 'two-people' and maker_id is null then 2 else 1 end as approvers,
 first_checker as "firstChecker", checker, is_alone as alone, is_break_glass as "breakGlass", comment,
 decided_at as "decidedAt", output::json,
-mode, maker::json as principal, maker_id as "makerId", token_id as "tokenId",
+mode, maker_id as "makerId", token_id as "tokenId",
 first_checker_id as "firstCheckerId"`;
 
 /** Returns an approval. @throws Problem if there is no such approval */

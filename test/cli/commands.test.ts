@@ -47,7 +47,7 @@ describe('the command of an operation', () => {
 
   test('that a page shows is understood by the command line', async () => {
     const [operator] = OPERATOR_APIS;
-    const { operations } = readDocument(describeApi(operator?.api as never) as never, 'operator');
+    const { operations } = readDocument(describeApi(operator) as never, 'operator');
     let shown = 0;
     const failed: string[] = [];
     for (const operation of operations.values()) {

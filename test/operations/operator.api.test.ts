@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
-import { begun } from '../../src/http/operator/routes.ts';
+import { begun } from '../../src/http/answer.ts';
 import { enrolled } from '../support/browser.ts';
 import { operatorApi } from '../support/operator.api.ts';
 
@@ -125,18 +125,19 @@ describe('the operator API', () => {
       assert.equal(status, 200, JSON.stringify(body));
   });
 
-  test('refuses a cursor of another list', async () => {
+  test('refuses a cursor of another list, or of other filters', async () => {
     const page = await api.get('/merchants?limit=1');
-    const { status, body } = await api.get(`/tokens?cursor=${page.body.nextCursor}`);
-    assert.deepEqual([status, body.errors[0].field], [400, 'cursor']);
+    for (const other of ['/tokens?', '/merchants?name=x&']) {
+      const { status, body } = await api.get(`${other}cursor=${page.body.nextCursor}`);
+      assert.deepEqual([status, body.errors[0].field], [400, 'cursor'], other);
+    }
   });
 
   test('refuses a cursor whose position was edited', async () => {
     const page = await api.get('/merchants?limit=1');
     const signed = Buffer.from(page.body.nextCursor, 'base64url');
-    const [digest] = JSON.parse(signed.subarray(0, -16).toString());
     for (const position of ['x', 1e99, 0]) {
-      const text = Buffer.from(JSON.stringify([digest, position]));
+      const text = Buffer.from(JSON.stringify([position]));
       const edited = Buffer.concat([text, signed.subarray(-16)]).toString('base64url');
       const { status, body } = await api.get(`/merchants?limit=1&cursor=${edited}`);
       assert.deepEqual([status, body.errors?.[0].field], [400, 'cursor']);
@@ -196,5 +197,5 @@ test('a file whose client is gone before it is read leaves nothing open', async 
   await once(unread, 'close');
   assert.equal(isOpen, false);
   const read = await Array.fromAsync(await begun(pieces()));
-  assert.deepEqual([read, isOpen], [['first', 'second'], false]);
+  assert.deepEqual([read.join(''), isOpen], ['firstsecond', false]);
 });

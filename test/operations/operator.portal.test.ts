@@ -108,41 +108,34 @@ describe('the portal', () => {
 
   test('answers an id of another merchant like an id that does not exist', async () => {
     const nothing = '00000000-0000-7000-8000-000000000000';
-    const calls: readonly (readonly [
-      string,
-      (ids: { t: string; b: string; k: string; w: string }) => string,
-    ])[] = [
-      ['GET', ({ t }) => `/transactions/${t}`],
-      ['GET', ({ b }) => `/batches/${b}`],
-      ['POST', ({ b }) => `/batches/${b}/cancel`],
-      ['GET', ({ k }) => `/api-keys/${k}`],
-      ['POST', ({ k }) => `/api-keys/${k}/revoke`],
-      ['POST', ({ k }) => `/api-keys/${k}/rotate`],
-      ['GET', ({ w }) => `/webhooks/${w}`],
-      ['GET', ({ w }) => `/webhooks/${w}/deliveries`],
-      ['GET', ({ w }) => `/webhooks/${w}/deliveries/${nothing}`],
-      ...(['remove', 'enable', 'rotate', 'test', 'resend'] as const).map(
-        (verb) => ['POST', ({ w }: { w: string }) => `/webhooks/${w}/${verb}`] as const,
-      ),
+    const posts = ['/batches/:b/cancel', '/api-keys/:k/revoke', '/api-keys/:k/rotate'];
+    for (const verb of ['remove', 'enable', 'rotate', 'test', 'resend']) posts.push(`/webhooks/:w/${verb}`);
+    const gets = [
+      '/transactions/:t',
+      '/batches/:b',
+      '/api-keys/:k',
+      '/webhooks/:w',
+      '/webhooks/:w/deliveries',
     ];
+    gets.push(`/webhooks/:w/deliveries/${nothing}`);
     const foreign = { t: other.transactionId, b: other.batch, k: other.keyId, w: other.webhook };
     const absent = { t: nothing, b: nothing, k: 'key_thatThereIsNo000', w: '999999' };
-    for (const [method, path] of calls) {
-      const body =
-        method === 'POST'
-          ? path(foreign).endsWith('resend')
-            ? { failedSince: '2026-01-01' }
-            : {}
-          : undefined;
-      const [theirs, none] = await Promise.all([
-        ask(one, method, path(foreign), body),
-        ask(one, method, path(absent), body),
-      ]);
-      assert.deepEqual([theirs.status, none.status], [404, 404], `${method} ${path(foreign)}`);
-      const detailOf = (answer: typeof theirs, ids: typeof foreign) =>
-        Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), answer.body.detail);
-      assert.equal(detailOf(theirs, foreign), detailOf(none, absent));
-    }
+    const answerOf = async (method: string, path: string, ids: typeof foreign) => {
+      const url = path.replace(/:(\w)/, (_all, name: keyof typeof ids) => ids[name]);
+      const fields = path.endsWith('resend') ? { failedSince: '2026-01-01' } : {};
+      const { status, body } = await ask(one, method, url, method === 'POST' ? fields : undefined);
+      const detail = Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), body.detail);
+      return { status, detail };
+    };
+    for (const [method, paths] of [
+      ['GET', gets],
+      ['POST', posts],
+    ] as const)
+      for (const path of paths) {
+        const theirs = await answerOf(method, path, foreign);
+        assert.equal(theirs.status, 404, `${method} ${path}`);
+        assert.deepEqual(theirs, await answerOf(method, path, absent));
+      }
     const unchanged = await ask(other, 'GET', `/api-keys/${other.keyId}`);
     assert.equal(unchanged.body.revokedAt, null);
   });

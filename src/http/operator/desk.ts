@@ -2,8 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createService, type Service } from '../../context.ts';
 import { openDatabase, openReader } from '../../db/pool.ts';
 import { networkOf } from '../../network.ts';
+import type { Door } from '../../people/sessions.ts';
 import { Refusal } from '../../refusal.ts';
-import { Shares } from '../shares.ts';
+import { Shares } from '../overload.ts';
 
 /**
  * The connections and places of the operator API, the portal API, and people who sign in. They are apart from
@@ -28,6 +29,9 @@ const INSIDE_MAX = 512;
 const STRANGERS_MAX = 32;
 const RETRY_AFTER_SECONDS = 1;
 
+/** Where the routes of each door begin. */
+export const PREFIXES: Readonly<Record<Door, string>> = { operator: '/operator/v1', portal: '/portal/v1' };
+
 export type Desk = {
   /** With the connections of those who have proven who they are. */
   readonly service: Service;
@@ -37,11 +41,13 @@ export type Desk = {
   readonly known: Shares<string>;
   /** By network. */
   readonly unknown: Shares<string>;
+  /** The address of the service for browsers; undefined: the Host of each request. */
+  readonly publicUrl: string | undefined;
   close(): Promise<void>;
 };
 
 /** Opens the desk. Nothing connects before the first statement. */
-export function openDesk(service: Service): Desk {
+export function openDesk(service: Service, publicUrl?: string): Desk {
   const isBusy = () => service.db.isBusy();
   // The tills of the whole process: operators' requests rest while these are busy.
   const options = { size: POOL_SIZE, waitMs: WAIT_MS };
@@ -55,6 +61,7 @@ export function openDesk(service: Service): Desk {
     strangers: createService({ ...service, db: ofStrangers, readDb: ofStrangers }),
     known: new Shares(INSIDE_MAX),
     unknown: new Shares(STRANGERS_MAX),
+    publicUrl,
     async close() {
       await Promise.all([db.close(), ofStrangers.close(), ...(readDb === db ? [] : [readDb.close()])]);
     },

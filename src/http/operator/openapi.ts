@@ -2,8 +2,11 @@ import Type, { type TSchema } from 'typebox';
 import type { AnyOperation } from '../../operation.ts';
 import { approversOf, proposersOf } from '../../operations/four-eyes.ts';
 import { optionsOf } from '../../options.ts';
+import type { Door } from '../../people/sessions.ts';
 import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';
+import { PREFIXES } from './desk.ts';
+import { cookieName } from './person.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
 /**
@@ -14,9 +17,9 @@ import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 type Json = { readonly [name: string]: unknown };
 
 export type DescribedApi = {
+  readonly name: Door;
   readonly title: string;
   readonly description: string;
-  readonly prefix: string;
   readonly operations: readonly AnyOperation[];
 };
 
@@ -65,20 +68,19 @@ const IDEMPOTENCY_KEY = {
 };
 
 /** Returns the document as plain JSON. */
-export function describeApi({ title, description, prefix, operations }: DescribedApi): Json {
+export function describeApi({ name, title, description, operations }: DescribedApi): Json {
   const paths: Record<string, Record<string, object>> = {};
-  const isPortal = prefix === '/portal/v1';
   for (const operation of operations) {
-    const path = prefix + operation.path.replace(/:(\w+)/g, '{$1}');
-    const described = describeOperation(operation, !isPortal);
+    const path = PREFIXES[name] + operation.path.replace(/:(\w+)/g, '{$1}');
+    const described = describeOperation(operation, name === 'operator');
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
   }
-  const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
+  const nouns = [...new Set(operations.map((each) => nounOf(each.name)))];
   return withComponents({
     openapi: '3.1.0',
     info: { title, version: '1', description },
     servers: [{ url: '/', description: 'This server' }],
-    tags: nouns.map((name) => ({ name })),
+    tags: nouns.map((noun) => ({ name: noun })),
     security: [{ token: [] }, { session: [] }],
     paths,
     components: {
@@ -87,7 +89,7 @@ export function describeApi({ title, description, prefix, operations }: Describe
         session: {
           type: 'apiKey',
           in: 'cookie',
-          name: isPortal ? '__Host-scrip_portal' : '__Host-scrip_console',
+          name: cookieName('session', name),
           description: 'A session of a person.',
         },
       },

@@ -1,15 +1,16 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type Static, type TObject, type TProperties } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import type { Service } from '../../context.ts';
 import { hashOfBearer } from '../../credentials.ts';
 import { checkInput } from '../../operations/validate.ts';
 import { DEVICE_MS, type Device, newDeviceToken, readDeviceToken } from '../../people/devices.ts';
 import { type Door, findSession, type SignedIn, type Visitor } from '../../people/sessions.ts';
 import { Problem } from '../../problem.ts';
+import { Input } from '../../schema.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
-import { admitTo, type Desk } from './desk.ts';
+import { admitTo, type Desk, PREFIXES } from './desk.ts';
 
 /**
  * The cookies of people. The prefix `__Host-` binds a cookie to this host and to https. Browsers also accept
@@ -17,40 +18,41 @@ import { admitTo, type Desk } from './desk.ts';
  * can make a browser send it.
  */
 
-const NAMES = {
-  session: { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' },
-  /** A sign-in that waits for its second factor. */
-  begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
-  /** A browser in which a user has signed in before. The id of the user follows. */
-  device: { operator: '__Host-scrip_console_device', portal: '__Host-scrip_portal_device' },
-  /** A browser that opened an invitation. */
-  enrolling: { operator: '__Host-scrip_console_enrolling', portal: '__Host-scrip_portal_enrolling' },
-  /**
-   * A browser that was sent to the identity provider. It returns from another site, so this cookie is `lax`.
-   */
-  oidc: { operator: '__Host-scrip_console_oidc', portal: '__Host-scrip_portal_oidc' },
-} as const;
+/**
+ * `session`; `begun`: a sign-in that waits for its second factor; `enrolling`: a browser that opened an
+ * invitation; `oidc`: a browser that was sent to the identity provider.
+ */
+type Kind = 'session' | 'begun' | 'enrolling' | 'oidc';
+
+const BASES = { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' } as const;
+
+/** Returns the name of a cookie. */
+export const cookieName = (kind: Kind, door: Door) =>
+  kind === 'session' ? BASES[door] : `${BASES[door]}_${kind}`;
+
+/** The cookie of a browser in which a user has signed in before. */
+const deviceName = (door: Door, userId: number | '') => `${BASES[door]}_device_${userId}`;
 
 const ATTRIBUTES = { path: '/', secure: true, httpOnly: true } as const;
 /** The form of a token: 256 bits in base64url. */
 const FORM = /^[A-Za-z0-9_-]{43}$/;
 
-type Kind = Exclude<keyof typeof NAMES, 'device'>;
-
 /** Returns the token in a cookie; undefined if there is none, or if it does not have the form of a token. */
 export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
-  const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
+  const token = parseCookie(headers.cookie ?? '')[cookieName(kind, door)];
   return token !== undefined && FORM.test(token) ? token : undefined;
+}
+
+function putCookie(reply: FastifyReply, name: string, value: string, maxAge?: number, isLax = false): void {
+  const sameSite = isLax ? 'lax' : 'strict';
+  const limit = maxAge === undefined ? {} : { maxAge };
+  reply.header('set-cookie', stringifySetCookie({ name, value, ...ATTRIBUTES, sameSite, ...limit }));
 }
 
 /** Sets a cookie until the browser is closed; without a token it deletes the cookie. */
 export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
-  const sameSite = kind === 'oidc' ? 'lax' : 'strict';
-  const attributes = { ...ATTRIBUTES, sameSite, ...(token === undefined && { maxAge: 0 }) } as const;
-  reply.header(
-    'set-cookie',
-    stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }),
-  );
+  // A browser returns from the identity provider from another site.
+  putCookie(reply, cookieName(kind, door), token ?? '', token === undefined ? 0 : undefined, kind === 'oidc');
 }
 
 /** The most users of one browser that are remembered. A further one replaces the oldest. */
@@ -58,7 +60,7 @@ const DEVICES_MAX = 10;
 
 /** Returns the devices for which the browser has a cookie that is valid. */
 function readDevices({ keys, clock }: Service, { headers }: FastifyRequest, door: Door): Device[] {
-  const prefix = `${NAMES.device[door]}_`;
+  const prefix = deviceName(door, '');
   return Object.entries(parseCookie(headers.cookie ?? ''))
     .filter(([name, value]) => name.startsWith(prefix) && value !== undefined && FORM.test(value))
     .slice(0, 2 * DEVICES_MAX)
@@ -73,20 +75,11 @@ export function rememberDevice(
 ): void {
   const others = devices.filter((each) => each.userId !== userId);
   const known = devices.find((each) => each.userId === userId);
-  const set = (id: number, value: string, maxAge: number) =>
-    reply.header(
-      'set-cookie',
-      stringifySetCookie({
-        name: `${NAMES.device[door]}_${id}`,
-        value,
-        ...ATTRIBUTES,
-        sameSite: 'strict',
-        maxAge,
-      }),
-    );
-  set(userId, newDeviceToken(keys, userId, clock(), known), DEVICE_MS / 1_000);
+  const token = newDeviceToken(keys, userId, clock(), known);
+  putCookie(reply, deviceName(door, userId), token, DEVICE_MS / 1_000);
   const newestFirst = others.toSorted((one, other) => other.issuedAt.getTime() - one.issuedAt.getTime());
-  for (const { userId: oldest } of newestFirst.slice(DEVICES_MAX - 1)) set(oldest, '', 0);
+  for (const oldest of newestFirst.slice(DEVICES_MAX - 1))
+    putCookie(reply, deviceName(door, oldest.userId), '', 0);
 }
 
 /**
@@ -138,13 +131,6 @@ function isOwn(origin: string | undefined, host: string | undefined, publicUrl: 
 
 /** Routes for people in browsers: only from this origin, with the cookies that it set. */
 
-const PREFIXES = { operator: '/operator/v1', portal: '/portal/v1' } as const;
-
-export type SessionReach = {
-  /** The address of the service for browsers; undefined: the Host of each request. */
-  readonly publicUrl?: string | undefined;
-};
-
 /** A request to a route: who asks, with the connections for it, and the checked body. */
 export type Asked<Body> = Visitor & {
   readonly body: Body;
@@ -152,10 +138,8 @@ export type Asked<Body> = Visitor & {
   readonly reply: FastifyReply;
 };
 
-export const Fields = <Properties extends TProperties>(properties: Properties) =>
-  Type.Object(properties, { additionalProperties: false });
 export const Text = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
-export const Nothing = Fields({});
+export const Nothing = Input({});
 
 /** Returns the token of this browser's sign-in in progress. @throws Problem `unauthorized` */
 export function requireBegun({ door, request }: Asked<unknown>): string {
@@ -165,7 +149,7 @@ export function requireBegun({ door, request }: Asked<unknown>): string {
 }
 
 /** Returns the session of a request, and its token. @throws Problem `unauthorized` */
-export async function requireSession(service: Service, door: Door, request: FastifyRequest) {
+export async function requireSession({ service, door, request }: Asked<unknown>) {
   const token = readCookie(request, 'session', door);
   const session = token && (await findSession(service, token, door, isBackground(request)));
   if (!token || !session) throw new Problem('unauthorized', 'sign in first: the session has ended');
@@ -175,7 +159,7 @@ export async function requireSession(service: Service, door: Door, request: Fast
 }
 
 /** Returns who sends a request. A page of another origin was refused before. */
-export const visitorOf = (service: Service, request: FastifyRequest, door: Door): Visitor => ({
+const visitorOf = (service: Service, request: FastifyRequest, door: Door): Visitor => ({
   service,
   door,
   origin: {
@@ -187,14 +171,15 @@ export const visitorOf = (service: Service, request: FastifyRequest, door: Door)
   },
 });
 
-type Method = 'GET' | 'POST' | 'DELETE';
-type Called = `${Method} ${string}`;
+type Called = `${'GET' | 'POST' | 'DELETE'} /${string}`;
 
-/** A route at both doors. Its result is sent as JSON; undefined as 204. */
+/** A route at a door. Its result is sent as JSON, unless it is the reply; undefined as 204. */
 export type Route = {
   readonly called: Called;
   readonly body: TObject;
   run(asked: Asked<unknown>): Promise<unknown>;
+  /** Whether a page of another site may send a browser to it. */
+  readonly isFromOutside?: boolean;
 };
 
 /** Defines a route for anybody. */
@@ -212,36 +197,31 @@ export function signedIn<Body extends TObject>(
   body: Body,
   run: (asked: Asked<Static<Body>> & SignedIn) => Promise<unknown>,
 ): Route {
-  return visiting(called, body, async (asked) =>
-    run({ ...asked, ...(await requireSession(asked.service, asked.door, asked.request)) }),
-  );
+  return visiting(called, body, async (asked) => run({ ...asked, ...(await requireSession(asked)) }));
 }
 
 /** Serves a route at a door. */
 export function serveRoute(
   app: FastifyInstance,
-  { desk, door, reach }: { readonly desk: Desk; readonly door: Door; readonly reach: SessionReach },
-  { called, body, run }: Route,
+  desk: Desk,
+  door: Door,
+  { called, body, run, isFromOutside = false }: Route,
 ): void {
-  const [method, path] = called.split(' ') as [Method, string];
-  const url = PREFIXES[door] + path;
+  const [method = '', path] = called.split(' ');
   app.route({
     method,
-    url,
-    onRequest(request, _reply, done) {
-      try {
-        requireSameOrigin(request, reach.publicUrl);
-      } catch (error) {
-        done(error as Error);
-        return;
-      }
-      done(checkHead(request.headers, ['application/json']));
+    url: `${PREFIXES[door]}${path}`,
+    async onRequest(request) {
+      if (!isFromOutside) requireSameOrigin(request, desk.publicUrl);
+      const refusal = checkHead(request.headers, ['application/json']);
+      if (refusal) throw refusal;
     },
     async handler(request, reply) {
       const service = admitTo(desk, request, reply, credentialOf(desk.service, request, door));
       const bytes = request.body as Buffer | undefined;
       const given = checkInput(body, bytes?.length ? parseJson(bytes) : {});
       const answer = await run({ ...visitorOf(service, request, door), body: given, request, reply });
+      if (answer === reply) return reply;
       return answer === undefined
         ? reply.code(204).send()
         : reply.type(JSON_TYPE).send(JSON.stringify(answer));

@@ -7,12 +7,13 @@ import type { AnyOperation } from '../../operation.ts';
 import { type Performed, perform } from '../../operations/perform.ts';
 import { PORTAL_OPERATIONS } from '../../operations/portal.ts';
 import { OPERATIONS } from '../../operations/table.ts';
+import { type Door, doorOf } from '../../people/sessions.ts';
 import { actorOf, type Principal } from '../../principal.ts';
 import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
-import { JSON_TYPE } from '../answer.ts';
+import { begun, JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
-import type { Desk } from './desk.ts';
+import { type Desk, PREFIXES } from './desk.ts';
 import { identifyAgain, identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
@@ -26,25 +27,20 @@ const HEARTBEAT_MS = 15_000;
 const STREAMS_MAX = 20;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
-/** Serves `/jobs/:id/events` below a prefix. */
-function serveProgress(
-  app: FastifyInstance,
-  desk: Desk,
-  prefix: string,
-  publicUrl: string | undefined,
-): void {
+/** Serves `/jobs/:id/events` of the operator. */
+function serveProgress(app: FastifyInstance, desk: Desk): void {
   const { service } = desk;
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   let open = 0;
-  app.get(`${prefix}/jobs/:id/events`, async (request, reply) => {
+  app.get(`${PREFIXES.operator}/jobs/:id/events`, async (request, reply) => {
     const input = { id: (request.params as { id: string }).id };
     const show = async (principal: Principal) => {
       if (principal.merchantId !== null) throw new Problem('forbidden');
       return (await perform(showJob as never, { service, principal, input })).output as Job;
     };
-    const first = await show(await identifyPrincipal(desk, request, reply, 'operator', publicUrl));
-    const next = async () => show(await identifyAgain(desk, request, 'operator', publicUrl));
+    const first = await show(await identifyPrincipal(desk, request, reply, 'operator'));
+    const next = async () => show(await identifyAgain(desk, request, 'operator'));
     if (open >= STREAMS_MAX)
       throw new Problem(
         'too-many-requests',
@@ -82,71 +78,52 @@ async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal
   }
 }
 
-export const OPERATOR_PREFIX = '/operator/v1';
-export const PORTAL_PREFIX = '/portal/v1';
-
-/** The APIs that the documentation describes. */
-export const OPERATOR_APIS: readonly { readonly name: string; readonly api: DescribedApi }[] = [
+/** The APIs of both doors, as the documentation describes them. */
+export const OPERATOR_APIS: readonly [DescribedApi, DescribedApi] = [
   {
     name: 'operator',
-    api: {
-      title: 'Scrip operator API',
-      description:
-        'Every operation of the command line, for the operator. See docs/reference/operator-api.md.',
-      prefix: OPERATOR_PREFIX,
-      operations: OPERATIONS,
-    },
+    title: 'Scrip operator API',
+    description: 'Every operation of the command line, for the operator. See docs/reference/operator-api.md.',
+    operations: OPERATIONS,
   },
   {
     name: 'portal',
-    api: {
-      title: 'Scrip portal API',
-      description: 'What the people and programs of a merchant do beside the till.',
-      prefix: PORTAL_PREFIX,
-      operations: PORTAL_OPERATIONS,
-    },
+    title: 'Scrip portal API',
+    description: 'What the people and programs of a merchant do beside the till.',
+    operations: PORTAL_OPERATIONS,
   },
 ];
 
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
-/** Serves every operation of the tables below its prefix. */
-export function serveOperator(app: FastifyInstance, desk: Desk, publicUrl: string | undefined): void {
-  for (const operation of OPERATIONS) serveOperation(app, { desk, publicUrl }, OPERATOR_PREFIX, operation);
-  for (const operation of PORTAL_OPERATIONS)
-    serveOperation(app, { desk, publicUrl }, PORTAL_PREFIX, operation);
-  serveProgress(app, desk, OPERATOR_PREFIX, publicUrl);
+/** Serves every operation of the tables at its door. */
+export function serveOperator(app: FastifyInstance, desk: Desk): void {
+  for (const { name: door, operations } of OPERATOR_APIS)
+    for (const operation of operations) serveOperation(app, desk, door, operation);
+  serveProgress(app, desk);
 }
 
-const doorOf = (prefix: string) => (prefix === OPERATOR_PREFIX ? 'operator' : 'portal');
-
-function serveOperation(
-  app: FastifyInstance,
-  { desk, publicUrl }: { readonly desk: Desk; readonly publicUrl: string | undefined },
-  prefix: string,
-  operation: AnyOperation,
-): void {
+function serveOperation(app: FastifyInstance, desk: Desk, door: Door, operation: AnyOperation): void {
   const { service } = desk;
   const { method, path, bodyMaxBytes } = operation;
-  const url = prefix + path;
   const hasBody = method === 'POST' || method === 'PATCH';
   /** The sender of each request, known after its head was read. */
   const callers = new WeakMap<FastifyRequest, Principal>();
   app.route({
     method,
-    url,
+    url: PREFIXES[door] + path,
     ...(bodyMaxBytes !== undefined && { bodyLimit: bodyMaxBytes }),
     // Before the body is read, in case the client may not send one.
     async onRequest(request, reply) {
       const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
       if (refusal) throw refusal;
-      const principal = await identifyPrincipal(desk, request, reply, doorOf(prefix), publicUrl);
-      if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
+      const principal = await identifyPrincipal(desk, request, reply, door);
+      if (doorOf(principal.merchantId) !== door) throw new Problem('forbidden');
       callers.set(request, principal);
     },
     async handler(request, reply) {
       const principal = hasBody
-        ? await identifyAgain(desk, request, doorOf(prefix), publicUrl)
+        ? await identifyAgain(desk, request, door)
         : (callers.get(request) as Principal);
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
@@ -191,23 +168,6 @@ const ALONE = { approval: { alone: true } };
 async function sendFile(reply: FastifyReply, { name, mediaType, content }: File): Promise<FastifyReply> {
   const body = typeof content === 'string' || Buffer.isBuffer(content) ? content : await begun(content);
   return reply.type(mediaType).header('content-disposition', `attachment; filename="${name}"`).send(body);
-}
-
-/**
- * Returns a stream whose first piece has been produced. It is not a generator: if the client disconnected
- * before the first read, a generator would never start, and would leave its source open.
- */
-export async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
-  const pieces = content[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  let isRead = false;
-  const next = async () => {
-    if (isRead) return pieces.next();
-    isRead = true;
-    return first;
-  };
-  const end = async () => (await pieces.return?.()) ?? { done: true as const, value: undefined };
-  return Readable.from({ [Symbol.asyncIterator]: () => ({ next, return: end }) });
 }
 
 /** Returns the input of an operation: the parameters of the path, and the fields of the body or the query. */

@@ -9,6 +9,7 @@ import { isAlone } from '../../operations/four-eyes.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
 import type { Factor } from '../../people/factors.ts';
+import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import {
   addPasskey,
   askForPasskey,
@@ -35,16 +36,15 @@ import {
   stepUp,
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
-import { MerchantId, toId } from '../../schema.ts';
-import type { Desk } from './desk.ts';
+import { Input, MerchantId, toId } from '../../schema.ts';
+import { type Desk, PREFIXES } from './desk.ts';
+import { OIDC_PATH, oidcRoutes } from './oidc.ts';
 import {
   type Asked,
-  Fields,
   Nothing,
   readCookie,
   rememberDevice,
   requireBegun,
-  type SessionReach,
   serveRoute,
   setCookie,
   signedIn,
@@ -61,7 +61,7 @@ import {
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
 /** One of the ways to sign in, or the second step of one. */
-const SignIn = Fields({
+const SignIn = Input({
   email: Type.Optional(Text()),
   password: Type.Optional(Text(1_000)),
   merchantId: Type.Optional(MerchantId),
@@ -70,11 +70,11 @@ const SignIn = Fields({
   link: Type.Optional(Text()),
   passkey: Type.Optional(PasskeyAnswer),
 });
-const StepUp = Fields({ totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) });
-const Link = Fields({ token: Text() });
-const Enrollment = Fields({ token: Text(), name: Text(), password: Text(1_000), totp: Text(10) });
-const Password = Fields({ password: Text(1_000), newPassword: Text(1_000) });
-const NewPasskey = Fields({
+const StepUp = Input({ totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) });
+const Link = Input({ token: Text() });
+const Enrollment = Input({ token: Text(), name: Text(), password: Text(1_000), totp: Text(10) });
+const Password = Input({ password: Text(1_000), newPassword: Text(1_000) });
+const NewPasskey = Input({
   name: Text(100),
   response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
 });
@@ -182,30 +182,36 @@ const ROUTES = [
   ),
 ];
 
-/** Serves the sign-in, the sessions and the own account at both doors. */
-export function serveSessions(app: FastifyInstance, desk: Desk, reach: SessionReach): void {
-  for (const door of ['operator', 'portal'] as const)
-    for (const route of ROUTES) serveRoute(app, { desk, door, reach }, route);
+/**
+ * Serves the sign-in, the sessions and the own account at both doors, and single sign-on at the operator's.
+ * @param settings of the identity provider; it needs the address of the service for browsers
+ */
+export function serveSessions(app: FastifyInstance, desk: Desk, settings: OidcSettings | undefined): void {
+  const { publicUrl } = desk;
+  const provider =
+    settings && publicUrl !== undefined
+      ? new OidcProvider(settings, `${publicUrl}${PREFIXES.operator}${OIDC_PATH}/callback`)
+      : undefined;
+  for (const route of [...ROUTES, ...oidcRoutes(provider)]) serveRoute(app, desk, 'operator', route);
+  for (const route of ROUTES) serveRoute(app, desk, 'portal', route);
 }
 
 /** Accepts a password, a second factor for a sign-in in progress, or a link. */
 async function signInStep(asked: Asked<Static<typeof SignIn>>) {
-  const { service, door, body, reply } = asked;
-  const { email, password, merchantId, totp, recoveryCode, link, passkey } = body;
-  const names = Object.keys(body).filter((name) => name !== 'merchantId');
-  if (names.length === 2 && email !== undefined && password !== undefined) {
+  const { service, door, reply } = asked;
+  const { email, password, merchantId, ...proof } = asked.body;
+  const proofs = Object.keys(proof).length;
+  if (email !== undefined && password !== undefined && proofs === 0) {
     const of = merchantId === undefined ? undefined : toId(merchantId, 'merchantId');
     const first = await beginSignIn(asked, { email, password, merchantId: of });
     if ('merchants' in first) return { next: 'merchant', merchants: await namesOf(service, first.merchants) };
     setCookie(reply, 'begun', door, first.token);
     return { next: 'second-factor', factors: first.factors };
   }
-  const factor: Factor | undefined =
-    totp === undefined ? (recoveryCode === undefined ? undefined : { recoveryCode }) : { totp };
-  if (Object.keys(body).length !== 1 || (factor === undefined && link === undefined && passkey === undefined))
+  if (proofs !== 1 || Object.keys(asked.body).length !== 1)
     throw invalid('body', 'oneOf', 'takes email and password, or one of totp, recoveryCode, passkey, link');
-  if (factor === undefined && passkey === undefined)
-    return begun(asked, await signInByLink(asked, link ?? ''));
+  const { link, passkey, ...factor } = proof;
+  if (link !== undefined) return begun(asked, await signInByLink(asked, link));
   const token =
     passkey === undefined
       ? await finishSignIn(asked, requireBegun(asked), factor as Factor)
