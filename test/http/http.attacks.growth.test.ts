@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
 import { before, test } from 'node:test';
 import Type, { type TObject } from 'typebox';
 import { readJson } from '../../src/json.ts';
@@ -7,6 +6,7 @@ import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { checkInput } from '../../src/operations/validate.ts';
 import { assertLinear } from '../support/growth.ts';
+import { exchange } from '../support/http.bare.ts';
 import { operatorApi } from '../support/operator.api.ts';
 
 /**
@@ -118,7 +118,7 @@ const page = () => ({
 
 type Door = {
   readonly path: string;
-  /** The length of the longest body that is sent: quadratic work on 64 KiB would take a second (growth.ts). */
+  /** The length of the longest body that is sent. Quadratic work on 64 KiB takes a second (growth.ts). */
   readonly maxBytes: number;
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
 };
@@ -241,17 +241,9 @@ const PIECES = [
 ];
 
 test('the head of a request is read in linear time', async () => {
-  const raw = async (head: string) => {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = connect(Number(new URL(api.testService.baseUrl).port), '127.0.0.1');
-    let text = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.once('close', () => resolve(text)).on('error', () => {});
-    socket.write(head);
-    assert.match(await promise, /^HTTP\/1\.1 [234]/, head.slice(0, 80));
-  };
+  const port = Number(new URL(api.testService.baseUrl).port);
+  const raw = async (head: string) =>
+    assert.match(await exchange(port, head), /^HTTP\/1\.1 [234]/, head.slice(0, 80));
   for (const piece of PIECES) {
     for (const header of HEADERS)
       for (const path of ['/docs/', '/operator/v1/session'])

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { Sandbox } from '../../src/http/sandbox.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { serviceWithoutDatabase } from '../support/harness.ts';
-import { startBare } from '../support/http.bare.ts';
+import { exchange, startBare } from '../support/http.bare.ts';
 
 /** Attacks on the server itself, without credentials. */
 
@@ -96,15 +96,8 @@ test('every route tells browsers to load nothing foreign, to tell nobody, to use
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
   const headOf = async (method: string, target: string) => {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.once('close', () => resolve(text)).on('error', () => {});
-    socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n`);
-    return (await promise).split('\r\n\r\n')[0] ?? '';
+    const head = `${method} ${target} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n`;
+    return (await exchange(port, head)).split('\r\n\r\n')[0] ?? '';
   };
   const requests = requestsOf(app);
   assert.ok(requests.length > 250 && requests.some(([, path]) => path === '/portal/v1/users/1/end-sessions'));

@@ -7,6 +7,7 @@ import { limitConnections } from '../../src/http/connections.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/log.ts';
 import { serviceWithoutDatabase } from '../support/harness.ts';
+import { exchange } from '../support/http.bare.ts';
 import { until } from '../support/until.ts';
 
 /** No request of this file reaches the database. */
@@ -25,15 +26,8 @@ const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((
 test('the server keeps a connection open after it has declined a request', async () => {
   const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
   const { app, port } = await serve();
-  const socket = connect(port, '127.0.0.1');
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  socket.write(
-    request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'),
-  );
-  await once(socket, 'close');
+  const requests = [request('/nothing'), request('/api/v2/transactions')];
+  const text = await exchange(port, requests.join('') + request('/healthz', 'Connection: close\r\n'));
   assert.deepEqual(statuses(text), ['404', '401', '200']);
   await app.close();
 });
@@ -49,17 +43,7 @@ test('a request whose head or body is not complete in time is answered with 408'
     'Content-Length: 20\r\n\r\n{"vouch',
     'Transfer-Encoding: chunked\r\n\r\nfffff\r\n{"vouch',
   ];
-  const answers = ends.map(async (end) => {
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.write(head + end);
-    await once(socket, 'close');
-    return text;
-  });
-  for (const answer of await Promise.all(answers)) {
+  for (const answer of await Promise.all(ends.map((end) => exchange(port, head + end)))) {
     assert.match(answer, /^HTTP\/1\.1 408 /);
     assert.match(answer, /"statusCode":"98"/);
   }

@@ -4,6 +4,18 @@ import { type AddressInfo, connect } from 'node:net';
 import { buildServer } from '../../src/http/server.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
+/** Sends bytes as they are over a connection of its own. @returns what comes until it is closed */
+export async function exchange(port: number, ...parts: string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  for (const part of parts) socket.write(part);
+  await once(socket, 'close');
+  return text;
+}
+
 /** A server without a database, for tests of the HTTP layer alone. */
 export async function startBare() {
   const service = serviceWithoutDatabase();
@@ -30,14 +42,7 @@ export async function startBare() {
 
   /** Sends bytes as they are, and reads until the server closes the connection. */
   async function raw(...parts: string[]): Promise<{ status: number; head: string; body: unknown }> {
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    for (const part of parts) socket.write(part);
-    await once(socket, 'close');
-    const [head = '', body = ''] = text.split('\r\n\r\n');
+    const [head = '', body = ''] = (await exchange(port, ...parts)).split('\r\n\r\n');
     return { status: Number(head.split(' ')[1]), head, body: JSON.parse(body) };
   }
 
