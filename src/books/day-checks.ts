@@ -1,5 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { differingFees } from '../ledger/reconcile.settlements.ts';
+import { differingFees } from '../ledger/reconcile.books.ts';
+import { statementOf } from '../ledger/reconcile.scope.ts';
 import type { BookDay } from './days.ts';
 
 /** The most differences that a check shows. */
@@ -87,7 +88,7 @@ select json_agg(d) as differing from (
   where coalesce(f.balance_minor, 0) - coalesce(s.net, 0) <> coalesce(b.balance_minor, 0) limit ${EXAMPLES}
 ) d`,
 
-  'commission is what the terms of the day make of it': ({ day }) => differingFees(day),
+  'commission is what the terms of the day make of it': ({ day }) => statementOf(differingFees(day)),
 
   'every row of a slice is summed up': ({ startsAt, endsAt }) => sql`
 select json_agg(d) as differing from (

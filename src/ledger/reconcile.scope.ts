@@ -1,4 +1,4 @@
-import type { Sql } from '../db/sql.ts';
+import { raw, type Sql, sql } from '../db/sql.ts';
 
 /** The number of differences that a check shows: enough to see what they have in common. */
 export const EXAMPLES = 10;
@@ -34,15 +34,40 @@ export const EVER: Since = {
   readsVouchers: true,
 };
 
+/** The queries of a check: how many rows it compares, and which differ. `given` is what both begin `with`. */
+type Check = {
+  readonly given?: Sql;
+  readonly checked: Sql;
+  readonly differing: Sql;
+  /** How many differences are read: by default the examples that are shown. */
+  readonly most?: number;
+};
+
 /**
- * One statement for each check, over the whole database or over later rows. Each returns the number of
- * checked rows, and examples of differences as JSON, or null. Over the whole database, a statement reads its
- * tables once or twice completely and joins them by hash. Over later rows, it finds them along an index, and
- * everything else by its key. Amounts are text in minor units, since wrong ones can have any size. Examples
- * are not sorted: sorting would make the planner walk an index.
+ * The checks by their names, over the whole database or over later rows. Over the whole database, a check
+ * reads its tables once or twice completely and joins them by hash. Over later rows, it finds them along an
+ * index, and everything else by its key. Amounts are text in minor units, since wrong ones can have any size.
  *
  * On several shards there is no common snapshot. Data that changes while the tills run is compared within a
  * bucket (joined by it, without a union), because a shard answers from a single snapshot. Data that spans
  * shards is compared only if it has been quiet since `quietBefore`.
  */
-export type Checks = Readonly<Record<string, (scope: Scope) => Sql>>;
+export type Checks = Readonly<Record<string, (scope: Scope) => Check>>;
+
+/**
+ * Returns the statement of a check: the number of rows, and examples of differences as JSON, or null. Examples
+ * are not sorted: sorting would make the planner walk an index.
+ */
+export function statementOf({ given, checked, differing, most = EXAMPLES }: Check): Sql {
+  return sql`
+${given ? sql`with ${given}` : sql``}
+select (${checked}) as checked, json_agg(d) as differing from (${differing} limit ${most}) d`;
+}
+
+/** The condition for a row `j` of the journal that the reconciliation reads. */
+export const isLater = ({ id, at }: Since) =>
+  sql`j.id >= ${id}::uuid and j.occurred_at >= ${at}::timestamptz`;
+
+/** The condition for a time up to which all shards show the same. */
+export const isQuiet = (quietBefore: Date | null, time: string) =>
+  sql`(${quietBefore}::timestamptz is null or ${raw(time)} < ${quietBefore})`;

@@ -9,8 +9,8 @@ import { setGlAccount } from '../../src/books/gl.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../../src/books/rules.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { openOwner } from '../../src/db/pool.ts';
-import { EVER } from '../../src/ledger/reconcile.scope.ts';
-import { UNSET } from '../../src/ledger/reconcile.states.ts';
+import { UNSET } from '../../src/ledger/reconcile.records.ts';
+import { EVER, statementOf } from '../../src/ledger/reconcile.scope.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { setLow, topUp } from '../../src/merchants/floats.ts';
 import { changeMerchant } from '../../src/merchants/merchants.ts';
@@ -201,17 +201,12 @@ test('the terms of a batch are frozen by the close of its day', async () => {
 });
 
 test('a voucher of which nothing was set is not blocked, and expires with its batch', async () => {
+  const scope = { quietBefore: null, buckets: [0], since: EVER, now: new Date() };
+  const queries = UNSET['vouchers-as-made']?.(scope) ?? assert.fail();
   for (const change of ["expires_at = expires_at + interval '1 day'", 'blocked_at = now()']) {
     await run('begin');
     await run(`update vouchers set ${change} where ${A_CARD}`);
-    const [row] = await owner.query<{ differing: object[] }>(
-      UNSET['vouchers-as-made']?.({
-        quietBefore: null,
-        buckets: [0],
-        since: EVER,
-        now: new Date(),
-      }) ?? assert.fail(),
-    );
+    const [row] = await owner.query<{ differing: object[] }>(statementOf(queries));
     await run('rollback');
     assert.equal(row?.differing?.length, 1);
   }
