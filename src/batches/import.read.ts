@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { BrokenCsv, streamCsv } from '../csv.ts';
@@ -44,7 +45,6 @@ export class UnreadableFile extends Error {
 const REQUIRED: readonly ImportField[] = ['code', 'balance'];
 /** The longest row: no row of eight short fields is longer. */
 const ROW_CHARACTERS_MAX = 10_000;
-const LINE_FEED = 10;
 
 /**
  * Yields the rows of a file, in order.
@@ -77,7 +77,7 @@ async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash): AsyncGenerat
     } catch {
       throw new UnreadableFile(line + linesBefore(part), 'the file is not in UTF-8: save it as UTF-8');
     }
-    line += count(part);
+    line += linesOf(part).length - 1;
   }
   try {
     decoder.decode();
@@ -86,32 +86,12 @@ async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash): AsyncGenerat
   }
 }
 
-function count(part: Buffer): number {
-  let lines = 0;
-  for (let at = part.indexOf(LINE_FEED); at >= 0; at = part.indexOf(LINE_FEED, at + 1)) lines++;
-  return lines;
-}
+const linesOf = (part: Buffer) => part.toString('latin1').split('\n');
 
-/** Returns the number of lines before the first one that is not text. */
+/** Returns the number of lines before the first one that is not text. The first may begin within a character. */
 function linesBefore(part: Buffer): number {
-  let lines = 0;
-  for (let start = 0; start < part.length; lines++) {
-    const end = part.indexOf(LINE_FEED, start);
-    const line = part.subarray(start, end < 0 ? part.length : end);
-    // The first line may begin within a character.
-    if (lines > 0 && !isText(line)) return lines;
-    start = end < 0 ? part.length : end + 1;
-  }
-  return 0;
-}
-
-function isText(bytes: Buffer): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
+  const isBroken = (line: string, index: number) => index > 0 && !isUtf8(Buffer.from(line, 'latin1'));
+  return Math.max(0, linesOf(part).findIndex(isBroken));
 }
 
 async function* readTable(
@@ -163,7 +143,7 @@ async function* readNdjson(
   refuse: (error: RowError) => void,
 ): AsyncGenerator<RawRow> {
   let number = 0;
-  for await (const line of linesOf(text)) {
+  for await (const line of splitLines(text)) {
     number++;
     if (line.trim() === '') continue;
     const row = readObject(line, number, refuse);
@@ -172,7 +152,7 @@ async function* readNdjson(
   if (number === 0) throw new UnreadableFile(1, 'the file is empty');
 }
 
-async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   let number = 1;
   for await (const part of text) {

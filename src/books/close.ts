@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts';
 import type { Actor, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { checkStamp } from '../ledger/functions.ts';
+import { checkStamp } from '../ledger/journal.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { checkDay, Day, Text, Time, Word } from '../schema.ts';

@@ -4,8 +4,7 @@ import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
-import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/functions.ts';
-import { getAccount, post } from '../ledger/journal.ts';
+import { type Expiry, getAccount, lockExpiries, post } from '../ledger/journal.ts';
 import { toStart } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
@@ -135,7 +134,7 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     const debit = await getAccount(tx, 0, currency, 'UNCLAIMED');
     const credit = await getAccount(tx, 0, currency, 'FUNDING');
     const expiries = await lockUnclaimed(service, tx, wanted, debit);
-    const amountMinor = expiries.reduce((sum, each) => sum + each.amount_minor, 0n);
+    const amountMinor = expiries.reduce((sum, each) => sum + each.amountMinor, 0n);
     const amount = toSum(currency, amountMinor);
     if (amountMinor === 0n)
       throw new Refusal('51', { message: 'Insufficient balance: nothing is unclaimed' });
@@ -147,9 +146,9 @@ export async function escheatUnclaimed(operator: Operator, wanted: Wanted): Prom
     await tx.query(
       insertEscheated(id, now, {
         ids: expiries.map((each) => each.id),
-        serials: expiries.map((each) => each.serial_number),
-        amounts: expiries.map((each) => each.amount_minor),
-        times: expiries.map((each) => each.expired_at),
+        serials: expiries.map((each) => each.serialNumber),
+        amounts: expiries.map((each) => each.amountMinor),
+        times: expiries.map((each) => each.expiredAt),
       }),
     );
     const after = { amount, expiries: expiries.length };
@@ -170,22 +169,20 @@ async function lockUnclaimed(
   tx: Queries,
   { currency, of }: Wanted,
   account: bigint,
-): Promise<ExpiryRow[]> {
+): Promise<Expiry[]> {
   const serials =
     'serialNumbers' in of ? of.serialNumbers : await findUnclaimed(db, currency, of.expiredBefore);
-  const expiries: ExpiryRow[] = [];
+  const expiries: Expiry[] = [];
   for (const bucket of buckets.all) {
     const own = serials.filter((serial) => buckets.ofSerial(serial) === bucket);
-    if (own.length > 0) expiries.push(...(await tx.query<ExpiryRow>(lockExpiries(bucket, own))));
+    if (own.length > 0) expiries.push(...(await lockExpiries(tx, bucket, own)));
   }
-  const paid = await tx.query<{ expiry_id: string }>(findEscheated(expiries.map(({ id }) => id)));
-  const isPaid = new Set(paid.map(({ expiry_id }) => expiry_id));
   const before = 'expiredBefore' in of ? of.expiredBefore : null;
   const left = expiries.filter(
-    ({ id, credit_account: to, expired_at: at }) =>
-      to === account && !isPaid.has(id) && (before === null || at < before),
+    (each) =>
+      each.account === account && each.escheatId === null && (before === null || each.expiredAt < before),
   );
-  const found = new Set(left.map(({ serial_number }) => serial_number));
+  const found = new Set(left.map(({ serialNumber }) => serialNumber));
   const missing = 'serialNumbers' in of && of.serialNumbers.find((serial) => !found.has(serial));
   if (missing)
     throw new Refusal('51', {

@@ -1,7 +1,7 @@
 import type { Context, Service } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
-import type { Operation } from '../db/operation.ts';
-import { plainArray, sql } from '../db/sql.ts';
+import { calling, type Operation } from '../db/operation.ts';
+import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
 import type { RefusalCode } from '../refusal.ts';
 import {
   type ClaimedOperation,
@@ -243,6 +243,32 @@ export async function locate(
 select id, bucket from journal
 where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind in ('ACTIVATION', 'REDEMPTION')
   and reference is null and original_id is null and batch_id is null`);
+}
+
+/** A look-up of a transaction of a merchant by its reference. */
+export type Lookup = {
+  readonly context: Context;
+  readonly reference: string;
+  /** The transaction; null if the call finds it by the reference. */
+  readonly id: string | null;
+};
+
+/** Declares an operation that finds transactions by references. Its row is undefined if there is none. */
+export function lookingUp<Row>(statement: HotStatement): Operation<Lookup, Row | undefined, Row | undefined> {
+  return {
+    merchantOf: ({ context }) => context.merchant.id,
+    keysOf: () => [],
+    run: calling(
+      statement,
+      (requests) => [
+        plainArray(requests.map(({ context }) => context.merchant.id)),
+        textArray(requests.map(({ reference }) => reference)),
+        locatedIds(requests),
+      ],
+      undefined,
+    ),
+    answer: (_, row) => row,
+  };
 }
 
 /** Returns the ids of a call as its parameter: null for all if the call finds them itself. */

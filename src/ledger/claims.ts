@@ -4,6 +4,7 @@ import { calling, type Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
 import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
 import { Refusal } from '../refusal.ts';
+import type { MovementOperation } from './kinds.ts';
 
 /**
  * Claims references on several shards (sql/008-claims.sql). On one server, the functions that book a request
@@ -182,18 +183,7 @@ async function letBook(times: number): Promise<void> {
 }
 
 /** The money operations of the operator. Operations that concern no merchant use 0. */
-export type OperatorOperation =
-  | 'top-up'
-  | 'float-refund'
-  | 'float-correct'
-  | 'adjust'
-  | 'cash-out'
-  | 'escheat'
-  | 'own-transfer'
-  | 'opening'
-  | 'payout'
-  | 'payout-return'
-  | 'import';
+export type OperatorOperation = Exclude<MovementOperation, ClaimedOperation>;
 
 /**
  * Claims the reference of an operation without a voucher, in the transaction that books it.

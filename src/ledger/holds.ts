@@ -45,8 +45,10 @@ type Hold = {
 
 /** A request with the clock of its process, which is read when its call is sent. */
 type Timed<T> = T & { readonly clock: () => Date };
+type Ending = Timed<Pick<Hold, 'id'>>;
 type HoldRow = { readonly ord: number; readonly outcome: 'ok' | 'short' | 'account' };
 
+const newIds = (count: number, now: Date) => plainArray(Array.from({ length: count }, () => newId(now)));
 const timeOf = (requests: readonly Timed<unknown>[]) => requests[0]?.clock() as Date;
 
 const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
@@ -61,8 +63,8 @@ const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
       plainArray(requests.map(({ bucket }) => bucket)),
       plainArray(requests.map(({ serialNumber }) => serialNumber)),
       plainArray(requests.map(({ id }) => id)),
-      plainArray(requests.map(() => newId(now))),
-      plainArray(requests.map(() => newId(now))),
+      newIds(requests.length, now),
+      newIds(requests.length, now),
       now,
     ]);
     return rows.sort((one, other) => one.ord - other.ord).map(({ outcome }) => outcome);
@@ -70,27 +72,23 @@ const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
   answer: (_, outcome) => outcome,
 };
 
-type Ending = Timed<Pick<Hold, 'id'>>;
-
-const ends: Operation<Ending, undefined, void> = {
-  keysOf: ({ id }) => [id],
-  async run(db, requests) {
-    await db.hot(END_HOLDS, [plainArray(requests.map(({ id }) => id)), timeOf(requests)]);
-    return requests.map(() => undefined);
-  },
-  answer() {},
-};
-
-const releases: Operation<Ending, undefined, void> = {
+/** Declares an operation that ends holds. @param valuesOf returns the parameters between the ids and the time */
+const ending = (
+  statement: HotStatement,
+  valuesOf: (count: number, now: Date) => readonly unknown[],
+): Operation<Ending, undefined, void> => ({
   keysOf: ({ id }) => [id],
   async run(db, requests) {
     const now = timeOf(requests);
     const ids = plainArray(requests.map(({ id }) => id));
-    await db.hot(RELEASE_HOLDS, [ids, plainArray(requests.map(() => newId(now))), now]);
+    await db.hot(statement, [ids, ...valuesOf(requests.length, now), now]);
     return requests.map(() => undefined);
   },
   answer() {},
-};
+});
+
+const ends = ending(END_HOLDS, () => []);
+const releases = ending(RELEASE_HOLDS, (count, now) => [newIds(count, now)]);
 
 /**
  * Moves the amount of an activation out of the float, once for each id.

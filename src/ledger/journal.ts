@@ -1,8 +1,7 @@
 import type { Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { decimalsOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { book, type Movement } from './functions.ts';
 import { newId } from './id.ts';
 import type { AccountKind } from './kinds.ts';
 
@@ -71,33 +70,55 @@ const DECLINED: Partial<Record<RefusalCode, string>> = {
   '58': 'This was corrected before: once is all',
 };
 
-/** Books a movement between two accounts. @throws Refusal if the database declines it */
-export async function post(tx: Queries, movement: Omit<Movement, 'eventId'>): Promise<void> {
-  const eventId = newId(movement.now);
-  await checkBooked(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
-}
+/**
+ * Fails if nothing may be booked at this time: the clock of this process and that of the database differ, or
+ * they were set back (sql/005-rules.sql).
+ */
+export const checkStamp = (now: Date): Sql => sql`select check_stamp(${now})`;
 
-/** A movement between a voucher and an account. */
-type VoucherMovement = {
+type Movement = {
   readonly kind: string;
   readonly id: string;
-  readonly bucket: number;
-  readonly serialNumber: bigint;
-  readonly account: bigint;
-  readonly toVoucher: boolean;
   readonly amountMinor: bigint;
+  /** The row that this one corrects. */
   readonly originalId?: string | null;
   readonly reference?: string | null;
   readonly now: Date;
 };
 
+/** A movement between two accounts other than vouchers and reserves. */
+type AccountMovement = Movement & {
+  readonly debit: bigint;
+  readonly credit: bigint;
+  /** The owner of the float or settlement account; null if there is none. */
+  readonly merchantId: number | null;
+};
+
+/** Books a movement between two accounts. @throws Refusal if the database declines it */
+export async function post(tx: Queries, movement: AccountMovement): Promise<void> {
+  const { kind, id, debit, credit, amountMinor, merchantId, now } = movement;
+  const { originalId = null, reference = null } = movement;
+  const booking = tx.query<{ outcome: string }>(sql`
+select book(${kind}::entry_kind, ${id}, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
+  ${originalId}, ${reference}, ${newId(now)}, ${now}) as outcome`);
+  await checkBooked(booking);
+}
+
+/** A movement between a voucher and an account. */
+type VoucherMovement = Movement & {
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly account: bigint;
+  readonly toVoucher: boolean;
+};
+
 /** Books a movement between a voucher and an account. @throws Refusal if the database declines it */
 export async function postVoucher(tx: Queries, movement: VoucherMovement): Promise<void> {
   const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, now } = movement;
+  const { originalId = null, reference = null } = movement;
   const booking = tx.query<{ outcome: string }>(sql`
 select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
-  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${newId(now)}, ${now})
-  as outcome`);
+  ${amountMinor}, ${originalId}, ${reference}, ${newId(now)}, ${now}) as outcome`);
   await checkBooked(booking);
 }
 
@@ -111,7 +132,43 @@ export async function checkBooked<Row extends { readonly outcome: string }>(
   const rows = await booking;
   const outcome = rows[0]?.outcome;
   if (outcome === 'ok') return rows;
-  const code = outcome as RefusalCode;
+  throw declined(outcome as RefusalCode);
+}
+
+/** Returns the refusal of a movement, or of a voucher, in words of the books. */
+export function declined(code: RefusalCode): Refusal {
   const message = DECLINED[code];
-  throw new Refusal(code, message === undefined ? {} : { message });
+  return new Refusal(code, message === undefined ? {} : { message });
+}
+
+/** An amount of a voucher that has expired. */
+export type Expiry = {
+  readonly serialNumber: bigint;
+  readonly id: string;
+  readonly account: bigint;
+  readonly amountMinor: bigint;
+  readonly expiredAt: Date;
+  /** The payment to a state that the amount is part of; null if there is none. */
+  readonly escheatId: string | null;
+};
+
+/**
+ * Locks vouchers of a bucket, and lists their expired amounts that were not given back, oldest first
+ * (sql/012-vouchers.sql).
+ */
+export async function lockExpiries(
+  tx: Queries,
+  bucket: number,
+  serials: readonly bigint[],
+): Promise<Expiry[]> {
+  const expiries = await tx.query<Omit<Expiry, 'escheatId'>>(sql`
+select serial_number as "serialNumber", id, credit_account as account, amount_minor as "amountMinor",
+  expired_at as "expiredAt"
+from lock_expiries(${bucket}, ${plainArray(serials)}::bigint[])`);
+  // Read under the locks, in a statement of its own: the shard of the vouchers does not have it.
+  const paid = await tx.query<{ expiryId: string; escheatId: string }>(sql`
+select expiry_id as "expiryId", escheat_id as "escheatId" from escheated_expiries
+where expiry_id = any (${plainArray(expiries.map(({ id }) => id))}::uuid[])`);
+  const escheats = new Map(paid.map(({ expiryId, escheatId }) => [expiryId, escheatId]));
+  return expiries.map((each) => ({ ...each, escheatId: escheats.get(each.id) ?? null }));
 }

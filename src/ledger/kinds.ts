@@ -224,6 +224,12 @@ export const MOVEMENTS = {
 
 export type MovementKind = keyof typeof MOVEMENTS;
 
+/** The operations whose references movements have. */
+export type MovementOperation = Extract<
+  (typeof MOVEMENTS)[MovementKind],
+  { readonly operation: string }
+>['operation'];
+
 export const MOVEMENT_KINDS = Object.keys(MOVEMENTS) as MovementKind[];
 
 /** Returns what is known about a kind that the database returned. */

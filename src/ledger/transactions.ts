@@ -1,10 +1,9 @@
 import type { Context } from '../context.ts';
-import { calling, type Operation } from '../db/operation.ts';
-import { type HotStatement, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
-import { locate, locatedIds } from './booking.ts';
+import { locate, lookingUp } from './booking.ts';
 import { checkLookupReference } from './claims.ts';
 import { listOf, TRANSACTION_KINDS } from './kinds.ts';
 
@@ -151,66 +150,35 @@ export type UpdateRow = {
 
 /** Turns the row of an update into its transactions. */
 export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
-  const { decimals, serial_number, sealed, original_id, updated_at, reference } = row;
-  const common = { decimals, serial_number, sealed };
+  const { original_id, original_minor, reference, new_id, decimals, serial_number, sealed } = row;
   const named = (prefix: string) => (reference === null ? null : prefix + reference);
-  const made = { ...common, original_id, occurred_at: updated_at, canceled: false };
-  const original: TransactionRow = {
-    ...common,
-    id: original_id,
-    kind: 'REDEMPTION',
-    amount_minor: row.original_minor,
-    occurred_at: row.original_at,
-    reference,
-    original_id: null,
-    canceled: true,
+  const common = {
+    decimals,
+    serial_number,
+    sealed,
+    original_id,
+    occurred_at: row.updated_at,
+    canceled: false,
   };
-  const reversal: TransactionRow = {
-    ...made,
-    id: row.reversal_id,
-    kind: 'REDEMPTION_REVERSAL',
-    amount_minor: row.original_minor,
-    reference: named('CANCEL-'),
-  };
-  const replacement: TransactionRow | null =
-    row.new_id === null
-      ? null
-      : {
-          ...made,
-          id: row.new_id,
-          kind: 'REDEMPTION',
-          amount_minor: row.new_minor,
-          reference: named('NEW-'),
-        };
+  const show = (own: Pick<TransactionRow, 'id' | 'amount_minor' | 'reference'> & Partial<TransactionRow>) =>
+    toTransaction(keys, { kind: 'REDEMPTION', ...common, ...own });
+  const before = { occurred_at: row.original_at, original_id: null, canceled: true };
+  const reversal = { id: row.reversal_id, kind: 'REDEMPTION_REVERSAL', reference: named('CANCEL-') } as const;
   return {
-    original: toTransaction(keys, original),
-    cancellation: toTransaction(keys, reversal),
-    replacement: replacement && toTransaction(keys, replacement),
+    original: show({ id: original_id, amount_minor: original_minor, reference, ...before }),
+    cancellation: show({ ...reversal, amount_minor: original_minor }),
+    replacement:
+      new_id === null ? null : show({ id: new_id, amount_minor: row.new_minor, reference: named('NEW-') }),
     reference: reference ?? original_id,
   };
 }
-
-type Lookup = { readonly context: Context; readonly reference: string; readonly id: string | null };
 
 /** A transaction in force. `reversed`: an update has reversed the redemption in full. */
 type ActiveRow = Omit<TransactionRow, 'canceled'> & {
   readonly outcome: 'ok' | 'reversed';
 };
 
-const lookups: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
-  merchantOf: ({ context }) => context.merchant.id,
-  keysOf: () => [],
-  run: calling(
-    FIND_TRANSACTIONS,
-    (requests) => [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      textArray(requests.map(({ reference }) => reference)),
-      locatedIds(requests),
-    ],
-    undefined,
-  ),
-  answer: (_, row) => row,
-};
+const lookups = lookingUp<ActiveRow>(FIND_TRANSACTIONS);
 
 /**
  * Finds the active transaction of a reference: the redemption or its replacement by an update, otherwise the
@@ -266,14 +234,15 @@ async function listGenerated({ service, merchant }: Context): Promise<Transactio
   ];
 }
 
-/** Renders transactions as JSON for answers and webhooks (docs/reference/interface.md, "Transaction"). */
-
 /** Masks a voucher code: its first four digits, four asterisks, its last four. */
 export function maskCode(code: string): string {
   return `${code.slice(0, 4)}****${code.slice(-4)}`;
 }
 
-/** Renders a transaction with its code masked and its amount as a number in major units. */
+/**
+ * Renders a transaction for answers and webhooks (docs/reference/interface.md, "Transaction"), with its code
+ * masked and its amount as a number in major units.
+ */
 export function transactionData(transaction: Transaction) {
   return {
     transactionId: transaction.transactionId,

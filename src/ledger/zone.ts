@@ -1,6 +1,6 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import { invalid } from '../problem.ts';
 import { isDay } from '../time.ts';
 
@@ -10,38 +10,34 @@ import { isDay } from '../time.ts';
  * daylight saving time.
  */
 
+/** Returns columns of the row of the books. `zone` is that of the days that have not begun. */
+async function ofBooks<Row>(db: Queries, columns: Sql): Promise<Row> {
+  const [books] = await db.query<Row>(sql`select ${columns} from books`);
+  if (!books) throw new Error('the books have no row');
+  return books;
+}
+
 export type SpanOfDay = { readonly startsAt: Date; readonly endsAt: Date };
 
 /**
  * Returns the first and the last millisecond of a day.
  * @param day such as `2026-01-31`
  */
-export async function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
-  // The first and the last millisecond of a day in the zone of the books.
-  const [span] = await db.query<SpanOfDay>(sql`
-select ${day}::date::timestamp at time zone zone as "startsAt",
-  (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"
-from books`);
-  if (!span) throw new Error('the books have no row');
-  return span;
+export function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
+  const columns = sql`${day}::date::timestamp at time zone zone as "startsAt",
+    (${day}::date + 1)::timestamp at time zone zone - interval '1 millisecond' as "endsAt"`;
+  return ofBooks(db, columns);
 }
 
 /** Returns the zone of the books, for the days of many times. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
-  // The zone of the days that have not begun.
-  const [books] = await db.query<{ zone: string }>(sql`select zone from books`);
-  if (!books) throw new Error('the books have no row');
-  return books.zone;
+  return (await ofBooks<{ zone: string }>(db, sql`zone`)).zone;
 }
 
 /** Returns the day that it is now. */
 export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promise<string> {
-  // The day of a time in the zone of the books.
-  const [row] = await db.query<{ day: string }>(
-    sql`select (${clock()}::timestamptz at time zone zone)::date::text as day from books`,
-  );
-  if (!row) throw new Error('the books have no row');
-  return row.day;
+  const day = sql`(${clock()}::timestamptz at time zone zone)::date::text as day`;
+  return (await ofBooks<{ day: string }>(db, day)).day;
 }
 
 type OfBooks = { readonly service: Pick<Service, 'db'> };

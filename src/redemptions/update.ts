@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { askedBy, type Located, locate, locatedIds } from '../ledger/booking.ts';
+import { askedBy, type Located, type Lookup, locate, locatedIds, lookingUp } from '../ledger/booking.ts';
 import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
@@ -18,13 +18,6 @@ export const UPDATE_REDEMPTIONS: HotStatement = {
 export const FIND_UPDATES: HotStatement = {
   name: 'find-updates',
   text: 'select * from find_updates($1, $2, $3, $4)',
-};
-
-type Lookup = {
-  readonly context: Context;
-  readonly reference: string;
-  /** The redemption; null if the call finds it by the reference. */
-  readonly id: string | null;
 };
 
 type Request = Lookup & {
@@ -64,20 +57,7 @@ const updates: Operation<Request, Row, Row> = {
   answer: (_, row) => row,
 };
 
-const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> = {
-  merchantOf: ({ context }) => context.merchant.id,
-  keysOf: () => [],
-  run: calling(
-    FIND_UPDATES,
-    (requests) => [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      textArray(requests.map(({ reference }) => reference)),
-      locatedIds(requests),
-    ],
-    undefined,
-  ),
-  answer: (_, row) => row,
-};
+const lookups = lookingUp<UpdateRow>(FIND_UPDATES);
 
 /**
  * Updates a redemption of the merchant. This is possible once. The original is canceled and reversed, and a

@@ -142,7 +142,7 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
         if (typeof row === 'string') return row;
         if ((row.history ?? []).length < HISTORY_ROWS) return toBalance(row);
         // Only the database knows which entries of a longer history are in force.
-        const [long] = await service.db.query<Omit<BalanceRow, 'ord'>>(sql`
+        const [long] = await service.db.query<BalanceRow>(sql`
 select * from read_long_balance(${keys.bucket}, ${context.merchant.id}, ${keys.codeKey}, ${keys.pinKey},
   ${HISTORY_MAX}, ${context.now})`);
         // Otherwise another process has counted a wrong PIN in between, and the PIN is checked again.
@@ -174,7 +174,7 @@ export function inForce(newestFirst: readonly Entry[]): Entry[] {
   return [activation, ...oldestFirst.filter(([, kind]) => kind !== 'REPLACEMENT')];
 }
 
-function toBalance({ decimals, value_minor: value, ...row }: Omit<BalanceRow, 'ord'>): VoucherBalance {
+function toBalance({ decimals, value_minor: value, ...row }: BalanceRow): VoucherBalance {
   return {
     serialNumber: row.serial_number,
     balance: { minor: row.balance_minor, decimals },

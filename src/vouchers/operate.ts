@@ -8,9 +8,8 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
-import { type ExpiryRow, findEscheated, lockExpiries } from '../ledger/functions.ts';
 import { newId } from '../ledger/id.ts';
-import { checkBooked, getAccount, postVoucher } from '../ledger/journal.ts';
+import { checkBooked, declined, getAccount, lockExpiries, postVoucher } from '../ledger/journal.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
@@ -18,7 +17,7 @@ import { ABOVE_LIMIT, alone, changing, MOVES_MONEY, tableOf, twoPeople } from '.
 import { CARE, MANAGE, MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { End, SerialNumber } from '../schema.ts';
-import { ofVoucher, show, showWhole, unknownVoucher, VoucherSchema } from './show.ts';
+import { ofVoucher, show, showWhole, VoucherSchema } from './show.ts';
 
 /**
  * The changes that an operator can make to a single voucher. Each one happens completely, or is declined and
@@ -42,7 +41,7 @@ export async function lockVoucher(tx: Queries, bucket: number, serialNumber: big
 select balance_minor as balance, expires_at as "expiresAt", closed, blocked_at as "blockedAt",
   activated_at as "activatedAt", payer_id as "payerId", wrong_pins as "wrongPins", currency
 from lock_voucher(${bucket}, ${serialNumber})`);
-  if (!voucher) throw unknownVoucher();
+  if (!voucher) throw declined('14');
   return voucher;
 }
 
@@ -63,7 +62,7 @@ async function change(
   await retrying(() =>
     db.transaction(async (tx) => {
       const voucher = await lockVoucher(tx, bucket, serialNumber);
-      if (voucher.closed) throw new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
+      if (voucher.closed) throw declined('44');
       const details = await run(tx, { bucket, ...voucher });
       await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...details });
     }),
@@ -160,18 +159,18 @@ export const setExpiry = (bucket: number, serialNumber: bigint, expiresAt: Date,
 
 /** Gives back the expired amounts of a voucher: a REINSTATEMENT for each EXPIRY. @returns their sum */
 async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
-  const expiries = await tx.query<ExpiryRow>(lockExpiries(bucket, [serialNumber]));
-  const paid = await tx.query<{ escheat_id: string }>(findEscheated(expiries.map(({ id }) => id)));
-  if (paid[0])
+  const expiries = await lockExpiries(tx, bucket, [serialNumber]);
+  const paid = expiries.find(({ escheatId }) => escheatId !== null);
+  if (paid)
     throw new Refusal('51', {
-      message: `Insufficient balance: the money of the voucher was paid to a state (${paid[0].escheat_id})`,
+      message: `Insufficient balance: the money of the voucher was paid to a state (${paid.escheatId})`,
     });
-  for (const { id: originalId, credit_account: account, amount_minor: amountMinor } of expiries) {
+  for (const { id: originalId, account, amountMinor } of expiries) {
     const now = service.clock();
     const movement = { kind: 'REINSTATEMENT', id: newId(now), bucket, serialNumber, account, now };
     await postVoucher(tx, { ...movement, toVoucher: true, amountMinor, originalId });
   }
-  const minor = expiries.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
+  const minor = expiries.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
   return { minor, ids: expiries.map(({ id }) => id) };
 }
 

@@ -2,11 +2,11 @@ import Type, { type Static } from 'typebox';
 import { type AuditEntry, listAudit } from '../audit/entries.ts';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
+import { declined } from '../ledger/journal.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
-import { Refusal } from '../refusal.ts';
 import {
   MerchantId,
   Money,
@@ -94,14 +94,9 @@ export const VoucherSchema = Type.Object({
 
 export type Voucher = Static<typeof VoucherSchema>;
 
-/** Returns the refusal of an unknown voucher. Even operators do not see vouchers of an incomplete batch. */
-export function unknownVoucher(): Refusal {
-  return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
-}
-
 /**
  * Returns a voucher by its serial number.
- * @throws Refusal `14` if it is unknown, or its batch is not complete
+ * @throws Refusal `14` if it is unknown, or its batch is not complete: even operators do not see it
  */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
@@ -120,7 +115,7 @@ select serial_number::text as "serialNumber",
   coalesce(pin_locked_for_good or pin_locked_until > ${now}, false) as "pinLocked",
   case when pin_locked_until > ${now} then pin_locked_until end as "pinLockedUntil"
 from show_voucher(${buckets.ofSerial(serialNumber)}, ${serialNumber})`);
-  if (!row) throw unknownVoucher();
+  if (!row) throw declined('14');
   return { ...row, voucherCode: maskCode(keys.open(serialNumber, row.voucherCode).code) };
 }
 
@@ -193,16 +188,11 @@ async function timelineOf(service: Service, serialNumber: bigint): Promise<Timel
         ...peopleOf(each),
       })),
     ...escheats.map((each) => ({ ...EMPTY, ...each })),
-    ...declines.map(({ at, operation, code, amount, merchantId, keyId, reference }) => ({
+    ...declines.map(({ id: _id, serialNumber: _serialNumber, operation: what, ...each }) => ({
       ...EMPTY,
-      at,
       kind: 'decline' as const,
-      what: operation,
-      code,
-      amount,
-      merchantId,
-      keyId,
-      reference,
+      what,
+      ...each,
     })),
   ];
   return entries.sort((one, other) => other.at.getTime() - one.at.getTime());
