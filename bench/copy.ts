@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { drawNumbers } from '../src/batches/fill.ts';
+import { takeNumbers } from '../src/batches/fill.ts';
 import { makeRows } from '../src/batches/rows.ts';
 import type { Context } from '../src/context.ts';
 
@@ -16,9 +16,8 @@ const VALUE = 1;
 type CopyRows = { readonly vouchers: Buffer; readonly entries: Buffer };
 
 async function makeFor({ service }: Context, count: number): Promise<CopyRows> {
-  const [drawn] = await service.db.query<{ numbers: string[] }>(drawNumbers(count));
+  const numbers = await takeNumbers(service.db, count);
   const now = new Date();
-  const numbers = (drawn?.numbers ?? []).map(BigInt);
   const made = makeRows(service.keys, { numbers, buckets: service.buckets.all, now });
   const columnOf = (array: string) => array.slice(1, -1).replaceAll('"', '').split(',');
   const [serials, buckets, ids] = [made.serials, made.buckets, made.entryIds].map(columnOf);

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
@@ -78,20 +79,13 @@ const order = changing({
   risk: 'step-up',
   status: 201,
   async run(caller, input) {
-    const { service } = caller;
     const { id } = await requireMerchant(caller, input.merchantId, 'merchantId');
-    const { reference = newReference(), quantity, product: productCode } = input;
-    const value = input.value ?? undefined;
-    const { expiryDate: end } = input;
+    const { reference = newReference(), quantity, product: productCode, value, expiryDate: end } = input;
     const expiryDate = end === undefined ? undefined : await toEnd(caller, end, 'expiryDate');
+    const order = { reference, quantity, value: value ?? undefined, productCode, expiryDate };
     try {
-      const context = await actFor(service, id);
-      if (!context) throw notFound(`merchant ${id}`);
-      const { batch, replayed } = await generate(
-        context,
-        { reference, quantity, value, productCode, expiryDate },
-        caller,
-      );
+      const context = (await actFor(caller.service, id)) as Context;
+      const { batch, replayed } = await generate(context, order, caller);
       return { ...batch, replayed };
     } catch (error) {
       if (error instanceof Refusal) throw await explained(error, caller, id, productCode);

@@ -6,13 +6,16 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
+import { declined } from '../ledger/journal.ts';
 import { zoneOfBooks } from '../ledger/zone.ts';
 import { permit } from '../merchants/merchants.ts';
 import { toText } from '../money.ts';
+import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { Count, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import { lockVoucher } from '../vouchers/operate.ts';
-import { type Batch, findBatchBy, findBatchOf } from './batch.ts';
+import { showVoucher } from '../vouchers/show.ts';
+import { type Batch, type BatchWithVouchers, findBatchBy, findBatchOf, requireBatch } from './batch.ts';
 
 /** The record of an export of a batch's codes and PINs. */
 export const ExportSchema = Type.Object({
@@ -95,6 +98,34 @@ export async function readVouchersOf(service: Service, transactionId: string, mo
   return vouchers;
 }
 
+/** Returns a batch that can be exported. @throws Problem */
+export async function requireExportable(
+  { readDb }: Service,
+  transactionId: string,
+): Promise<BatchWithVouchers> {
+  const batch = await requireBatch(readDb, transactionId);
+  const refused = (why: string) => new Problem('conflict', `batch ${transactionId} ${why}`);
+  if (batch.status === 'PROCESSING') throw refused('is PROCESSING: it can be exported once it is COMPLETED');
+  if (batch.status === 'CANCELED') throw refused('is CANCELED: none of its vouchers can be used');
+  if (batch.open === 0) throw refused('has no vouchers left');
+  return batch;
+}
+
+/** Finds the voucher that replaced another, with its batch. @throws Problem `conflict`; Refusal `14` */
+export async function findReplacement(service: Service, replaced: bigint) {
+  const { replacedBy, batch: transactionId, product } = await showVoucher(service, replaced);
+  if (replacedBy === null)
+    throw new Problem('conflict', `voucher ${replaced} was not replaced: name the one that was replaced`);
+  const { replacedBy: later, balance, state } = await showVoucher(service, BigInt(replacedBy));
+  if (later !== null)
+    throw new Problem(
+      'conflict',
+      `voucher ${replacedBy}, which replaced it, was replaced too: name voucher ${replacedBy}`,
+    );
+  const batch = (await findBatchOf(service.db, transactionId)) as Batch;
+  return { serialNumber: BigInt(replacedBy), batch, product, balance, state };
+}
+
 /** The most exports of a batch in a list, more than anybody reads. */
 const LISTED_MAX = 1_000;
 
@@ -149,7 +180,7 @@ export async function exportReplacement(
     // Of two exports at once, the second one waits here, and then finds the first.
     const bucket = service.buckets.ofSerial(serialNumber);
     const { closed } = await lockVoucher(tx, bucket, serialNumber);
-    if (closed) throw isClosed();
+    if (closed) throw declined('44');
     const exports = await countReplacementExports(tx, batch, serialNumber);
     if (exports !== (exportsBefore ?? exports)) return undefined;
     const row = await begin(tx, operator, batch, format, serialNumber);
@@ -168,14 +199,11 @@ export async function countReplacementExports(
   batch: Batch,
   serialNumber: bigint,
 ): Promise<number> {
-  // The exports of this one voucher, also failed ones: its code may have been handed out.
   const [row] = await db.query<{ exports: number }>(sql`
 select count(*)::int as exports from batch_exports
 where batch_id = ${batch.id} and serial_number = ${serialNumber}`);
   return row?.exports ?? 0;
 }
-
-const isClosed = () => new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
 
 async function begin(
   tx: Queries,
@@ -184,13 +212,11 @@ async function begin(
   format: Format,
   serialNumber: bigint | null,
 ): Promise<Exported> {
-  // One voucher, or those of the completed batch.
-  const [row] = await tx.query<Exported>(sql`
+  const [row] = (await tx.query<Exported>(sql`
 insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
 values (${batch.id}, ${serialNumber}, ${format}, ${actor.name}, ${actor.reason},
   ${serialNumber === null ? batch.quantity : 1}, ${service.clock()})
-returning id, vouchers`);
-  if (!row) throw new Error('an export was inserted, and no row came back');
+returning id, vouchers`)) as [Exported];
   return row;
 }
 
@@ -267,7 +293,7 @@ where v.batch_id = ${batch.id} and v.serial_number between ${first} and ${last} 
 /** Yields one voucher of a batch, as a page. @throws Refusal `44` if it was closed meanwhile */
 async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: bigint) {
   const [row] = await db.query<SealedRow>(listVouchers(batch.id, serialNumber - 1n, 1));
-  if (row?.serialNumber !== serialNumber) throw isClosed();
+  if (row?.serialNumber !== serialNumber) throw declined('44');
   yield [{ serialNumber, ...keys.open(serialNumber, row.sealed) }];
 }
 
@@ -281,13 +307,12 @@ from batch_exports e left join batch_export_ends n on n.export_id = e.id
 where e.batch_id = ${batchId} order by e.id desc limit ${LISTED_MAX}`);
 }
 
+type Counts = { readonly exports: number; readonly lastExport: Date | null };
+
 /** Returns how often a whole batch was exported, and the time of the last export. */
-export async function countExports(
-  db: Queries,
-  batchId: number,
-): Promise<{ exports: number; lastExport: Date | null }> {
-  const [counts] = await db.query<{ exports: number; lastExport: Date | null }>(sql`
+export async function countExports(db: Queries, batchId: number): Promise<Counts> {
+  const [counts] = (await db.query<Counts>(sql`
 select count(*)::int as exports, max(begun_at) as "lastExport" from batch_exports
-where batch_id = ${batchId} and serial_number is null`);
-  return counts as { exports: number; lastExport: Date | null };
+where batch_id = ${batchId} and serial_number is null`)) as [Counts];
+  return counts;
 }

@@ -3,16 +3,21 @@ import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
+import type { Group } from '../jobs/queue.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
 import { type Batch, COLUMNS, enqueueBatchEvent, findBatchBy } from './batch.ts';
-import { recordFailure } from './cancel.ts';
+import { recordFailure, voidBatch } from './cancel.ts';
 import { drawCodes, type MadeRows, makeRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
 
-/** Returns those of these code keys that exist already. */
-export function findCodeKeys(codeKeys: string): Sql {
-  return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
+/** Returns what belongs to the codes that vouchers have already. @param byKey by the keys of the codes */
+export async function findTaken<Owner>(db: Queries, byKey: ReadonlyMap<string, Owner>): Promise<Owner[]> {
+  const keys = plainArray([...byKey.keys()]);
+  const taken = await db.query<{ key: string }>(
+    sql`select code_key as key from find_code_keys(${keys}::uuid[])`,
+  );
+  return taken.flatMap(({ key }) => byKey.get(key.replaceAll('-', '')) ?? []);
 }
 
 /** Draws numbers for vouchers, ascending and unique. */
@@ -21,15 +26,25 @@ export function drawNumbers(count: number): Sql {
     select array_agg(nextval('voucher_numbers')::text) as numbers from generate_series(1, ${count}::int)`;
 }
 
+export async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
+  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(count));
+  return (drawn?.numbers ?? []).map(BigInt);
+}
+
 /**
  * Creates `count` vouchers of a batch and records the progress, in the caller's transaction. The caller holds
  * the batch's row, so two workers on one batch take turns.
  */
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
+  const { keys, buckets } = service;
   const now = service.clock();
-  await holdKeyRing(tx, service.keys);
+  await holdKeyRing(tx, keys);
   // An existing code is skipped, and a new one is drawn.
-  for (let missing = count; missing > 0; ) missing -= await create(service, tx, batch, missing, now);
+  for (let missing = count; missing > 0; ) {
+    const numbers = await takeNumbers(tx, missing);
+    const codes = [...(await drawFreeCodes(tx, keys, missing))];
+    missing -= await write(tx, batch.id, makeRows(keys, { numbers, codes, buckets: buckets.all, now }));
+  }
   return advance(tx, batch, count, now);
 }
 
@@ -56,7 +71,6 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
  * Records the progress of a batch, whose row the caller's transaction holds. The last voucher completes it.
  */
 async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
-  // Records progress in the transaction that made it. The last voucher completes the batch.
   const [after] = (await tx.query<Batch>(sql`
 update batches set
   produced = produced + ${count}, progressed_at = now(), failures = 0, failing_since = null,
@@ -66,11 +80,6 @@ where id = ${batch.id}
 returning ${COLUMNS}`)) as [Batch];
   if (after.status === 'COMPLETED') await enqueueBatchEvent(tx, after, now);
   return after;
-}
-
-async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
-  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(count));
-  return (drawn?.numbers ?? []).map(BigInt);
 }
 
 /**
@@ -84,21 +93,8 @@ async function drawFreeCodes(tx: Queries, keys: KeyRing, count: number): Promise
   const byKey = new Map(
     [...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)),
   );
-  const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
-  for (const { code_key } of taken) codes.delete(byKey.get(code_key.replaceAll('-', '')) ?? '');
+  for (const code of await findTaken(tx, byKey)) codes.delete(code);
   return codes;
-}
-
-async function create(
-  { keys, buckets }: Service,
-  tx: Queries,
-  batch: Batch,
-  count: number,
-  now: Date,
-): Promise<number> {
-  const numbers = await takeNumbers(tx, count);
-  const codes = [...(await drawFreeCodes(tx, keys, count))];
-  return write(tx, batch.id, makeRows(keys, { numbers, codes, buckets: buckets.all, now }));
 }
 
 /**
@@ -246,3 +242,15 @@ async function lock(tx: Queries, batchId: number): Promise<Batch> {
  * chunk, and tills compete with at most one chunk.
  */
 const turnsOf = kept(({ db }) => new Turns(db, { atOnce: CHUNKS_MAX }));
+
+/** The background work of batches. Each job of a process takes a core, so more at a time would be slower. */
+export const BATCH_JOBS: Group = {
+  atOnce: 4,
+  tasks: {
+    'fill-batch': (service, { subject }, stopping) => fillBatch(service, Number(subject), stopping),
+    async 'void-batch'(service, { subject }) {
+      await voidBatch(service, Number(subject));
+      return undefined;
+    },
+  },
+};

@@ -66,7 +66,7 @@ export async function generate(
   const made = await retrying(() =>
     service.db.transaction(async (tx) => {
       const id = await claimOrder(context, tx, order, product);
-      if (id !== order.id) return { batch: await getBatch(tx, id), replayed: true };
+      if (id !== order.id) return { batch: (await findBatchOf(tx, id)) as Batch, replayed: true };
       const batch = await accept(context, tx, order, check(context, order, product));
       if (operator) await audit(tx, operator, ordered(batch));
       return { batch, replayed: false };
@@ -136,23 +136,12 @@ async function claimOrder(
   const byDefault = `${named}${BY_DEFAULT}`;
   const isByDefault = productCode === undefined;
   const fingerprint = isByDefault ? byDefault : named;
-  const claim = await claimIn(tx, service, {
-    merchantId: merchant.id,
-    operation: 'generate',
-    reference,
-    id,
-    fingerprint,
-  });
+  const wanted = { merchantId: merchant.id, operation: 'generate', reference, id, fingerprint } as const;
+  const claim = await claimIn(tx, service, wanted);
   const { fingerprint: claimed } = claim;
   const isRetry = isByDefault && claimed.startsWith(terms) && claimed.endsWith(BY_DEFAULT);
   if (!isRetry && claimed !== named && claimed !== byDefault) throw new Refusal('94');
   return claim.id;
-}
-
-async function getBatch(tx: Queries, transactionId: string): Promise<Batch> {
-  const batch = await findBatchOf(tx, transactionId);
-  if (!batch) throw new Error('an order was claimed, and there is no batch');
-  return batch;
 }
 
 /** Checks an order against everything that can change over time. @throws Refusal `17`, `15`, `61`, `16` */

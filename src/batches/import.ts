@@ -1,33 +1,30 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import { sql } from '../db/sql.ts';
-import { checkReference } from '../ledger/claims.ts';
-import { ensureAccounts } from '../ledger/journal.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray, sql, textArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { holdKeyRing } from '../keyring/store.ts';
+import { checkReference, claimIn } from '../ledger/claims.ts';
+import { newId } from '../ledger/id.ts';
+import { accountOf, ensureAccounts } from '../ledger/journal.ts';
 import { listFloats } from '../merchants/merchants.ts';
 import { type Sum, toText } from '../money.ts';
 import { listProducts, type Product } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { findTaken, takeNumbers } from './fill.ts';
 import {
-  findTaken,
   type ImportRow,
   type ImportRules,
   type Known,
+  type RowError,
   readChunks,
   spansOf,
-} from './import.check.ts';
-import { newDigest, type RowError, UnreadableFile } from './import.read.ts';
-import { type ImportToWrite, writeChunk } from './import.write.ts';
-
-type ImportTableRow = {
-  id: number;
-  digest: Buffer;
-  vouchers: number;
-  chunks: number;
-  started_at: Date;
-  finished_at: Date | null;
-};
+  UnreadableFile,
+} from './import.rows.ts';
+import { makeRows } from './rows.ts';
 
 export type ImportWanted = {
   /** The issuer of the vouchers. */
@@ -41,6 +38,9 @@ export type ImportWanted = {
   /** The source of the money: `funding`, if the other system hands it over, or the issuer's float. */
   readonly paidFrom: 'funding' | 'float';
 };
+
+/** An import that has begun. */
+type Begun = { readonly id: number; readonly startedAt: Date; readonly finishedAt: Date | null };
 
 type ImportTotal = { product: string; currency: string; vouchers: number; amount: string };
 
@@ -63,6 +63,11 @@ const ERRORS_MAX = 1_000;
 const VOUCHERS_MAX = 5_000_000;
 const REFERENCE_DIGITS = 24;
 
+type Watching = {
+  readonly onProgress?: (written: number, vouchers: number) => void;
+  readonly stopping?: () => boolean;
+};
+
 type Checked = {
   readonly digest: Buffer;
   readonly chunkDigests: readonly string[];
@@ -84,11 +89,7 @@ type Checked = {
 export async function importVouchers(
   operator: Operator,
   wanted: ImportWanted,
-  options: {
-    dryRun: boolean;
-    onProgress?: (written: number, vouchers: number) => void;
-    stopping?: () => boolean;
-  },
+  options: { readonly dryRun: boolean } & Watching,
 ): Promise<ImportReport> {
   const { service } = operator;
   const digest = await digestOf(wanted);
@@ -99,24 +100,28 @@ export async function importVouchers(
   const done = begun ? await doneChunks(service, begun.id) : new Map<number, number>();
   const resumedAt = [...done.values()].reduce((sum, each) => sum + each, 0);
   // A voucher that was not expired when the import began is accepted when the import continues.
-  const now = begun?.started_at ?? service.clock();
+  const now = begun?.startedAt ?? service.clock();
   const known = { products, now, spanOf: spansOf(service.db) };
   const checked = await check(service, wanted, known, done);
   const { chunkDigests, vouchers, totals, errors, errorCount } = checked;
   const report = { reference, vouchers, resumedAt, totals, errors, errorCount };
-  if (begun?.finished_at) return { ...report, state: 'replayed' };
+  if (begun?.finishedAt) return { ...report, state: 'replayed' };
   if (errorCount > 0) return { ...report, state: 'refused' };
   if (options.dryRun) return { ...report, state: 'checked' };
   if (!checked.digest.equals(digest)) throw changed();
-  const begin = begun ?? (await start(operator, wanted, { reference, checked }));
-  const writing = { id: begin.id, merchantId: wanted.merchantId, paidFrom: wanted.paidFrom };
-  await write(operator, wanted, { ...writing, ...known, done, chunkDigests, vouchers }, options);
+  const id = begun?.id ?? (await start(operator, wanted, { reference, checked }));
+  await write(operator, { ...wanted, id }, known, { done, chunkDigests, vouchers }, options);
   return { ...report, state: 'imported' };
 }
 
-async function digestOf({ file, rules, paidFrom }: ImportWanted): Promise<Buffer> {
-  const digest = newDigest({ ...rules, paidFrom });
-  for await (const part of createReadStream(file)) digest.update(part as Buffer);
+/** Returns a digest that begins with the rules for reading the file: with other rules it is another import. */
+function newDigest({ rules, paidFrom }: ImportWanted): Hash {
+  return createHash('sha256').update(`${JSON.stringify({ ...rules, paidFrom })}\n`);
+}
+
+async function digestOf(wanted: ImportWanted): Promise<Buffer> {
+  const digest = newDigest(wanted);
+  for await (const part of createReadStream(wanted.file)) digest.update(part as Buffer);
   return digest.digest();
 }
 
@@ -125,8 +130,8 @@ function changed(): Error {
 }
 
 async function find({ db }: Service, merchantId: number, reference: string, digest: Buffer) {
-  const [row] = await db.query<ImportTableRow>(sql`
-select id, digest, vouchers, chunks, started_at, finished_at from voucher_imports
+  const [row] = await db.query<Begun & { readonly digest: Buffer }>(sql`
+select id, digest, started_at as "startedAt", finished_at as "finishedAt" from voucher_imports
 where merchant_id = ${merchantId} and reference = ${reference}`);
   if (row && !row.digest.equals(digest))
     throw new Refusal('94', { message: 'the reference was used for another file, or for other options' });
@@ -152,7 +157,7 @@ async function check(
   const refuse = (error: RowError) => {
     if (++errorCount <= ERRORS_MAX) errors.push(error);
   };
-  const digest = newDigest({ ...wanted.rules, paidFrom: wanted.paidFrom });
+  const digest = newDigest(wanted);
   const lines = new Map<number, number>();
   const sums = new Map<string, { product: Product; vouchers: number; minor: bigint }>();
   const due = new Map<string, bigint>();
@@ -168,7 +173,7 @@ async function check(
   for await (const chunk of readChunks(wanted.file, wanted.rules, known, noted)) {
     for (const row of chunk) addTo(sums, row);
     if (!done.has(chunkDigests.length)) {
-      for (const { line } of await findTaken(service.db, service, chunk))
+      for (const { line } of await findTaken(service.db, ownersOf(service.keys, chunk)))
         refuse({ line, field: 'code', message: 'is the code of a voucher that exists already' });
       for (const { product, balanceMinor } of chunk)
         due.set(product.currency, (due.get(product.currency) ?? 0n) + balanceMinor);
@@ -228,19 +233,19 @@ async function start(
   operator: Operator,
   { merchantId, paidFrom }: ImportWanted,
   { reference, checked }: { reference: string; checked: Checked },
-): Promise<ImportTableRow> {
+): Promise<number> {
   const { service, actor } = operator;
   const { digest, vouchers, chunkDigests, totals } = checked;
   for (const currency of new Set(totals.map((each) => each.currency)))
     await ensureAccounts(service.db, merchantId, currency);
   return service.db.transaction(async (tx) => {
-    const [row] = await tx.query<ImportTableRow>(sql`
+    const [row] = await tx.query<{ id: number }>(sql`
 insert into voucher_imports (merchant_id, reference, digest, paid_from, vouchers, chunks, imported_by,
   started_at)
 values (${merchantId}, ${reference}, ${digest}, ${paidFrom}, ${vouchers}, ${chunkDigests.length},
   ${actor.name}, ${service.clock()})
 on conflict do nothing
-returning id, digest, vouchers, chunks, started_at, finished_at`);
+returning id`);
     if (!row)
       throw new Refusal('94', {
         message: 'another process has just begun this import: run the command again',
@@ -251,34 +256,160 @@ returning id, digest, vouchers, chunks, started_at, finished_at`);
     }));
     const after = { reference, paidFrom, vouchers, totals: sums, digest: digest.toString('hex') };
     await audit(tx, operator, { action: 'voucher.import', subject: `merchant ${merchantId}`, after });
-    return row;
+    return row.id;
   });
 }
+
+/** An import that is written. */
+type ToWrite = ImportWanted & { readonly id: number };
 
 /** Writes all chunks that are still missing. */
 async function write(
   operator: Operator,
-  { file, rules, paidFrom }: ImportWanted,
-  to: ImportToWrite &
-    Known & {
-      readonly done: ReadonlyMap<number, number>;
-      readonly chunkDigests: readonly string[];
-      readonly vouchers: number;
-    },
-  {
-    onProgress,
-    stopping,
-  }: { onProgress?: (written: number, vouchers: number) => void; stopping?: () => boolean },
+  to: ToWrite,
+  known: Known,
+  checked: Pick<Checked, 'chunkDigests' | 'vouchers'> & { readonly done: ReadonlyMap<number, number> },
+  { onProgress, stopping }: Watching,
 ): Promise<void> {
-  const digest = newDigest({ ...rules, paidFrom });
   let number = 0;
   let written = 0;
-  for await (const chunk of readChunks(file, rules, to, { digest, refuse: () => {} })) {
+  for await (const chunk of readChunks(to.file, to.rules, known)) {
     if (stopping?.()) return;
-    if (chunkDigest(chunk) !== to.chunkDigests[number]) throw changed();
-    if (!to.done.has(number)) await writeChunk(operator, to, number, chunk);
+    if (chunkDigest(chunk) !== checked.chunkDigests[number]) throw changed();
+    if (!checked.done.has(number)) await writeChunk(operator, to, number, chunk);
     number++;
     written += chunk.length;
-    onProgress?.(written, to.vouchers);
+    onProgress?.(written, checked.vouchers);
   }
+}
+
+/** Returns rows by the keys of their codes, under every key in use. */
+function ownersOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, ImportRow> {
+  return new Map(
+    rows.flatMap((row) =>
+      [keys.codeKey(row.code), ...keys.olderCodeKeys(row.code)].map((key) => [key, row] as const),
+    ),
+  );
+}
+
+/** The vouchers of one product in a chunk: their batch, and the account that pays for them. */
+type Group = {
+  readonly rows: readonly ImportRow[];
+  readonly batchId: number;
+  readonly payer: bigint;
+};
+
+/**
+ * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each voucher,
+ * and the record of the chunk. The last chunk ends the import.
+ */
+export function writeChunk(
+  operator: Operator,
+  to: ToWrite,
+  chunk: number,
+  rows: readonly ImportRow[],
+): Promise<void> {
+  const { service } = operator;
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      await holdKeyRing(tx, service.keys);
+      // There is a row if the chunk was not imported before. If another process is importing it, it waits
+      // for that process.
+      const [isNew] = await tx.query(sql`
+insert into voucher_import_chunks (import_id, chunk, vouchers) values (${to.id}, ${chunk}, ${rows.length})
+on conflict do nothing returning chunk`);
+      if (!isNew) return;
+      // An order may have drawn one of these codes since the check.
+      const [taken] = await findTaken(tx, ownersOf(service.keys, rows));
+      if (taken)
+        throw new UnreadableFile(
+          taken.line,
+          'the code is that of a voucher that has been made since the check',
+        );
+      const now = service.clock();
+      const groups: Group[] = [];
+      for (const own of Map.groupBy(rows, ({ product }) => product.id).values())
+        groups.push(await prepareGroup(service, tx, to, own, now));
+      for (const group of groups) await writeGroup(service, tx, to.id, group, now);
+      // Ends an import if all its chunks are imported, and then returns a row.
+      const [finished] = await tx.query(sql`
+update voucher_imports i set finished_at = ${now}
+where i.id = ${to.id} and i.finished_at is null
+  and i.chunks = (select count(*) from voucher_import_chunks c where c.import_id = i.id)
+returning i.id`);
+      if (finished)
+        await audit(tx, operator, {
+          action: 'voucher.imported',
+          subject: `merchant ${to.merchantId}`,
+          after: { import: to.id },
+        });
+    }),
+  );
+}
+
+async function prepareGroup(
+  service: Service,
+  tx: Queries,
+  { merchantId, paidFrom }: ToWrite,
+  rows: readonly ImportRow[],
+  now: Date,
+): Promise<Group> {
+  const [{ product }] = rows as [ImportRow];
+  const { currency, id: productId } = product;
+  const id = newId(now);
+  const reference = `import-${id}`;
+  await claimIn(tx, service, { merchantId, operation: 'generate', reference, id, fingerprint: 'import' });
+  // The sweep visits a batch when it expires. From then on, vouchers that expire later are swept one by one.
+  const expiresAt = new Date(Math.min(...rows.map((row) => row.expiresAt.getTime())));
+  // The batch is complete from the start, and has no value, since each voucher has its own balance.
+  const [batch] = await tx.query<{ id: number }>(sql`
+insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at,
+  currency, decimals, activation, scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
+select ${id}, ${merchantId}, ${reference}, p.id, ${rows.length}, ${rows.length}, ${expiresAt},
+  p.currency, p.decimals, 'immediate', p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
+from products p where p.id = ${productId}
+returning id`);
+  const isFloat = paidFrom === 'float';
+  const payer = await accountOf(tx, isFloat ? merchantId : 0, currency, isFloat ? 'FLOAT' : 'FUNDING');
+  if (!batch || payer === undefined)
+    throw new Error('the batch of an import, or the account that pays for it, is missing');
+  if (isFloat) {
+    const amountMinor = rows.reduce((sum, row) => sum + row.balanceMinor, 0n);
+    // Takes an amount from a float for a hold. `done` is false if the float is too low.
+    const [debited] = await tx.query<{ done: boolean }>(
+      sql`select debit_float(${payer}, ${amountMinor}, ${newId(now)}, ${now}) as done`,
+    );
+    if (!debited?.done) throw new Refusal('50');
+  }
+  return { rows, batchId: batch.id, payer };
+}
+
+/**
+ * Writes vouchers and the movements that pay for them (sql/016-imports.sql), sealed under the key that the
+ * transaction holds.
+ */
+async function writeGroup(
+  { keys, buckets }: Service,
+  tx: Queries,
+  importId: number,
+  { rows, batchId, payer }: Group,
+  now: Date,
+): Promise<void> {
+  const made = makeRows(keys, {
+    numbers: await takeNumbers(tx, rows.length),
+    buckets: buckets.all,
+    now,
+    codes: rows.map(({ code }) => code),
+    pins: rows.map(({ pin }) => pin),
+  });
+  const times = (of: (row: ImportRow) => Date | null) =>
+    plainArray(rows.map((row) => of(row)?.toISOString() ?? null));
+  await tx.query(sql`
+select import_vouchers(${importId}, ${newId(now)}, ${batchId}, ${payer}, ${made.buckets}::int[],
+  ${made.serials}::bigint[], ${made.codeKeys}::uuid[], ${made.pinKeys}::uuid[], ${made.sealed}::bytea[],
+  ${plainArray(rows.map(({ balanceMinor }) => balanceMinor))}::bigint[],
+  ${times(({ expiresAt }) => expiresAt)}::timestamptz[], ${made.entryIds}::uuid[],
+  ${textArray(rows.map(({ reference }) => reference))}::text[],
+  ${times(({ issuedAt }) => issuedAt)}::timestamptz[], ${times(({ lastUsedAt }) => lastUsedAt)}::timestamptz[],
+  ${now})`);
 }

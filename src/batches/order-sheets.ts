@@ -25,8 +25,14 @@ import {
 import { HOUR_MS } from '../time.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
 import { type Batch, findBatchOf } from './batch.ts';
-import { countReplacementExports, exportBatch, exportReplacement, type Write } from './export.ts';
-import { findReplacement, requirePrintable } from './printable.ts';
+import {
+  countReplacementExports,
+  exportBatch,
+  exportReplacement,
+  findReplacement,
+  requireExportable,
+  type Write,
+} from './export.ts';
 import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from './sheets.ts';
 
 /**
@@ -38,6 +44,11 @@ import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from './she
 /** Long enough to print on the next working day, but no lasting access to the codes. */
 const VALID_MS = 24 * HOUR_MS;
 const LISTED_MAX = 50;
+/**
+ * The largest batch, which takes a core half a minute. Larger batches are for a printer, who lays out the
+ * CSV.
+ */
+const VOUCHERS_MAX = 10_000;
 /** The number of sheets drawn at the same time. Each takes a core. */
 const AT_ONCE_MAX = 2;
 
@@ -87,6 +98,17 @@ const order = changing({
     return { ...(await insertOrder(caller, order, balance, { vouchers })), vouchers };
   },
 });
+
+/** Returns a batch that can be printed here. @throws Problem */
+async function requirePrintable({ service }: Caller, transactionId: string) {
+  const batch = await requireExportable(service, transactionId);
+  if (batch.open > VOUCHERS_MAX)
+    throw new Problem(
+      'conflict',
+      `sheets hold up to ${VOUCHERS_MAX} vouchers: an operator exports a larger batch on the machine`,
+    );
+  return batch;
+}
 
 type Order = {
   readonly batch: Batch;

@@ -12,8 +12,9 @@ export type RowsWanted = {
   readonly buckets: readonly number[];
   /** The time of the activations. */
   readonly now: Date;
-  /** The codes; by default they are drawn. */
+  /** The codes, and their PINs; by default, and in place of null, they are drawn. */
   readonly codes?: readonly string[];
+  readonly pins?: readonly (string | null)[];
 };
 
 /** Sealed vouchers as the parallel array parameters of `createVouchers`. */
@@ -39,12 +40,12 @@ export function drawCodes(count: number): Set<string> {
 }
 
 /** Gives each code a PIN and a number, and seals them. */
-export function makeRows(keys: KeyRing, { numbers, buckets: all, now, codes }: RowsWanted): MadeRows {
+export function makeRows(keys: KeyRing, { numbers, buckets: all, now, codes, pins }: RowsWanted): MadeRows {
   const buckets = bucketsOf(all);
   const vouchers = [...(codes ?? drawCodes(numbers.length))].map((code, index) => {
     const slot = keys.slotOf(code);
     const serial = serialOf(numbers[index] as bigint, slot);
-    const pin = randomPin();
+    const pin = pins?.[index] ?? randomPin();
     return {
       bucket: buckets.ofSlot(slot),
       serial,

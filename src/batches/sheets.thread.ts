@@ -1,14 +1,10 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Voucher, writeSheet } from '@scrip/print';
-import { lowerPriority } from '../priority.ts';
+import { lowerThread } from '../priority.ts';
 import type { SheetMessage, SheetWanted } from './sheets.ts';
 
-/** Lower than that of the calls of tills, in case both want the same core. */
-const PRIORITY = 5;
-
-// On Linux a thread has its own priority. Elsewhere this would set the priority of the whole process.
-if (process.platform === 'linux') lowerPriority(PRIORITY);
+lowerThread();
 
 const say = (message: SheetMessage) => parentPort?.postMessage(message);
 const { batch, options } = workerData as SheetWanted;

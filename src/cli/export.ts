@@ -1,8 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
-import { exportBatch, exportReplacement } from '../batches/export.ts';
-import { findReplacement, requireExportable } from '../batches/printable.ts';
+import { exportBatch, exportReplacement, findReplacement, requireExportable } from '../batches/export.ts';
 import { CARD_LANGUAGES, describeCards } from '../batches/sheets.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';

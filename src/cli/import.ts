@@ -1,7 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { ImportRules } from '../batches/import.check.ts';
-import { UnreadableFile } from '../batches/import.read.ts';
+import { type ImportRules, UnreadableFile } from '../batches/import.rows.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
 import { DEFAULT_PRODUCT } from '../products/products.ts';
 import { untilStopped } from './open.ts';

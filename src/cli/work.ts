@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/export.ts';
-import { BATCH_JOBS } from '../batches/tasks.ts';
+import { BATCH_JOBS } from '../batches/fill.ts';
 import { keepBooks } from '../books/close.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';

@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Moved, Operator } from '../context.ts';
@@ -54,20 +54,15 @@ const NAMED = {
   batch: Type.Optional(TransactionId),
 };
 
-const ofAction = <Word_ extends TSchema>(action: Word_) => ({
-  action: Positional(action),
-  ...NAMED,
-  expiry: Type.Optional(Titled('New expiry', End('With `extend`: when they expire from now on.'))),
-});
-
 const what = { description: 'The operation on each voucher.', examples: ['block'] };
 
-type BulkInput = {
-  action: Action;
-  serialNumbers?: string[] | undefined;
-  batch?: string | undefined;
-  expiry?: string | undefined;
+const CHANGE = {
+  action: Positional(Word(ALL_ACTIONS, what)),
+  ...NAMED,
+  expiry: Type.Optional(Titled('New expiry', End('With `extend`: when they expire from now on.'))),
 };
+
+type BulkInput = Static<TObject<typeof CHANGE>>;
 
 /**
  * Checks the fields that depend on each other, and returns the expiry; null if it does not change.
@@ -131,7 +126,7 @@ export const preview = reading({
   method: 'POST',
   path: '/vouchers/bulk/preview',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: ofAction(Word(ALL_ACTIONS, what)),
+  input: CHANGE,
   output: Type.Object({
     total: Count,
     changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
@@ -176,7 +171,7 @@ export const bulk = changing({
     'does not.',
   path: '/vouchers/bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: { ...ofAction(Word(ACTIONS, what)) },
+  input: { ...CHANGE, action: Positional(Word(ACTIONS, what)) },
   output: JobSchema,
   roles: CARE,
   approval: twoPeople({
@@ -200,7 +195,7 @@ export const bulkCancel = changing({
   description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
   path: '/vouchers/bulk/cancel',
   bodyMaxBytes: BODY_MAX_BYTES,
-  input: { ...NAMED },
+  input: NAMED,
   output: JobSchema,
   roles: MANAGE,
   approval: twoPeople({ why: 'It cannot be undone, and moves money.', when: [MANY_VOUCHERS, ABOVE_LIMIT] }),
@@ -272,15 +267,8 @@ async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promi
   });
   const names = [...new Set(parts.map(({ merchant }) => merchant))];
   const link = input.batch ? `/batches/${input.batch}` : `/vouchers/${serials[0]}`;
-  const { expiry } = changeIn({ made }).after;
-  return {
-    action: input.action,
-    vouchers: serials.length,
-    merchant: names,
-    worth,
-    expiry: expiry ?? undefined,
-    link,
-  };
+  const expiry = changeIn({ made }).after['expiry'] ?? undefined;
+  return { action: input.action, vouchers: serials.length, merchant: names, worth, expiry, link };
 }
 
 /** Creates the job. */
@@ -290,13 +278,8 @@ async function start(caller: Caller, operation: string, input: BulkInput) {
   const { action, batch = null } = input;
   return caller.service.db.transaction(async (tx) => {
     const moved = await movedBy(tx, action, serials);
-    const job = await createJob(
-      tx,
-      caller,
-      operation,
-      { action, expiry: expiry?.toISOString() ?? null },
-      serials,
-    );
+    const wanted = { action, expiry: expiry?.toISOString() ?? null };
+    const job = await createJob(tx, caller, operation, wanted, serials);
     const after = { action, batch, expiry, vouchers: serials.length };
     await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after, moved });
     return job;

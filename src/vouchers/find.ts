@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
@@ -183,15 +183,13 @@ const LOOK_UPS_MAX = 30;
 
 const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers in this state.' }));
 
-type PageInput = {
-  batch?: string | undefined;
-  state?: FoundVoucher['state'] | undefined;
-  cursor?: string | undefined;
-  limit?: number | undefined;
-};
+const PAGED = { ...PAGE, batch: Type.Optional(TransactionId), state: State };
 
 /** Returns a page of the vouchers of a batch, or of all batches. */
-async function page({ service }: Caller, { batch, state, cursor, limit = 50 }: PageInput) {
+async function page(
+  { service }: Caller,
+  { batch, state, cursor, limit = 50 }: Static<TObject<typeof PAGED>>,
+) {
   const [after = '0'] = readCursor(cursor);
   const batchId = batch === undefined ? null : await requireBatchId(service.readDb, batch);
   const filter = { batchId, state: state ?? null };
@@ -206,40 +204,44 @@ const list = reading({
     'With a state, a page may contain fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
     'number of vouchers.',
   path: '/vouchers',
-  input: { ...PAGE, batch: Type.Optional(TransactionId), state: State },
+  input: PAGED,
   output: Page(FoundSchema),
   columns: COLUMNS,
   roles: SEE_VOUCHERS,
   run: page,
 });
 
+const FIND = {
+  ...PAGE,
+  code: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{12}$',
+      description: 'The full code, 12 digits, without the PIN.',
+      stdin: true,
+    }),
+  ),
+  masked: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
+      description: 'A masked code.',
+      examples: ['4829****7641'],
+    }),
+  ),
+  reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
+  merchantId: Type.Optional(MerchantId),
+  transactionId: Type.Optional(TransactionId),
+  batch: Type.Optional(TransactionId),
+  state: State,
+};
+
+type Found = Static<TObject<typeof FIND>>;
+
 const find = changing({
   name: 'voucher.find',
   summary: 'Find vouchers by code, masked code, reference, transaction or batch',
   description: 'Each look-up of a code is recorded in the audit. Each token or user has 30 a minute.',
   path: '/vouchers/find',
-  input: {
-    ...PAGE,
-    code: Type.Optional(
-      Type.String({
-        pattern: '^[0-9]{12}$',
-        description: 'The full code, 12 digits, without the PIN.',
-        stdin: true,
-      }),
-    ),
-    masked: Type.Optional(
-      Type.String({
-        pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
-        description: 'A masked code.',
-        examples: ['4829****7641'],
-      }),
-    ),
-    reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
-    merchantId: Type.Optional(MerchantId),
-    transactionId: Type.Optional(TransactionId),
-    batch: Type.Optional(TransactionId),
-    state: State,
-  },
+  input: FIND,
   output: Page(FoundSchema),
   columns: COLUMNS,
   roles: SEE_VOUCHERS,
@@ -280,14 +282,8 @@ async function byCode(caller: Caller, code: string | undefined, masked: string |
   return { items, nextCursor: null };
 }
 
-type Deed = {
-  reference?: string | undefined;
-  merchantId?: string | undefined;
-  transactionId?: string | undefined;
-};
-
 /** Finds what a reference or a transaction names: single vouchers, or a batch. */
-async function byDeed({ service: { readDb } }: Caller, { reference, merchantId, transactionId }: Deed) {
+async function byDeed({ service: { readDb } }: Caller, { reference, merchantId, transactionId }: Found) {
   if (reference === undefined) return byTransaction(readDb, transactionId as string);
   if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');
   const rows = await readDb.query<{ operation: string; serial: string | null; id: string }>(sql`

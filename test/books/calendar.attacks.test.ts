@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
-import { BATCH_JOBS } from '../../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { SCHEDULE } from '../../src/cli/work.ts';
 import { createService } from '../../src/context.ts';
 import { isLockTimeout } from '../../src/db/errors.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BATCH_JOBS } from '../../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { enrolled, PASSWORD } from '../support/browser.ts';
 import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';

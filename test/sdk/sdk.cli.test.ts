@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { BATCH_JOBS } from '../../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { BIN, Terminal } from '../support/terminal.ts';
 import { withWrongPin } from '../support/till.ts';

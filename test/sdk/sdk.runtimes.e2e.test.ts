@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
-import { BATCH_JOBS } from '../../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { findNodes, type Installed, installPacked } from '../support/sdk.packed.ts';
 import { Till } from '../support/till.ts';

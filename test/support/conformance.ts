@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type Report, runConformance } from '../../conformance/src/index.ts';
-import { BATCH_JOBS } from '../../src/batches/tasks.ts';
+import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { Till } from './till.ts';
 

@@ -1,19 +1,182 @@
+import { isUtf8 } from 'node:buffer';
 import type { Hash } from 'node:crypto';
-import type { Service } from '../context.ts';
+import { createReadStream } from 'node:fs';
+import { BrokenCsv, streamCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
-import type { KeyRing } from '../keyring/ring.ts';
+import { DuplicateKey, readJson } from '../json.ts';
 import { isReference } from '../ledger/claims.ts';
 import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
 import type { Product } from '../products/products.ts';
 import { isDay } from '../time.ts';
-import { findCodeKeys } from './fill.ts';
-import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
+
+/**
+ * Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the
+ * file.
+ */
+
+const FIELDS = [
+  ...(['code', 'pin', 'balance', 'expiry', 'product', 'reference'] as const),
+  ...(['issuedAt', 'lastUsedAt'] as const),
+];
+type ImportField = (typeof FIELDS)[number];
+type Refuse = (error: RowError) => void;
+
+/** A row as it was written, without its empty fields. */
+type RawRow = {
+  /** The line of the row; for a CSV row of several lines, the last one. */
+  readonly line: number;
+  readonly fields: Readonly<Partial<Record<ImportField, string>>>;
+};
+
+/** The fault of one field of a row. It never repeats the value, which may be a code. */
+export type RowError = { readonly line: number; readonly field: string; readonly message: string };
+
+/** The file cannot be read any further. */
+export class UnreadableFile extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(`line ${line}: ${message}`);
+    this.line = line;
+  }
+}
+
+const REQUIRED: readonly ImportField[] = ['code', 'balance'];
+/** The longest row: no row of eight short fields is longer. */
+const ROW_CHARACTERS_MAX = 10_000;
+
+/** Decodes bytes as text. A file in another encoding is refused at its first line that is not UTF-8. */
+async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash | undefined): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let line = 1;
+  let isFirst = true;
+  for await (const part of bytes) {
+    digest?.update(part);
+    if (isFirst && /^(\xff\xfe|\xfe\xff)/.test(part.toString('latin1', 0, 2)))
+      throw new UnreadableFile(1, 'the file is in UTF-16: save it as UTF-8');
+    isFirst = false;
+    try {
+      yield decoder.decode(part, { stream: true });
+    } catch {
+      throw new UnreadableFile(line + linesBefore(part), 'the file is not in UTF-8: save it as UTF-8');
+    }
+    line += linesOf(part).length - 1;
+  }
+  try {
+    decoder.decode();
+  } catch {
+    throw new UnreadableFile(line, 'the file ends within a character: it was cut off, or is not in UTF-8');
+  }
+}
+
+const linesOf = (part: Buffer) => part.toString('latin1').split('\n');
+
+/** Returns the number of lines before the first one that is not text. The first may begin within a character. */
+function linesBefore(part: Buffer): number {
+  const isBroken = (line: string, index: number) => index > 0 && !isUtf8(Buffer.from(line, 'latin1'));
+  return Math.max(0, linesOf(part).findIndex(isBroken));
+}
+
+async function* readTable(text: AsyncIterable<string>, refuse: Refuse): AsyncGenerator<RawRow> {
+  let columns: readonly ImportField[] | undefined;
+  try {
+    for await (const { record, info } of streamCsv(text, ROW_CHARACTERS_MAX)) {
+      const { lines: line } = info;
+      if (!columns) columns = readHeader(record);
+      else if (record.length === columns.length) yield { line, fields: fieldsOf(columns, record) };
+      else {
+        // A decimal comma outside quotation marks splits an amount in two.
+        const message = `has ${record.length} fields, and the header has ${columns.length}`;
+        refuse({ line, field: 'row', message });
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof BrokenCsv)) throw error;
+    throw new UnreadableFile(error.line, `this is not CSV as RFC 4180 describes it (${error.code})`);
+  }
+  if (!columns) throw new UnreadableFile(1, 'the file is empty');
+}
+
+function readHeader(record: readonly string[]): ImportField[] {
+  const columns = record.map((name, index) => {
+    const field = FIELDS.find((each) => each.toLowerCase() === name.trim().toLowerCase());
+    if (field) return field;
+    const rule = `the first line names the columns, separated by commas, out of ${FIELDS.join(', ')}`;
+    throw new UnreadableFile(1, `column ${index + 1} has an unknown name: ${rule}`);
+  });
+  const twice = columns.find((field, index) => columns.indexOf(field) < index);
+  if (twice) throw new UnreadableFile(1, `the column ${twice} appears twice`);
+  const missing = REQUIRED.find((field) => !columns.includes(field));
+  if (missing) throw new UnreadableFile(1, `the column ${missing} is missing`);
+  return columns;
+}
+
+function fieldsOf(columns: readonly ImportField[], record: readonly string[]): RawRow['fields'] {
+  const entries = columns.map((field, index) => [field, (record[index] ?? '').trim()] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== ''));
+}
+
+async function* readNdjson(text: AsyncIterable<string>, refuse: Refuse): AsyncGenerator<RawRow> {
+  let number = 0;
+  for await (const line of splitLines(text)) {
+    number++;
+    if (line.trim() === '') continue;
+    const row = readObject(line, number, refuse);
+    if (row) yield row;
+  }
+  if (number === 0) throw new UnreadableFile(1, 'the file is empty');
+}
+
+async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = '';
+  let number = 1;
+  for await (const part of text) {
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > ROW_CHARACTERS_MAX)
+      throw new UnreadableFile(
+        number + lines.length,
+        `the line is longer than ${ROW_CHARACTERS_MAX} characters`,
+      );
+    number += lines.length;
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+function readObject(text: string, line: number, refuse: Refuse): RawRow | undefined {
+  const wrong = (field: string, message: string) => {
+    refuse({ line, field, message });
+    return undefined;
+  };
+  let parsed: unknown;
+  try {
+    parsed = readJson(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    return wrong(
+      'row',
+      error instanceof DuplicateKey ? 'contains a key twice' : 'the line is not a JSON object',
+    );
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    return wrong('row', 'the line is not a JSON object');
+  const fields: Partial<Record<ImportField, string>> = {};
+  for (const [name, value] of Object.entries(parsed)) {
+    const field = FIELDS.find((each) => each === name);
+    if (!field) return wrong('row', `a field has an unknown name: the fields are ${FIELDS.join(', ')}`);
+    if (value === null || value === '') continue;
+    if (typeof value === 'string') fields[field] = value.trim();
+    else if (typeof value === 'number' && field === 'balance') fields[field] = String(value);
+    // As a number, it would have lost its leading zeros.
+    else return wrong(field, `is not a string${field === 'balance' ? ' or a number' : ''}`);
+  }
+  return { line, fields };
+}
 
 /** The rules by which the fields of a file become vouchers. */
 export type ImportRules = {
-  readonly format: ImportFormat;
+  readonly format: 'csv' | 'ndjson';
   /**
    * `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these digits
    * are added before shorter codes.
@@ -64,24 +227,30 @@ export function spansOf(db: Queries): Known['spanOf'] {
   };
 }
 
-/** The callbacks of a reader. */
+/** What a reader notes; nothing where the file was checked before. */
 type Noted = {
-  readonly digest: Hash;
-  readonly refuse: (error: RowError) => void;
+  /** Receives the bytes of the file as they are read. */
+  readonly digest?: Hash;
+  /** Called with each fault of a row. */
+  readonly refuse?: Refuse;
   /** Called with the code of every row that has one, whatever other faults the row has. */
   readonly onCode?: (code: string, line: number) => void;
 };
 
-/** Yields the rows of a file that can become vouchers, a chunk at a time. Calls `refuse` for all others. */
+/**
+ * Yields the rows of a file that can become vouchers, in order, a chunk at a time. All others are refused.
+ * @throws UnreadableFile for another encoding, a wrong header, or broken CSV
+ */
 export async function* readChunks(
   file: string,
   rules: ImportRules,
   known: Known,
-  noted: Noted,
+  { digest, refuse = () => {}, onCode = () => {} }: Noted = {},
 ): AsyncGenerator<ImportRow[]> {
+  const text = decode(createReadStream(file), digest);
   let chunk: ImportRow[] = [];
-  for await (const raw of readRows(file, rules.format, noted.digest, noted.refuse)) {
-    const row = await toRow(raw, rules, known, noted);
+  for await (const raw of rules.format === 'csv' ? readTable(text, refuse) : readNdjson(text, refuse)) {
+    const row = await toRow(raw, rules, known, refuse, onCode);
     if (row) chunk.push(row);
     if (chunk.length < CHUNK) continue;
     yield chunk;
@@ -94,12 +263,13 @@ async function toRow(
   { line, fields }: RawRow,
   rules: ImportRules,
   known: Known,
-  { refuse, onCode }: Noted,
+  refuse: Refuse,
+  onCode: (code: string, line: number) => void,
 ): Promise<ImportRow | undefined> {
   const wrong: RowError[] = [];
   const note = (field: ImportField) => (message: string) => void wrong.push({ line, field, message });
   const notes = { code: note('code'), pin: note('pin') };
-  const card = readCard(fields, rules, notes, (code) => onCode?.(code, line));
+  const card = readCard(fields, rules, notes, (code) => onCode(code, line));
   const product = known.products.get(fields.product ?? rules.product);
   if (!product)
     note('product')(
@@ -205,24 +375,4 @@ async function readTime(text: string, side: keyof SpanOfDay, { spanOf }: Known):
   if (text === day) return (await spanOf(day))[side];
   const time = TIME.test(text.slice(day.length)) ? new Date(text) : undefined;
   return time && !Number.isNaN(time.getTime()) ? time : undefined;
-}
-
-/** Returns the values by which vouchers with these codes could be found, under every key in use. */
-function codeKeysOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, ImportRow> {
-  return new Map(
-    rows.flatMap((row) =>
-      [keys.codeKey(row.code), ...keys.olderCodeKeys(row.code)].map((key) => [key, row] as const),
-    ),
-  );
-}
-
-/** Returns the rows whose codes already belong to vouchers in the database. */
-export async function findTaken(
-  db: Queries,
-  { keys }: Service,
-  rows: readonly ImportRow[],
-): Promise<ImportRow[]> {
-  const byKey = codeKeysOf(keys, rows);
-  const taken = await db.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
-  return taken.flatMap(({ code_key }) => byKey.get(code_key.replaceAll('-', '')) ?? []);
 }
