@@ -303,7 +303,7 @@ type Group = {
  * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each voucher,
  * and the record of the chunk. The last chunk ends the import.
  */
-export function writeChunk(
+function writeChunk(
   operator: Operator,
   to: ToWrite,
   chunk: number,
