@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { listVouchers } from '../../src/batches/export.ts';
 import { BATCH_JOBS, fillBatch } from '../../src/batches/fill.ts';
+import { sql } from '../../src/db/sql.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -91,12 +92,9 @@ describe('a batch produced in the background', () => {
     const vouchers = await vouchersOf(till, 'batch');
     assert.equal(new Set(vouchers.map(({ code }) => code)).size, 700);
     for (const voucher of vouchers.slice(250, 350)) assert.equal(await till.balanceOf(voucher), 1);
-    const [row] = await till.testService.service.db.query<{ calls: bigint }>({
-      text: 'select last_value as calls from calls',
-      values: [],
-    });
     // All but one of the chunk; none; the last one.
-    assert.equal(row?.calls, 3n);
+    const calls = await till.testService.service.db.query(sql`select last_value as calls from calls`);
+    assert.deepEqual(calls, [{ calls: 3n }]);
     await till.reconciles();
   });
 });
@@ -109,11 +107,8 @@ describe('several batches at a time', () => {
     await till.done(A.generate('large', 1_000_000, 0.01));
     const worker = startJobs(service, [BATCH_JOBS]);
     try {
-      const progress = async () =>
-        (
-          await service.db.query<{ produced: number }>({ text: 'select produced from batches', values: [] })
-        )[0];
-      while (((await progress())?.produced ?? 0) === 0) await sleep(20);
+      const begun = sql`select from batches where produced > 0`;
+      while ((await service.db.query(begun)).length === 0) await sleep(20);
       await till.done(A.generate('small', 50, 0.01));
       let small = (await till.done(A.download('small'))).data;
       for (; small.status === 'PROCESSING'; small = (await till.done(A.download('small'))).data)
@@ -157,11 +152,8 @@ describe('a cancellation that races with the last chunk', () => {
       }
       assert.equal(seen.PROCESSING, 0);
       assert.ok(seen.COMPLETED > 0 && seen.CANCELED > 0, JSON.stringify(seen));
-      const [float] = await service.db.query<{ balance_minor: bigint }>({
-        text: 'select balance_minor from floats',
-        values: [],
-      });
-      assert.equal(float?.balance_minor, 1_000_00n - BigInt(spentMinor));
+      const floats = await service.db.query(sql`select balance_minor from floats`);
+      assert.deepEqual(floats, [{ balance_minor: 1_000_00n - BigInt(spentMinor) }]);
       await till.reconciles();
     });
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { changeMerchant } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
-import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
+import { putOnSale } from '../../src/products/products.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
@@ -87,12 +87,12 @@ for (const dialect of DIALECTS) {
 
     test('declines with 50 a batch that costs more than any float can hold', async (t) => {
       const till = await Till.open(t);
-      const terms = { ...productDefaults('USD', 2), maxValue: MINOR_MAX, maxQuantity: 5_000_000 };
-      await createProduct(asOperator(till.testService.service), { ...terms, code: 'VAST', name: 'Vast' });
+      await till.product('VAST', { maxValue: MINOR_MAX, maxQuantity: 5_000_000 });
       const other = await Till.at(till.testService, { product: 'VAST', float: MINOR_MAX });
       const generate = dialect === A ? generateA : generateB;
       const value = dialect === A ? { productCode: 'VAST', amount: GREATEST } : { value: GREATEST };
-      await other.refused(dialect, '50', generate('batch', { ...value, quantity: 5_000_000 }));
+      for (const quantity of [1_000, 5_000_000])
+        await other.refused(dialect, '50', generate('batch', { ...value, quantity }));
       await other.refused(dialect, '60', dialect.download('batch'));
       const { data } = await other.done(generate('batch', value));
       const [voucher] = data.vouchers as [Voucher];
@@ -117,16 +117,10 @@ describe('a product', () => {
   test('is declined in A when it is unknown, off sale or of another merchant', async (t) => {
     const till = await Till.open(t);
     const { service } = till.testService;
-    const terms = productDefaults('USD', 2);
-    await createProduct(asOperator(service), { ...terms, code: 'OFF', name: 'Off' });
+    await till.product('OFF');
     await putOnSale(asOperator(service), 'OFF', false);
     const other = await Till.at(till.testService);
-    await createProduct(asOperator(service), {
-      ...terms,
-      code: 'THEIRS',
-      name: 'Theirs',
-      merchantId: String(other.merchant.id),
-    });
+    await till.product('THEIRS', { merchantId: String(other.merchant.id) });
     for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
       await till.refused(A, '15', generateA('x', { productCode }));
     await other.done(generateA('x', { productCode: 'THEIRS' }));
@@ -134,9 +128,9 @@ describe('a product', () => {
 
   test("sets bounds, currency and validity; variant B uses the merchant's default one", async (t) => {
     const till = await Till.open(t);
-    const { service, clock } = till.testService;
-    const terms = { ...productDefaults('JPY', 0), minValue: 100n, maxValue: 900n, maxQuantity: 3 };
-    await createProduct(asOperator(service), { ...terms, validityDays: 10, code: 'YEN', name: 'Yen' });
+    const { clock } = till.testService;
+    const terms = { minValue: 100n, maxValue: 900n, maxQuantity: 3, validityDays: 10 };
+    await till.product('YEN', terms, 'JPY', 0);
     const yen = await Till.at(till.testService, { product: 'YEN', float: 1_000n });
     for (const [code, more] of [
       ['16', { quantity: 4, value: 100 }],
@@ -154,23 +148,9 @@ describe('a product', () => {
     await till.reconciles();
   });
 
-  test('may cost so much that no float can pay for a batch', async (t) => {
-    const till = await Till.open(t);
-    const terms = { ...productDefaults('USD', 2), maxValue: MINOR_MAX, maxQuantity: 5_000_000 };
-    await createProduct(asOperator(till.testService.service), { ...terms, code: 'DEAR', name: 'Dear' });
-    // Both batches cost more than a float can hold.
-    for (const quantity of [1_000, 5_000_000])
-      await till.refused(A, '50', generateA('x', { productCode: 'DEAR', quantity, amount: GREATEST }));
-    await till.reconciles();
-  });
-
   test('is part of the request: the same reference with another product is declined', async (t) => {
     const till = await Till.open(t);
-    await createProduct(asOperator(till.testService.service), {
-      ...productDefaults('USD', 2),
-      code: 'OTHER',
-      name: 'Other',
-    });
+    await till.product('OTHER');
     await till.done(generateA('x', {}));
     await till.refused(A, '94', generateA('x', { productCode: 'OTHER' }));
     await till.done(generateA('y', { productCode: 'OTHER' }));
@@ -259,8 +239,7 @@ describe('the retry of a successful generation', () => {
     test(`is a replay after the default product changed to one in ${currency}, without a float`, async (t) => {
       const till = await Till.open(t, { float: 2_50n });
       const { service, clock } = till.testService;
-      const terms = { ...productDefaults(currency, decimals), code: 'OTHER', name: 'Other' };
-      const product = await createProduct(asOperator(service), terms);
+      const product = await till.product('OTHER', {}, currency, decimals);
       const first = await till.done(generateB('x', { value: 2.5 }));
       const change = { name: null, opaque: null, productId: product?.id as number };
       await changeMerchant(asOperator(service), till.merchant.id, change);

@@ -63,152 +63,125 @@ type Case = {
   prepare(): Promise<() => Promise<unknown>>;
 };
 
-async function redeemed() {
-  const card = await bench.card(shop, 25);
-  const reference = fresh();
-  await redeem(shop, { ...card, amount: 10, reference });
-  return { card, reference };
-}
-
-const CASES: Readonly<Record<string, Case>> = {
-  'a redemption': {
-    tables: 'claims journal vouchers webhook_deliveries',
-    byBucket: true,
-    async prepare() {
-      const card = await bench.card(shop, 25);
-      return () => redeem(shop, { ...card, amount: 10, reference: fresh() });
-    },
-  },
-  'an activation': {
-    tables: 'claims journal vouchers webhook_deliveries',
-    byBucket: true,
-    async prepare() {
-      const card = await bench.card(shop);
-      return () => activate(shop, { voucher: card, value: 25, reference: fresh() });
-    },
-  },
-  'an update': {
-    tables: 'redemption_updates journal vouchers webhook_deliveries',
-    byBucket: true,
-    async prepare() {
-      const { reference } = await redeemed();
-      return () => updateRedemption(shop, { reference, amountUsed: 4 });
-    },
-  },
-  'an update of a redemption from a voucher that was replaced': {
-    tables: 'redemption_updates journal vouchers',
-    byBucket: true,
-    async prepare() {
-      const { card, reference } = await redeemed();
-      await replaceVoucher(operator, card.serial);
-      return () => updateRedemption(shop, { reference, amountUsed: 0 });
-    },
-  },
-  'a wrong PIN': {
-    tables: 'vouchers',
-    async prepare() {
-      const { code, pin } = await bench.card(shop, 25);
-      const wrong = pin === '0000' ? '1111' : '0000';
-      return () =>
-        balance(shop, { code, pin: wrong }).catch((error) => {
-          if (error.code !== '55') throw error;
-        });
-    },
-  },
-  'the cancelation of an inactive voucher': {
-    tables: 'journal floats vouchers',
-    async prepare() {
-      const { serial } = await bench.card(later, 25);
-      return () => cancelVoucher(operator, serial);
-    },
-  },
-  'the sweep of an inactive voucher': {
-    tables: 'journal floats vouchers',
-    async prepare() {
-      const card = await bench.card(later, 25);
-      const at = bench.now.toISOString();
-      await bench.setCard(card, `expires_at = '${at}'`);
-      await bench.query(
-        `insert into voucher_expiries (serial_number, due_at) values (${card.serial}, '${at}')`,
-      );
-      return () => sweepExpired(shop.service);
-    },
-  },
-  'a price that is paid again': {
-    tables: 'journal vouchers',
-    async prepare() {
-      const card = await bench.card(later, 25);
-      await bench.setCard(card, 'payer_id = null');
-      return () => extendVoucher(operator, card.serial, new Date('2032-01-01T00:00:00Z'));
-    },
-  },
-  'a block': onCard('vouchers', (serial) => blockVoucher(operator, serial)),
-  'the reset of a PIN': {
-    tables: 'vouchers',
-    async prepare() {
-      const card = await bench.card(shop, 25);
-      await bench.setCard(card, 'wrong_pins = 4');
-      return () => unlockPin(operator, card.serial);
-    },
-  },
-  'an extension': onCard('vouchers', (serial) =>
-    extendVoucher(operator, serial, new Date('2032-01-01T00:00:00Z')),
-  ),
-  'a replacement': onCard('journal', (serial) => replaceVoucher(operator, serial)),
-  'an adjustment': onCard('claims journal vouchers', (serialNumber) =>
-    adjustVoucher(operator, { serialNumber, deltaMinor: 100n, reference: fresh() }),
-  ),
-  'a refund of a float': {
-    tables: 'claims journal',
-    prepare: async () => () =>
-      refundFloat(operator, {
-        merchantId: shop.merchant.id,
-        currency: 'USD',
-        amountMinor: 100n,
-        reference: fresh(),
-      }),
-  },
-  'an order of vouchers': {
-    tables: 'claims journal',
-    prepare: async () => () => generate(shop, { reference: fresh(), quantity: 2, value: 25 }),
-  },
-  'the cancelation of a batch': {
-    tables: 'journal floats',
-    prepare: async () => {
-      const { batch } = await generate(shop, { reference: fresh(), quantity: 20, value: 25 });
-      return () => cancelBatch(operator, batch.transactionId);
-    },
-  },
-  'the void of a canceled batch': {
-    tables: 'journal vouchers',
-    async prepare() {
-      const { batch } = await generate(shop, { reference: fresh(), quantity: 2, value: 25 });
-      await bench.query(`update batches set status = 'CANCELED', ended_at = now() where id = ${batch.id}`);
-      return () => voidBatch(shop.service, batch.id);
-    },
-  },
-  'a sweep': {
-    tables: 'journal vouchers',
-    async prepare() {
-      const card = await bench.card(shop, 25);
-      await bench.setCard(card, `expires_at = '${bench.now.toISOString()}'`);
-      await bench.query(
-        `insert into voucher_expiries (serial_number, due_at) values (${card.serial}, '${bench.now.toISOString()}')`,
-      );
-      return () => sweepExpired(shop.service);
-    },
-  },
-};
-
-function onCard(tables: string, run: (serial: bigint) => Promise<unknown>): Case {
+/** An operation on something that is made for it. */
+function on<Made>(tables: string, make: () => Promise<Made>, run: (made: Made) => Promise<unknown>): Case {
   return {
     tables,
     async prepare() {
-      const { serial } = await bench.card(shop, 25);
-      return () => run(serial);
+      const made = await make();
+      return () => run(made);
     },
   };
 }
+
+const atTill = (operation: Case): Case => ({ ...operation, byBucket: true });
+
+/** Makes a voucher of 25.00, with a change of its row: one that is active, and one that is paid for. */
+const card =
+  (change?: string, of = () => shop) =>
+  async () => {
+    const made = await bench.card(of(), 25);
+    if (change) await bench.setCard(made, change);
+    return made;
+  };
+const inactive = (change?: string) => card(change, () => later);
+
+/** Makes a voucher that is swept by itself. */
+const expired = (of: () => Context) => async () => {
+  const at = bench.now.toISOString();
+  const { serial } = await card(`expires_at = '${at}'`, of)();
+  await bench.query(`insert into voucher_expiries (serial_number, due_at) values (${serial}, '${at}')`);
+};
+
+async function redeemed() {
+  const made = await bench.card(shop, 25);
+  const reference = fresh();
+  await redeem(shop, { ...made, amount: 10, reference });
+  return { serial: made.serial, reference };
+}
+
+/** Makes an order of a shop. */
+const order = (quantity: number) => async () =>
+  (await generate(shop, { reference: fresh(), quantity, value: 25 })).batch;
+
+const extended = new Date('2032-01-01T00:00:00Z');
+
+const CASES: Readonly<Record<string, Case>> = {
+  'a redemption': atTill(
+    on('claims journal vouchers webhook_deliveries', card(), (made) =>
+      redeem(shop, { ...made, amount: 10, reference: fresh() }),
+    ),
+  ),
+  'an activation': atTill(
+    on(
+      'claims journal vouchers webhook_deliveries',
+      () => bench.card(shop),
+      (voucher) => activate(shop, { voucher, value: 25, reference: fresh() }),
+    ),
+  ),
+  'an update': atTill(
+    on('redemption_updates journal vouchers webhook_deliveries', redeemed, ({ reference }) =>
+      updateRedemption(shop, { reference, amountUsed: 4 }),
+    ),
+  ),
+  'an update of a redemption from a voucher that was replaced': atTill({
+    tables: 'redemption_updates journal vouchers',
+    async prepare() {
+      const { serial, reference } = await redeemed();
+      await replaceVoucher(operator, serial);
+      return () => updateRedemption(shop, { reference, amountUsed: 0 });
+    },
+  }),
+  'a wrong PIN': on('vouchers', card(), ({ code, pin }) =>
+    balance(shop, { code, pin: pin === '0000' ? '1111' : '0000' }).catch((error) => {
+      if (error.code !== '55') throw error;
+    }),
+  ),
+  'the cancelation of an inactive voucher': on('journal floats vouchers', inactive(), ({ serial }) =>
+    cancelVoucher(operator, serial),
+  ),
+  'the sweep of an inactive voucher': on(
+    'journal floats vouchers',
+    expired(() => later),
+    () => sweepExpired(shop.service),
+  ),
+  'a price that is paid again': on('journal vouchers', inactive('payer_id = null'), ({ serial }) =>
+    extendVoucher(operator, serial, extended),
+  ),
+  'a block': on('vouchers', card(), ({ serial }) => blockVoucher(operator, serial)),
+  'the reset of a PIN': on('vouchers', card('wrong_pins = 4'), ({ serial }) => unlockPin(operator, serial)),
+  'an extension': on('vouchers', card(), ({ serial }) => extendVoucher(operator, serial, extended)),
+  'a replacement': on('journal', card(), ({ serial }) => replaceVoucher(operator, serial)),
+  'an adjustment': on('claims journal vouchers', card(), ({ serial: serialNumber }) =>
+    adjustVoucher(operator, { serialNumber, deltaMinor: 100n, reference: fresh() }),
+  ),
+  'a refund of a float': on(
+    'claims journal',
+    async () => ({ merchantId: shop.merchant.id, currency: 'USD', amountMinor: 100n }),
+    (wanted) => refundFloat(operator, { ...wanted, reference: fresh() }),
+  ),
+  'an order of vouchers': on(
+    'claims journal',
+    async () => ({ quantity: 2, value: 25 }),
+    (wanted) => generate(shop, { ...wanted, reference: fresh() }),
+  ),
+  'the cancelation of a batch': on('journal floats', order(20), ({ transactionId }) =>
+    cancelBatch(operator, transactionId),
+  ),
+  'the void of a canceled batch': {
+    tables: 'journal vouchers',
+    async prepare() {
+      const { id } = await order(2)();
+      await bench.query(`update batches set status = 'CANCELED', ended_at = now() where id = ${id}`);
+      return () => voidBatch(shop.service, id);
+    },
+  },
+  'a sweep': on(
+    'journal vouchers',
+    expired(() => shop),
+    () => sweepExpired(shop.service),
+  ),
+};
 
 for (const [name, { tables, byBucket, prepare }] of Object.entries(CASES)) {
   test(`${name} fails as a whole if a row is not written`, async () => {

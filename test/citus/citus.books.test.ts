@@ -4,13 +4,13 @@ import { closeDays } from '../../src/books/close.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
+import { namesOfDiffering } from '../support/differing.ts';
 import { ownerOf } from '../support/owner.ts';
 import { exportedText } from '../support/reports.ts';
 
 test('a transaction open on a worker delays the close of its day', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
-  const [card] = await sell(await ledger.merchant(), 1, 25);
-  assert.ok(card);
+  await sell(await ledger.merchant(), 1, 25);
   const [node] = (process.env['SCRIP_TEST_WORKERS'] ?? '').split(' ');
   const address = new URL(node ?? '');
   address.pathname = new URL(ledger.started.url).pathname;
@@ -69,12 +69,11 @@ test('a row of a shard that is in another slice, or under an id of another hour,
   const { service } = ledger.started;
   const shop = await ledger.merchant();
   const [card, other] = await sell(shop, 2, 25);
-  assert.ok(card && other);
   await spend(shop, card, 10, 'one');
   await spend(shop, other, 10, 'other');
   await ledger.at('2026-03-03T00:30:00Z');
   await ledger.close();
-  const red = async () => (await reconcile(service)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  const red = () => namesOfDiffering(service);
   assert.deepEqual(await red(), []);
   const move = (reference: string, to: string) =>
     ledger.sql(`update scrip.journal set occurred_at = '${to}' where reference = '${reference}'`);

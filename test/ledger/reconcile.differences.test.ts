@@ -41,12 +41,8 @@ after(async () => {
 
 describe('the books of a busy day', () => {
   test('agree, and add up to zero', async () => {
-    const { ok, checks, totals } = await reconcile(testService.service);
-    assert.deepEqual(
-      checks.filter((check) => !check.ok),
-      [],
-    );
-    assert.equal(ok, true);
+    assert.deepEqual(await redOf(), []);
+    const { checks, totals } = await reconcile(testService.service);
     const count = async (from: string) => {
       const [row] = await owner.query<{ count: bigint }>(text(`select count(*) from ${from}`));
       return Number(row?.count);
@@ -156,14 +152,12 @@ async function one<Row>(statement: string): Promise<Row> {
 }
 
 describe('reconcile detects', () => {
-  for (const [what, statement, red] of [...TAMPERINGS, ...TAMPERINGS_OF_BATCHES, ...TAMPERINGS_OF_RECORDS]) {
+  const all = { ...TAMPERINGS, ...TAMPERINGS_OF_BATCHES, ...TAMPERINGS_OF_RECORDS };
+  for (const [what, [statement, red]] of Object.entries(all))
     test(what, async () => {
-      assert.deepEqual(
-        (await tampered(statement)).map(({ name }) => name),
-        red,
-      );
+      const found = (await tampered(statement)).map(({ name }) => name);
+      assert.equal(found.join(' '), red);
     });
-  }
 
   test('no difference in accounts that were never used', async () =>
     assert.deepEqual(await tampered(UNUSED_ACCOUNTS), []));

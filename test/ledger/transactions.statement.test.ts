@@ -33,7 +33,6 @@ describe('the list of a merchant', () => {
     const by = await bench.merchant();
     const [card] = await bench.cards(later(by), 1, { value: 25, reference: 'batch' });
     const bare = await bench.card(by);
-    assert.ok(card);
     const opened = (await activate(later(by), { voucher: bare, value: 3, reference: 'opened' })).transaction;
     const kept = await sale(by, card, 5);
     const [first, second] = [await sale(by, card, 4, 'less'), await sale(by, card, 3, 'gone')];

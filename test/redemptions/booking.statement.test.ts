@@ -98,7 +98,7 @@ test('a movement changes the balance of the voucher, and writes one row', async 
 });
 
 test('a cancellation takes the entire balance, which goes to the float that paid', async () => {
-  const [card, second, third] = (await bench.cards(one, 3, { value: 25 })) as [Card, Card, Card];
+  const [card, second, third] = await bench.cards(one, 3, { value: 25 });
   const before = await bench.floatOf(one);
   assert.equal(await cancellation(card, { amount: 2499n }), '13');
   assert.equal(await cancellation(card), 'ok');
@@ -117,7 +117,7 @@ test('a cancellation takes the entire balance, which goes to the float that paid
 });
 
 test('a voucher is declined by its state, the most lasting one first', async () => {
-  const [card, second] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+  const [card, second] = await bench.cards(one, 2, { value: 25 });
   const outcomes = async () => [
     await adjustment(card, { amount: 0n }),
     await cashOut(card, { amount: 0n }),
@@ -144,7 +144,7 @@ test('a voucher is declined by its state, the most lasting one first', async () 
 });
 
 test('a balance is neither negative nor beyond the limit', async () => {
-  const [card, second] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+  const [card, second] = await bench.cards(one, 2, { value: 25 });
   assert.deepEqual(
     [await adjustment(card, { amount: 2501n }), await adjustment(card, { amount: 2500n })],
     ['51', 'ok'],
@@ -171,7 +171,7 @@ test('a movement between the wrong accounts or currencies is an error', async ()
 });
 
 test('a reinstatement names the expiry of the voucher with its account and amount, once', async () => {
-  const [card, second] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+  const [card, second] = await bench.cards(one, 2, { value: 25 });
   const { BREAKAGE, FLOAT } = accounts;
   const original = await expired(card, BREAKAGE);
   assert.equal(await reinstatement(card, bench.id()), '94');
@@ -199,7 +199,7 @@ test('a reinstatement from a float needs its money', async () => {
 });
 
 test('money that reaches a voucher that is about to expire is swept', async () => {
-  const cards = (await bench.cards(one, 4, { value: 25 })) as [Card, Card, Card, Card];
+  const cards = await bench.cards(one, 4, { value: 25 });
   const [past, soon, later, taken] = cards;
   const seconds = [-60, 300, 300.001, 60];
   for (const [index, card] of cards.entries()) await bench.expiresIn(card, seconds[index] ?? 0);

@@ -61,7 +61,6 @@ for (const dialect of DIALECTS) {
     test('is refused with another amount or voucher', async () => {
       const till = await openTill();
       const [voucher, other] = await till.vouchers(2);
-      assert.ok(voucher && other);
       await till.done(dialect.redeem(voucher, 10, 'sale'));
       await till.refused(dialect, '94', dialect.redeem(voucher, 9.99, 'sale'));
       await till.refused(dialect, '94', dialect.redeem(other, 10, 'sale'));

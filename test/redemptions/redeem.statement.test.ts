@@ -15,7 +15,6 @@ before(async () => {
 
 test('a call books each redemption once: the claim, the journal and the balance agree', async () => {
   const [first, second] = await bench.cards(one, 2, { value: 25 });
-  assert.ok(first && second);
   const ids = [bench.id(), bench.id()] as const;
   const rows = await rowsOf([
     { by: one, card: first, amount: 101_000, reference: 'a1', id: ids[0] },
@@ -68,7 +67,6 @@ test('a call books each redemption once: the claim, the journal and the balance 
 
 test('a call with the same voucher or reference twice fails as a whole', async () => {
   const [card, next] = await bench.cards(one, 2, { value: 25 });
-  assert.ok(card && next);
   const request = (each: Card, reference?: string) => ({
     by: one,
     card: each,
@@ -95,7 +93,6 @@ test('a call with the same voucher or reference twice fails as a whole', async (
 describe('a reference', () => {
   test('returns the first answer for the same request, and is refused for another one', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
-    assert.ok(card && next);
     const [first] = await rowsOf([{ by: one, card, amount: 100_000, reference: 'ref' }]);
     const later = new Date(bench.now.getTime() + 1000);
     const [again] = await rowsOf([{ by: one, card, amount: 100_000, reference: 'ref' }], later);
@@ -121,8 +118,7 @@ describe('a reference', () => {
   });
 
   test('used by the same request while a copy waits makes the copy a replay', async () => {
-    const [card, next] = await bench.cards(one, 2, { value: 25 });
-    assert.ok(card && next);
+    const card = await bench.card(one, 25);
     const id = bench.id();
     const first = `
       select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
@@ -135,7 +131,6 @@ describe('a reference', () => {
 
   test('used by another request while a call waits fails the call; its retry gets 94', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
-    assert.ok(card && next);
     const first = `
       select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
       '{10000}', '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;

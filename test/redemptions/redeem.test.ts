@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -65,7 +64,6 @@ for (const dialect of DIALECTS) {
       const { service, clock } = till.testService;
       const [blocked, replaced, empty, expired] = await till.vouchers(4);
       const inactive = await till.voucher(null);
-      assert.ok(blocked && replaced && empty && expired);
       await till.done(dialect.redeem(empty, 25, 'all'));
       await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
       await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
@@ -87,11 +85,9 @@ for (const dialect of DIALECTS) {
 
     test('is accepted by every merchant or only by the issuer, by the scope of the product', async (t) => {
       const issuer = await Till.open(t);
-      const { service } = issuer.testService;
       const other = await Till.at(issuer.testService);
       await other.done(dialect.redeem(await issuer.voucher(), 1, 'network'));
-      const own = { ...productDefaults('USD', 2), scope: 'issuer', code: 'OWN', name: 'Own' } as const;
-      await createProduct(asOperator(service), own);
+      await issuer.product('OWN', { scope: 'issuer' });
       const seller = await Till.at(issuer.testService, { product: 'OWN' });
       const voucher = await seller.voucher();
       await other.refused(dialect, '47', dialect.redeem(voucher, 1, 'sale'));
@@ -100,17 +96,8 @@ for (const dialect of DIALECTS) {
 
     test("has at most the decimals of the voucher's currency", async (t) => {
       const till = await Till.open(t);
-      const { service } = till.testService;
-      for (const [code, currency, decimals] of [
-        ['YEN', 'JPY', 0],
-        ['DINAR', 'KWD', 3],
-      ] as const) {
-        await createProduct(asOperator(service), {
-          ...productDefaults(currency, decimals),
-          code,
-          name: code,
-        });
-      }
+      await till.product('YEN', {}, 'JPY', 0);
+      await till.product('DINAR', {}, 'KWD', 3);
       const yen = await Till.at(till.testService, { product: 'YEN' });
       const dinar = await Till.at(till.testService, { product: 'DINAR' });
       const [inYen, inDinar] = [await yen.voucher(500), await dinar.voucher(1.234)];

@@ -106,7 +106,6 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [blocked, expired] = await till.vouchers(2);
-      assert.ok(blocked && expired);
       const prepare = async (voucher: typeof blocked, name: string) => {
         for (const what of ['less', 'none', 'same'])
           await till.done(dialect.redeem(voucher, 5, `${name}, ${what}`));

@@ -11,6 +11,7 @@ import { actFor } from '../../src/merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../../src/products/products.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
+import type { ListOf } from './list.ts';
 import type { Scope } from './scope.ts';
 
 /**
@@ -98,17 +99,17 @@ export async function checkOfStamps(): Promise<string> {
 let orders = 0;
 
 /** Sells vouchers of a value, or of one that their activation gives them, and returns them. */
-export async function sell(
+export async function sell<Count extends number>(
   context: Context,
-  quantity: number,
+  quantity: Count,
   value: number | undefined,
   terms: { productCode?: string; expiryDate?: Date } = {},
-): Promise<Sold[]> {
+): Promise<ListOf<Sold, Count>> {
   const now = context.service.clock();
   const asking = { ...context, now };
   const reference = `order ${++orders}`;
   await generate(asking, { quantity, value, reference, ...terms });
-  return soldBy(asking, reference);
+  return (await soldBy(asking, reference)) as ListOf<Sold, Count>;
 }
 
 /** Returns the vouchers of an order. */

@@ -6,6 +6,7 @@ import { findBatch, readVouchers } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';
+import type { ListOf } from './list.ts';
 import { type CommandLine, type Ran, runScrip, startScrip, wordsOf } from './scrip.ts';
 
 /** Runs commands of an operator beside a service on the same database. */
@@ -103,9 +104,14 @@ export class Operator {
   }
 }
 
-export async function makeVouchers(context: Context, reference: string, quantity: number, value = 30) {
+export async function makeVouchers<Count extends number>(
+  context: Context,
+  reference: string,
+  quantity: Count,
+  value = 30,
+): Promise<ListOf<Made, Count>> {
   await generate(context, { reference, quantity, value });
-  return vouchersOf(context, reference);
+  return (await vouchersOf(context, reference)) as ListOf<Made, Count>;
 }
 
 export async function vouchersOf(context: Context, reference: string) {

@@ -1,5 +1,9 @@
-/** A change that the owner of the database or a defect could make, and the checks that detect it. */
-export type Tampering = readonly [what: string, statement: string, red: readonly string[]];
+/** Changes that the owner of the database or a defect could make, and the names of the checks that detect them. */
+export type Tamperings = Readonly<Record<string, readonly [statement: string, red: string]>>;
+
+/** Returns a change of the row of the journal with a reference. */
+export const entry = (reference: string, change: string) =>
+  `update journal set ${change} where reference = '${reference}'`;
 
 export const ONE_VOUCHER =
   'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
@@ -9,6 +13,14 @@ const EURO_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and c
 export const A_FLOAT = `select min(id) from accounts where kind = 'FLOAT' and currency = 'USD'`;
 
 const OF_FLOAT = `(select merchant_id from accounts where id = (${A_FLOAT}))`;
+
+/** Returns a change of the batch with a reference. */
+export const batch = (reference: string, change: string) =>
+  `update batches set ${change} where reference = '${reference}'`;
+
+/** Returns a change of the voucher with a serial number, which is a query. */
+export const voucher = (serial: string, change: string) =>
+  `update vouchers set ${change} where serial_number = (${serial})`;
 
 /** Accounts without entries, which are not a difference. */
 export const UNUSED_ACCOUNTS = `with made as (
@@ -21,244 +33,186 @@ export const UNUSED_ACCOUNTS = `with made as (
   select id, merchant_id, currency, decimals from made where kind = 'FLOAT'`;
 
 /** Changes of the journal, of the balances of vouchers and floats, and of updates. */
-export const TAMPERINGS: readonly Tampering[] = [
-  [
-    'a float with a higher balance',
+export const TAMPERINGS: Tamperings = {
+  'a float with a higher balance': [
     `update floats set balance_minor = balance_minor + 1 where account_id = (${A_FLOAT})`,
-    ['float-balances', 'totals'],
+    'float-balances totals',
   ],
-  [
-    'a voucher with a higher balance',
-    `update vouchers set balance_minor = balance_minor + 1 where serial_number = (${ONE_VOUCHER})`,
-    ['voucher-balances', 'totals'],
+  'a voucher with a higher balance': [
+    voucher(ONE_VOUCHER, 'balance_minor = balance_minor + 1'),
+    'voucher-balances totals',
   ],
-  [
-    'a redemption under the id of another hour',
+  'a redemption under the id of another hour': [
     `alter table journal drop constraint journal_id_near_time;
       update journal set id = id_at(id, occurred_at - interval '2 hours') where reference = 'sale-3'`,
-    ['slices', 'references'],
+    'slices references',
   ],
-  [
-    'a missing redemption',
+  'a missing redemption': [
     `delete from journal where reference = 'sale-3'`,
-    ['voucher-balances', 'references', 'totals'],
+    'voucher-balances references totals',
   ],
-  [
-    'a redemption of another amount',
-    `update journal set amount_minor = amount_minor + 1 where reference = 'sale-3'`,
-    ['voucher-balances', 'references', 'totals'],
+  'a redemption of another amount': [
+    entry('sale-3', 'amount_minor = amount_minor + 1'),
+    'voucher-balances references totals',
   ],
-  [
-    'money on a voucher that does not exist',
-    `
-      update journal set credit_account = 999999999999999, serial_number = 999999999999999
-      where reference = 'activation-1'`,
-    ['voucher-balances', 'activations', 'references'],
+  'money on a voucher that does not exist': [
+    entry('activation-1', 'credit_account = 999999999999999, serial_number = 999999999999999'),
+    'voucher-balances activations references',
   ],
-  [
-    'money of another currency',
-    `update journal set currency = 'EUR' where reference = 'sale-3'`,
-    ['voucher-balances', 'journal-entries', 'totals'],
+  'money of another currency': [
+    entry('sale-3', `currency = 'EUR'`),
+    'voucher-balances journal-entries totals',
   ],
-  [
-    'money of another currency, later in the alphabet',
-    `update journal set currency = 'ZAR' where reference = 'sale-3'`,
-    ['voucher-balances', 'journal-entries', 'references', 'totals'],
+  'money of another currency, later in the alphabet': [
+    entry('sale-3', `currency = 'ZAR'`),
+    'voucher-balances journal-entries references totals',
   ],
-  [
-    'a voucher with all of its money in another currency',
+  'a voucher with all of its money in another currency': [
     `update journal set currency = 'EUR' where serial_number = (${OF_ACTIVATION})`,
-    ['voucher-balances', 'journal-entries'],
+    'voucher-balances journal-entries',
   ],
-  [
-    'a top-up that did not go to a float',
+  'a top-up that did not go to a float': [
     `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'TOP_UP'`,
-    ['float-balances', 'journal-entries', 'totals'],
+    'float-balances journal-entries totals',
   ],
-  [
-    'a reservation that did not go to a reserve',
-    `
-      update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION'
+  'a reservation that did not go to a reserve': [
+    `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION'
       and batch_id = (select id from batches where reference = 'now')`,
-    ['journal-entries'],
+    'journal-entries',
   ],
-  [
-    'an activation that did not go to a voucher',
-    `
-      update journal set credit_account = (${A_SETTLEMENT}), serial_number = null
-      where reference = 'activation-1'`,
-    ['voucher-balances', 'journal-entries', 'activations', 'references', 'totals'],
+  'an activation that did not go to a voucher': [
+    entry('activation-1', `credit_account = (${A_SETTLEMENT}), serial_number = null`),
+    'voucher-balances journal-entries activations references totals',
   ],
-  [
-    'a redemption settled in another currency',
-    `update journal set credit_account = (${EURO_SETTLEMENT}) where reference = 'sale-3'`,
-    ['journal-entries'],
+  'a redemption settled in another currency': [
+    entry('sale-3', `credit_account = (${EURO_SETTLEMENT})`),
+    'journal-entries',
   ],
-  [
-    'a redemption that went to a float',
-    `update journal set credit_account = (${A_FLOAT}) where reference = 'sale-3'`,
-    ['float-balances', 'journal-entries', 'totals'],
+  'a redemption that went to a float': [
+    entry('sale-3', `credit_account = (${A_FLOAT})`),
+    'float-balances journal-entries totals',
   ],
-  [
-    'a reservation of another merchant',
+  'a reservation of another merchant': [
     `update journal set merchant_id = merchant_id + 1 where kind = 'RESERVATION'`,
-    ['journal-entries'],
+    'journal-entries',
   ],
-  [
-    'a reversal that went to a float',
-    `
-      update journal set credit_account = (${A_FLOAT}), serial_number = null
-      where reference = 'CANCEL-sale-0'`,
-    ['float-balances', 'voucher-balances', 'journal-entries', 'redemption-updates'],
+  'a reversal that went to a float': [
+    entry('CANCEL-sale-0', `credit_account = (${A_FLOAT}), serial_number = null`),
+    'float-balances voucher-balances journal-entries redemption-updates',
   ],
-  [
-    'a replacement that went to a float',
-    `
-      update journal set credit_account = (${A_FLOAT}), serial_number = debit_account,
+  'a replacement that went to a float': [
+    `update journal set credit_account = (${A_FLOAT}), serial_number = debit_account,
         merchant_id = ${OF_FLOAT}
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
-    ['float-balances', 'voucher-balances', 'journal-entries', 'activations', 'replacement-entries'],
+    'float-balances voucher-balances journal-entries activations replacement-entries',
   ],
-  [
-    'an account that does not exist',
-    `update journal set credit_account = 9999999999 where reference = 'sale-3'`,
-    ['journal-entries'],
+  'an account that does not exist': [entry('sale-3', 'credit_account = 9999999999'), 'journal-entries'],
+  'an account that does not exist, outside the range of reserves': [
+    entry('sale-3', 'credit_account = 4999999999'),
+    'journal-entries totals',
   ],
-  [
-    'an account that does not exist, outside the range of reserves',
-    `update journal set credit_account = 4999999999 where reference = 'sale-3'`,
-    ['journal-entries', 'totals'],
-  ],
-  [
-    'an entry of zero',
+  'an entry of zero': [
     `alter table journal drop constraint journal_amount_positive;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         occurred_at)
       select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, 0, currency,
         merchant_id, occurred_at from journal
       where kind = 'TOP_UP'`,
-    ['journal-entries', 'top-ups'],
+    'journal-entries top-ups',
   ],
-  [
-    'an entry from an account to itself',
+  'an entry from an account to itself': [
     `alter table journal drop constraint journal_accounts_differ;
       insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
         occurred_at)
       select id_at(gen_random_uuid(), now()), 'REPLACEMENT', serial_number, serial_number, 1, 'USD',
         serial_number, now()
       from vouchers where serial_number = (${ONE_VOUCHER})`,
-    ['journal-entries', 'activations', 'replacement-entries'],
+    'journal-entries activations replacement-entries',
   ],
-  [
-    'a redemption that names another voucher',
-    `update journal set serial_number = serial_number + 1 where reference = 'sale-3'`,
-    ['journal-entries', 'references'],
+  'a redemption that names another voucher': [
+    entry('sale-3', 'serial_number = serial_number + 1'),
+    'journal-entries references',
   ],
-  [
-    'a redemption for another merchant',
-    `update journal set merchant_id = merchant_id + 1 where reference = 'sale-3'`,
-    ['journal-entries', 'references'],
+  'a redemption for another merchant': [
+    entry('sale-3', 'merchant_id = merchant_id + 1'),
+    'journal-entries references',
   ],
-  [
-    'an active voucher without an activation',
+  'an active voucher without an activation': [
     `update vouchers set value_minor = 500, activated_at = now(), payer_id = 1
       where activated_at is null and closed is null
         and batch_id = (select id from batches where reference = 'open')`,
-    ['activations'],
+    'activations',
   ],
-  [
-    'a voucher for which another merchant paid',
-    `update vouchers set payer_id = payer_id + 1 where serial_number = (${ONE_VOUCHER})`,
-    ['journal-entries'],
+  'a voucher for which another merchant paid': [
+    voucher(ONE_VOUCHER, 'payer_id = payer_id + 1'),
+    'journal-entries',
   ],
-  [
-    'an inactive voucher with an activation',
+  'an inactive voucher with an activation': [
     `update vouchers set value_minor = null, activated_at = null
       where serial_number = (select serial_number from journal where reference = 'activation-1')`,
-    ['activations'],
+    'activations',
   ],
-  [
-    'a voucher activated twice',
-    `
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  'a voucher activated twice': [
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, occurred_at)
       select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, amount_minor,
         currency, merchant_id, serial_number, occurred_at
       from journal where reference = 'activation-1'`,
-    ['float-balances', 'voucher-balances', 'activations'],
+    'float-balances voucher-balances activations',
   ],
-  [
-    'a voucher with another value than was activated',
-    `update vouchers set value_minor = value_minor + 1 where serial_number = (${ONE_VOUCHER})`,
-    ['activations'],
+  'a voucher with another value than was activated': [
+    voucher(ONE_VOUCHER, 'value_minor = value_minor + 1'),
+    'activations',
   ],
-  [
-    'a replacement with another value',
-    `
-      update vouchers set value_minor = value_minor + 1 where serial_number = (select max(replaced_by)
+  'a replacement with another value': [
+    `update vouchers set value_minor = value_minor + 1 where serial_number = (select max(replaced_by)
         from vouchers
       where activated_at is not null)`,
-    ['activations'],
+    'activations',
   ],
-  [
-    'an update without its reversal',
+  'an update without its reversal': [
     `delete from journal where reference = 'CANCEL-sale-0'`,
-    ['voucher-balances', 'update-entries', 'totals'],
+    'voucher-balances update-entries totals',
   ],
-  [
-    'an update without its original',
+  'an update without its original': [
     `delete from journal where reference = 'sale-1'`,
-    ['voucher-balances', 'redemption-updates', 'references', 'totals'],
+    'voucher-balances redemption-updates references totals',
   ],
-  [
-    'a reversal of another amount',
-    `update journal set amount_minor = amount_minor - 1 where reference = 'CANCEL-sale-0'`,
-    ['voucher-balances', 'redemption-updates', 'totals'],
+  'a reversal of another amount': [
+    entry('CANCEL-sale-0', 'amount_minor = amount_minor - 1'),
+    'voucher-balances redemption-updates totals',
   ],
-  [
-    'a reversal that debits another account',
-    `update journal set debit_account = (${EURO_SETTLEMENT}) where reference = 'CANCEL-sale-0'`,
-    ['journal-entries', 'redemption-updates'],
+  'a reversal that debits another account': [
+    entry('CANCEL-sale-0', `debit_account = (${EURO_SETTLEMENT})`),
+    'journal-entries redemption-updates',
   ],
-  [
-    'a reversal that credits another voucher',
-    `update journal set credit_account = credit_account + 1 where reference = 'CANCEL-sale-0'`,
-    ['voucher-balances', 'journal-entries', 'redemption-updates'],
+  'a reversal that credits another voucher': [
+    entry('CANCEL-sale-0', 'credit_account = credit_account + 1'),
+    'voucher-balances journal-entries redemption-updates',
   ],
-  [
-    'an update that went to another settlement',
-    `update journal set credit_account = (${EURO_SETTLEMENT}) where reference = 'NEW-sale-0'`,
-    ['journal-entries', 'redemption-updates'],
+  'an update that went to another settlement': [
+    entry('NEW-sale-0', `credit_account = (${EURO_SETTLEMENT})`),
+    'journal-entries redemption-updates',
   ],
-  [
-    'an update of another voucher',
-    `update journal set debit_account = debit_account + 1 where reference = 'NEW-sale-0'`,
-    ['voucher-balances', 'journal-entries', 'redemption-updates'],
+  'an update of another voucher': [
+    entry('NEW-sale-0', 'debit_account = debit_account + 1'),
+    'voucher-balances journal-entries redemption-updates',
   ],
-  [
-    'an update at another time than its reversal',
-    `update journal set occurred_at = occurred_at + interval '1 millisecond' where reference = 'NEW-sale-0'`,
-    ['redemption-updates'],
+  'an update at another time than its reversal': [
+    entry('NEW-sale-0', `occurred_at = occurred_at + interval '1 millisecond'`),
+    'redemption-updates',
   ],
-  [
-    'an update in another currency',
-    `update journal set currency = 'EUR' where reference = 'NEW-sale-0'`,
-    ['voucher-balances', 'journal-entries', 'redemption-updates', 'totals'],
+  'an update in another currency': [
+    entry('NEW-sale-0', `currency = 'EUR'`),
+    'voucher-balances journal-entries redemption-updates totals',
   ],
-  [
-    'an update of an entry that is not a redemption',
-    `update journal set kind = 'EXPIRY' where reference = 'sale-1'`,
-    ['journal-entries', 'redemption-updates', 'references'],
+  'an update of an entry that is not a redemption': [
+    entry('sale-1', `kind = 'EXPIRY'`),
+    'journal-entries redemption-updates references',
   ],
-  [
-    'an update of another kind',
-    `update journal set kind = 'EXPIRY' where reference = 'NEW-sale-0'`,
-    ['journal-entries', 'update-entries'],
-  ],
-  [
-    'an update of an update',
-    `
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  'an update of another kind': [entry('NEW-sale-0', `kind = 'EXPIRY'`), 'journal-entries update-entries'],
+  'an update of an update': [
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
         serial_number, reference, original_id, occurred_at)
       select id_at(gen_random_uuid(), occurred_at), 'REDEMPTION_REVERSAL'::entry_kind, credit_account,
         debit_account, amount_minor, currency, merchant_id, serial_number, 'CANCEL-NEW-sale-0', id,
@@ -267,16 +221,11 @@ export const TAMPERINGS: readonly Tampering[] = [
       select id_at(gen_random_uuid(), occurred_at), kind, debit_account, credit_account, amount_minor,
         currency, merchant_id, serial_number, 'NEW-NEW-sale-0', id, occurred_at
       from journal where reference = 'NEW-sale-0'`,
-    ['redemption-updates'],
+    'redemption-updates',
   ],
-  [
-    'an update under another reference',
-    `update journal set reference = 'NEW-other' where reference = 'NEW-sale-0'`,
-    ['redemption-updates'],
+  'an update under another reference': [entry('NEW-sale-0', `reference = 'NEW-other'`), 'redemption-updates'],
+  'a reversal without an original': [
+    entry('CANCEL-sale-1', 'original_id = null'),
+    'redemption-updates update-entries',
   ],
-  [
-    'a reversal without an original',
-    `update journal set original_id = null where reference = 'CANCEL-sale-1'`,
-    ['redemption-updates', 'update-entries'],
-  ],
-];
+};

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { reconcile } from '../../src/ledger/reconcile.ts';
+import { createProduct, productDefaults } from '../../src/products/products.ts';
 import type { ApiRequest, Dialect, Voucher } from './dialects.ts';
-import { type ListeningService, startListening, type TestService, testService } from './harness.ts';
+import { differing } from './differing.ts';
+import {
+  asOperator,
+  type ListeningService,
+  startListening,
+  type TestService,
+  testService,
+} from './harness.ts';
+import type { ListOf } from './list.ts';
 import type { Scope } from './scope.ts';
 
 type Wanted = NonNullable<Parameters<TestService['createMerchant']>[0]>;
@@ -59,14 +67,23 @@ export class Till {
   }
 
   /** Vouchers of a new batch; without a value they are not active yet. */
-  async vouchers(quantity: number, value: number | null = 25): Promise<Voucher[]> {
+  async vouchers<Count extends number>(
+    quantity: Count,
+    value: number | null = 25,
+  ): Promise<ListOf<Voucher, Count>> {
     const body = { reference: fresh(), quantity, value };
     return (await this.done({ method: 'POST', path: '/api/v2/vouchers', body })).data.vouchers;
   }
 
   async voucher(value: number | null = 25): Promise<Voucher> {
     const [voucher] = await this.vouchers(1, value);
-    return voucher ?? assert.fail('the batch has no voucher');
+    return voucher;
+  }
+
+  /** Creates a product of a currency, with the terms of DEFAULT unless they are given. */
+  product(code: string, terms: object = {}, currency = 'USD', decimals = 2) {
+    const wanted = { ...productDefaults(currency, decimals), code, name: code, ...terms };
+    return createProduct(asOperator(this.testService.service), wanted);
   }
 
   /** The balance of a voucher. */
@@ -77,11 +94,7 @@ export class Till {
 
   /** Proves that every balance still follows from the journal. */
   async reconciles(): Promise<void> {
-    const { checks } = await reconcile(this.testService.service);
-    assert.deepEqual(
-      checks.filter(({ ok }) => !ok),
-      [],
-    );
+    assert.deepEqual(await differing(this.testService.service), []);
   }
 }
 

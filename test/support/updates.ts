@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { before } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { plainArray, textArray } from '../../src/db/sql.ts';
@@ -66,11 +65,11 @@ export function updates() {
     return rows.sort((first, second) => first.ord - second.ord);
   }
 
-  async function outcomeOf(by: Context, reference: string, amount: number, now = bench.now): Promise<string> {
-    const rows = await rowsOf([{ by, reference, amount }], now);
-    assert.equal(rows.length, 1);
-    return rows[0]?.outcome as string;
-  }
+  const outcomesOf = async (wanted: readonly Update[]) =>
+    (await rowsOf(wanted)).map(({ outcome }) => outcome);
+
+  const outcomeOf = async (by: Context, reference: string, amount: number) =>
+    (await outcomesOf([{ by, reference, amount }])).join();
 
   function found(by: Context, ...references: string[]): Promise<Row[]> {
     const ids = plainArray(references.map(() => by.merchant.id));
@@ -84,5 +83,5 @@ export function updates() {
       from journal where serial_number = ${card.serial} and original_id is not null
       order by amount_minor, kind`);
 
-  return { bench, merchants, redeemed, rowsOf, outcomeOf, found, entriesOf };
+  return { bench, merchants, redeemed, rowsOf, outcomesOf, outcomeOf, found, entriesOf };
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -22,7 +21,6 @@ for (const dialect of DIALECTS) {
     test('gives a voucher without a value 5000, and debits the float', async () => {
       const till = await openTill({ float: 5_000_00n });
       const [voucher, other] = await till.vouchers(2, null);
-      assert.ok(voucher && other);
       const { data } = await till.done(dialect.activate(voucher, 'activation'));
       assert.deepEqual(
         [data.transactionType, data.amount, data.reference],
@@ -54,14 +52,7 @@ for (const dialect of DIALECTS) {
 
     test('uses the value of the batch, which was paid for at generation', async (t) => {
       const till = await Till.open(t);
-      const { service } = till.testService;
-      const terms = {
-        ...productDefaults('USD', 2),
-        activation: 'on-activation',
-        code: 'LATER',
-        name: 'Later',
-      } as const;
-      await createProduct(asOperator(service), terms);
+      await till.product('LATER', { activation: 'on-activation' });
       const shop = await Till.at(till.testService, { product: 'LATER', float: 30_00n });
       const voucher = await shop.voucher(30);
       await shop.refused(A, '40', A.redeem(voucher, 1, 'early'));
@@ -75,7 +66,6 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [blocked, replaced, expired] = await till.vouchers(3, null);
-      assert.ok(blocked && replaced && expired);
       await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
       await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
       await till.refused(dialect, '43', dialect.activate(blocked, 'x'));
@@ -94,8 +84,7 @@ describe('an activation by code and PIN', () => {
     const issuer = await Till.open(t, { float: 0n });
     const other = await Till.at(issuer.testService, { float: 5_000_00n });
     await other.done(A.activate(await issuer.voucher(null), 'x'));
-    const terms = { ...productDefaults('USD', 2), scope: 'issuer', code: 'OWN', name: 'Own' } as const;
-    await createProduct(asOperator(issuer.testService.service), terms);
+    await issuer.product('OWN', { scope: 'issuer' });
     const seller = await Till.at(issuer.testService, { product: 'OWN' });
     await other.refused(A, '47', A.activate(await seller.voucher(null), 'y'));
     await issuer.reconciles();
@@ -103,8 +92,7 @@ describe('an activation by code and PIN', () => {
 
   test('succeeds at another merchant, and is paid by the batch if that has a value', async (t) => {
     const issuer = await Till.open(t);
-    const terms = { ...productDefaults('USD', 2), activation: 'on-activation' } as const;
-    await createProduct(asOperator(issuer.testService.service), { ...terms, code: 'LATER', name: 'Later' });
+    await issuer.product('LATER', { activation: 'on-activation' });
     const seller = await Till.at(issuer.testService, { product: 'LATER' });
     const other = await Till.at(issuer.testService, { float: 0n });
     assert.equal((await other.done(A.activate(await seller.voucher(30), 'x'))).data.amount, 30);
@@ -134,7 +122,6 @@ describe('an activation by serial number', () => {
   test('accepts a value if the batch has none', async () => {
     const till = await openTill();
     const [one, two] = await till.vouchers(2, null);
-    assert.ok(one && two);
     assert.equal((await till.done(activateAt(one, 12.5, 'x'))).data.amount, 12.5);
     assert.equal((await till.done(activateAt(one, 12.5, 'x'))).replayed, true);
     await till.refused(B, '94', activateAt(one, 12.51, 'x'));
@@ -147,13 +134,7 @@ describe('an activation by serial number', () => {
 
   test('declines a value other than that of the batch', async (t) => {
     const till = await Till.open(t);
-    const terms = {
-      ...productDefaults('USD', 2),
-      activation: 'on-activation',
-      code: 'LATER',
-      name: 'Later',
-    } as const;
-    await createProduct(asOperator(till.testService.service), terms);
+    await till.product('LATER', { activation: 'on-activation' });
     const shop = await Till.at(till.testService, { product: 'LATER' });
     const voucher = await shop.voucher(30);
     await shop.refused(B, '13', activateAt(voucher, 30.01, 'x'));

@@ -222,7 +222,7 @@ describe('a balance', () => {
   });
 
   test('is returned at the position of its voucher in the call', async () => {
-    const [first, second, third] = (await bench.cards(one, 3, { value: 25 })) as [Card, Card, Card];
+    const [first, second, third] = await bench.cards(one, 3, { value: 25 });
     await bench.setCard(first, 'balance_minor = 1');
     await bench.setCard(third, 'balance_minor = 3, wrong_pins = 1');
     const cards = [wrong(second), first, UNKNOWN, third];
@@ -269,7 +269,7 @@ describe('wrong PINs in balance requests', () => {
   });
 
   test('are checked against the voucher as it is after the wait for its lock', async () => {
-    const [card, next] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+    const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.equal(await bench.behind(card, 'wrong_pins = 4', () => outcomeOf(wrongPin(card))), '55');
     assert.equal(await bench.guardOf(card), '5 15');
     const locked = "wrong_pins = 10, pin_locked_until = '2030-01-16T08:00Z'";

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import type { Context } from '../../src/context.ts';
 import type { CodeAndPin } from '../../src/keyring/ring.ts';
-import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import type { Refusal } from '../../src/refusal.ts';
 import { balance } from '../../src/vouchers/balance.ts';
@@ -128,10 +127,9 @@ for (const dialect of DIALECTS) {
   test(`a right PIN resets the count even if the amount is too fine, by ${dialect.name}`, async (t) => {
     const dollars = await Till.open(t);
     const { service } = dollars.testService;
-    await createProduct(asOperator(service), { code: 'YEN', name: 'Yen', ...productDefaults('JPY', 0) });
+    await dollars.product('YEN', {}, 'JPY', 0);
     const yen = await Till.at(dollars.testService, { product: 'YEN' });
     const [voucher] = await yen.vouchers(1, null);
-    assert.ok(voucher);
     const wrongPins = async () => (await showVoucher(service, BigInt(voucher.serialNumber))).wrongPins;
     for (let guess = 1; guess <= 4; guess++) {
       await yen.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 1, 'sale'));

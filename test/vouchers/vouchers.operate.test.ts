@@ -68,7 +68,7 @@ async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | un
 describe('every change of a voucher', () => {
   for (const [name, run] of CHANGES) {
     test(`by ${name} changes no other voucher`, async () => {
-      const [one, other] = (await makeVouchers(context, reference, 2)) as [Made, Made];
+      const [one, other] = await makeVouchers(context, reference, 2);
       const [before, untouched] = [await rowOf(one.serialNumber), await rowOf(other.serialNumber)];
       await run(asOperator(service), one.serialNumber);
       assert.notEqual((await rowOf(one.serialNumber))?.['ctid'], before?.['ctid']);
@@ -157,7 +157,7 @@ describe('a replacement', () => {
   });
 
   test('takes the place of the old voucher in the figures of its batch', async () => {
-    const [first] = (await makeVouchers(context, reference, 3)) as [Made];
+    const [first] = await makeVouchers(context, reference, 3);
     await replaceVoucher(asOperator(service), first.serialNumber);
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
       sql`select transaction_id as "transactionId" from batches where reference = ${reference}`,
