@@ -72,7 +72,7 @@ async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash | undefined): 
 
 const linesOf = (part: Buffer) => part.toString('latin1').split('\n');
 
-/** Returns the number of lines before the first one that is not text. The first may begin within a character. */
+/** Returns the number of lines before one that is not text. The first line may begin within a character. */
 function linesBefore(part: Buffer): number {
   const isBroken = (line: string, index: number) => index > 0 && !isUtf8(Buffer.from(line, 'latin1'));
   return Math.max(0, linesOf(part).findIndex(isBroken));

@@ -114,7 +114,7 @@ export async function importVouchers(
   return { ...report, state: 'imported' };
 }
 
-/** Returns a digest that begins with the rules for reading the file: with other rules it is another import. */
+/** Returns a digest that begins with the rules of the import: with other rules it is another import. */
 function newDigest({ rules, paidFrom }: ImportWanted): Hash {
   return createHash('sha256').update(`${JSON.stringify({ ...rules, paidFrom })}\n`);
 }
@@ -410,6 +410,6 @@ select import_vouchers(${importId}, ${newId(now)}, ${batchId}, ${payer}, ${made.
   ${plainArray(rows.map(({ balanceMinor }) => balanceMinor))}::bigint[],
   ${times(({ expiresAt }) => expiresAt)}::timestamptz[], ${made.entryIds}::uuid[],
   ${textArray(rows.map(({ reference }) => reference))}::text[],
-  ${times(({ issuedAt }) => issuedAt)}::timestamptz[], ${times(({ lastUsedAt }) => lastUsedAt)}::timestamptz[],
-  ${now})`);
+  ${times(({ issuedAt }) => issuedAt)}::timestamptz[],
+  ${times(({ lastUsedAt }) => lastUsedAt)}::timestamptz[], ${now})`);
 }

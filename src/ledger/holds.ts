@@ -72,7 +72,10 @@ const holds: Operation<Timed<Hold>, HoldRow['outcome'], HoldRow['outcome']> = {
   answer: (_, outcome) => outcome,
 };
 
-/** Declares an operation that ends holds. @param valuesOf returns the parameters between the ids and the time */
+/**
+ * Declares an operation that ends holds.
+ * @param valuesOf returns the parameters between the ids and the time
+ */
 const ending = (
   statement: HotStatement,
   valuesOf: (count: number, now: Date) => readonly unknown[],

@@ -1,3 +1,4 @@
+import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES, isLater, type Since } from './reconcile.scope.ts';
 
@@ -267,11 +268,18 @@ export const TOUCHED: Checks = {
 };
 
 /** Returns the sum that the journal moved on an account since the closing, before an id or from it on. */
-export function sumMoved(account: bigint, since: Since, id: string, isBefore: boolean): Sql {
-  return sql`
+export async function sumMoved(
+  tx: Queries,
+  account: bigint,
+  since: Since,
+  id: string,
+  isBefore: boolean,
+): Promise<bigint> {
+  const [moved] = await tx.query<{ minor: bigint }>(sql`
 select coalesce(sum(s.amount_minor), 0)::bigint as minor
 from (${SIDES} where j.id ${isBefore ? sql`<` : sql`>=`} ${id}::uuid and ${isLater(since)}) s
-where s.account = ${account}::bigint`;
+where s.account = ${account}::bigint`);
+  return moved?.minor ?? 0n;
 }
 
 /**

@@ -55,7 +55,7 @@ type Check = {
 export type Checks = Readonly<Record<string, (scope: Scope) => Check>>;
 
 /**
- * Returns the statement of a check: the number of rows, and examples of differences as JSON, or null. Examples
+ * Returns the statement of a check: the number of rows, and examples of differences as JSON, or null. They
  * are not sorted: sorting would make the planner walk an index.
  */
 export function statementOf({ given, checked, differing, most = EXAMPLES }: Check): Sql {

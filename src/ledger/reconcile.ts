@@ -110,15 +110,14 @@ select o.balance_minor as minor
 from book_balances o
 join floats f on f.merchant_id = o.merchant_id and f.currency = o.currency
 where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${since.day}::date`);
-    const [moved] = await tx.query<{ minor: bigint }>(sumMoved(account, since, floor, true));
-    return [held?.minor ?? 0n, moved?.minor ?? 0n];
+    return [held?.minor ?? 0n, await sumMoved(tx, account, since, floor, true)];
   }, 'repeatable read');
   return db.transaction(async (tx) => {
     const [float] = await tx.query<{ balance_minor: bigint }>(
       sql`select balance_minor from floats where account_id = ${account} for update`,
     );
-    const [recent] = await tx.query<{ minor: bigint }>(sumMoved(account, since, floor, false));
-    return float?.balance_minor === opening + ended + (recent?.minor ?? 0n);
+    const recent = await sumMoved(tx, account, since, floor, false);
+    return float?.balance_minor === opening + ended + recent;
   });
 }
 

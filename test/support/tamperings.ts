@@ -1,4 +1,4 @@
-/** Changes that the owner of the database or a defect could make, and the names of the checks that detect them. */
+/** Changes that the owner of the database or a defect could make, and the checks that detect them. */
 export type Tamperings = Readonly<Record<string, readonly [statement: string, red: string]>>;
 
 /** Returns a change of the row of the journal with a reference. */
