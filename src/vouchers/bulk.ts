@@ -31,7 +31,7 @@ import {
   Word,
 } from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
-import { type FoundVoucher, findBySerials, pageOfVouchers, requireBatchId } from './find.ts';
+import { type FoundVoucher, requireBatchId, stateAt } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
 
 /**
@@ -40,7 +40,6 @@ import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './op
  */
 
 const SERIALS_MAX = 10_000;
-const PAGE = 1_000;
 const SHOWN_MAX = 200;
 
 const ACTIONS = ['block', 'unblock', 'extend'] as const;
@@ -79,24 +78,24 @@ async function checkExpiry(
   return expiry === undefined ? null : toEnd(caller, expiry, 'expiry');
 }
 
+type Selected = Pick<FoundVoucher, 'serialNumber' | 'state' | 'expiresAt' | 'activatedAt' | 'balance'>;
+
 /** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */
-async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInput): Promise<FoundVoucher[]> {
-  if (serialNumbers) return findBySerials(service, serialNumbers);
-  const batchId = await requireBatchId(service.db, batch as string);
-  const vouchers: FoundVoucher[] = [];
-  let next: string | null = '0';
-  while (next !== null) {
-    const page = await pageOfVouchers(service, { batchId, state: null }, next, PAGE);
-    vouchers.push(...page.vouchers);
-    next = page.next;
-    if (vouchers.length > SERIALS_MAX)
-      throw invalid(
-        'batch',
-        'maxItems',
-        `has more than ${SERIALS_MAX} vouchers: name them in parts, by serialNumbers`,
-      );
-  }
-  return vouchers;
+async function vouchersOf(
+  { service: { readDb, clock } }: Caller,
+  { serialNumbers, batch }: BulkInput,
+): Promise<Selected[]> {
+  const selected = serialNumbers
+    ? sql`v.serial_number = any (${plainArray(serialNumbers)}::bigint[])`
+    : sql`v.batch_id = ${await requireBatchId(readDb, batch as string)}`;
+  const vouchers = await readDb.query<Selected>(sql`
+select v.serial_number::text as "serialNumber", ${stateAt(clock())} as state, v.expires_at as "expiresAt",
+  v.activated_at as "activatedAt", v.balance_minor as balance
+from vouchers v join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
+where ${selected} order by v.serial_number limit ${SERIALS_MAX + 1}`);
+  if (vouchers.length <= SERIALS_MAX) return vouchers;
+  const rule = `has more than ${SERIALS_MAX} vouchers: name them in parts, by serialNumbers`;
+  throw invalid('batch', 'maxItems', rule);
 }
 
 async function serialsOf(caller: Caller, input: BulkInput): Promise<readonly string[]> {
@@ -108,7 +107,7 @@ const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = { EXPIR
 
 /** Returns why a voucher will be declined, or null if it will be changed. The job checks again. */
 function obstacle(
-  { state, expiresAt, activatedAt, balance }: FoundVoucher,
+  { state, expiresAt, activatedAt, balance }: Selected,
   action: Action,
   expiry: Date | null,
 ): string | null {

@@ -9,45 +9,22 @@ import { alone, type Caller, changing, reading, tableOf } from '../operation.ts'
 import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
-import {
-  Line,
-  MerchantId,
-  Money,
-  Nullable,
-  NullableTime,
-  SerialNumber,
-  Text,
-  Time,
-  TransactionId,
-  toId,
-  Word,
-} from '../schema.ts';
-import { VOUCHER_STATES, type VoucherState } from './show.ts';
+import { Line, MerchantId, TransactionId, toId, Word } from '../schema.ts';
+import { VOUCHER_STATES, VoucherSchema, type VoucherState } from './show.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
 
-const FoundSchema = Type.Object({
-  serialNumber: SerialNumber,
-  voucherCode: Type.String({ description: 'The code, masked.' }),
-  state: Word(VOUCHER_STATES),
-  merchantId: MerchantId,
-  batch: Type.String({ description: 'The transaction id of its batch.' }),
-  product: Text,
-  currency: Text,
-  balance: Money(),
-  value: Nullable(Money()),
-  activatedAt: NullableTime,
-  expiresAt: Time,
-  blockedAt: NullableTime,
-  replacedBy: Nullable(SerialNumber),
-});
+const FoundSchema = Type.Pick(VoucherSchema, [
+  ...(['serialNumber', 'voucherCode', 'state', 'merchantId', 'batch', 'product', 'currency'] as const),
+  ...(['balance', 'value', 'activatedAt', 'expiresAt', 'blockedAt', 'replacedBy'] as const),
+]);
 
 export type FoundVoucher = Static<typeof FoundSchema>;
 
 type Row = Omit<FoundVoucher, 'voucherCode'> & { readonly voucherCode: Buffer };
 
 /** The state of a voucher (sql/005-rules.sql). */
-const stateAt = (now: Date) => sql`
+export const stateAt = (now: Date) => sql`
 voucher_state(v.closed, v.blocked_at, v.expires_at, v.activated_at, v.balance_minor, ${now}::timestamptz)`;
 
 const columnsAt = (now: Date) => sql`
@@ -105,7 +82,7 @@ async function findByMask(service: Service, masked: string): Promise<FoundVouche
   return found.filter(({ voucherCode }) => voucherCode === masked);
 }
 
-export async function findBySerials(
+async function findBySerials(
   { readDb, keys, clock }: Service,
   serials: readonly string[],
 ): Promise<FoundVoucher[]> {
@@ -119,7 +96,7 @@ where v.serial_number = any (${plainArray(serials)}::bigint[]) order by v.serial
 /** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
 const SCAN_MAX = 5_000;
 
-type Scanned = { scanned_to: string | null; scanned: bigint } & (Row | { serialNumber: null });
+type Scanned = { scannedTo: string | null; scanned: bigint } & (Row | { serialNumber: null });
 type Filter = { readonly batchId: number | null; readonly state: VoucherState | null };
 
 /**
@@ -136,35 +113,13 @@ with scanned as materialized (
 ), seen as (
   select max(serial_number)::text as last, count(*) as count from scanned
 )
-select f.*, s.last as scanned_to, s.count as scanned
+select f.*, s.last as "scannedTo", s.count as scanned
 from seen s
 left join lateral (
   select ${columnsAt(now)} from scanned v ${OWNERS}
   where ${state}::text is null or ${stateAt(now)} = ${state}
   order by v.serial_number limit ${limit}
 ) f on true`;
-}
-
-/**
- * Returns the next vouchers of a batch, or of all batches, in the order of their serial numbers.
- * @param filter.batchId null: all batches
- * @param after a serial number, or 0
- * @returns at most `limit` vouchers, and the start of the next page; null if this is the last one
- */
-export async function pageOfVouchers(
-  { readDb, keys, clock }: Service,
-  filter: Filter,
-  after: string,
-  limit: number,
-): Promise<{ vouchers: FoundVoucher[]; next: string | null }> {
-  const rows = await readDb.query<Scanned>(listVoucherRows(filter, after, clock(), limit));
-  const vouchers = rows.flatMap(({ scanned_to: _to, scanned: _scanned, ...row }) =>
-    row.serialNumber === null ? [] : toFound(keys, row),
-  );
-  const [first] = rows;
-  const scannedAll = Number(first?.scanned ?? 0) < (filter.state === null ? limit : SCAN_MAX);
-  if (vouchers.length === limit) return { vouchers, next: vouchers.at(-1)?.serialNumber ?? null };
-  return { vouchers, next: scannedAll ? null : (first?.scanned_to ?? null) };
 }
 
 /** Returns the id of a batch. @throws Problem if no batch has this transaction id */
@@ -185,16 +140,22 @@ const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers i
 
 const PAGED = { ...PAGE, batch: Type.Optional(TransactionId), state: State };
 
-/** Returns a page of the vouchers of a batch, or of all batches. */
+/** Returns a page of the vouchers of a batch, or of all batches, in the order of their serial numbers. */
 async function page(
-  { service }: Caller,
+  { service: { readDb, keys, clock } }: Caller,
   { batch, state, cursor, limit = 50 }: Static<TObject<typeof PAGED>>,
 ) {
   const [after = '0'] = readCursor(cursor);
-  const batchId = batch === undefined ? null : await requireBatchId(service.readDb, batch);
+  const batchId = batch === undefined ? null : await requireBatchId(readDb, batch);
   const filter = { batchId, state: state ?? null };
-  const { vouchers, next } = await pageOfVouchers(service, filter, String(after), limit);
-  return { items: vouchers, nextCursor: next === null ? null : writeCursor([next]) };
+  const rows = await readDb.query<Scanned>(listVoucherRows(filter, String(after), clock(), limit));
+  const items = rows.flatMap(({ scannedTo: _to, scanned: _scanned, ...row }) =>
+    row.serialNumber === null ? [] : toFound(keys, row),
+  );
+  const [{ scanned, scannedTo }] = rows as [Scanned];
+  const isEnd = Number(scanned) < (state === undefined ? limit : SCAN_MAX);
+  const next = items.length === limit ? items.at(-1)?.serialNumber : isEnd ? null : scannedTo;
+  return { items, nextCursor: next ? writeCursor([next]) : null };
 }
 
 const list = reading({

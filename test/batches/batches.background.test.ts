@@ -5,12 +5,10 @@ import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { BATCH_JOBS, fillBatch } from '../../src/batches/fill.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
-import { DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
+import { A, B, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
-
-const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /** Polls a batch until it ends: usually for a second, and for a minute if it never ends. */
 const LOOKS_MAX = 3_000;

@@ -9,10 +9,8 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newRingKey, readKeyRing } from '../../src/keyring/file.ts';
 import { KeyRing } from '../../src/keyring/ring.ts';
-import { DIALECTS, type Dialect } from '../support/dialects.ts';
+import { A } from '../support/dialects.ts';
 import { Till } from '../support/till.ts';
-
-const [A] = DIALECTS as [Dialect, Dialect];
 
 const MINUTE_MS = 60_000;
 const FLOAT_MINOR = 1_000_00n;

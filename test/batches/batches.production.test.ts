@@ -6,12 +6,11 @@ import { listVouchers } from '../../src/batches/export.ts';
 import { BATCH_JOBS, fillBatch } from '../../src/batches/fill.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
-import { DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
+import { A, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { asOwner } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 
-const [A] = DIALECTS as [Dialect, Dialect];
 const B = '/api/v2';
 
 /** Runs statements as the owner of the schema, beyond the rights of the service. */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { changeMerchant } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
 import { putOnSale } from '../../src/products/products.ts';
-import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
+import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
 import { Till, tillsOfOneService } from '../support/till.ts';
@@ -13,8 +13,6 @@ const openTill = tillsOfOneService();
 const DAY_MS = 86_400_000;
 /** The greatest amount with two decimals: MINOR_MAX minor units. */
 const GREATEST = 9_999_999_999_999.99;
-const [A, B] = DIALECTS as [Dialect, Dialect];
-
 /** A request of variant B, whose fields dialect.generate does not all offer. */
 const generateB = (reference: string, more: Record<string, unknown>): ApiRequest => ({
   method: 'POST',

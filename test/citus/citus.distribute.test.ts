@@ -6,15 +6,12 @@ import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../../src/db/pool.ts';
 import { splitStatements } from '../../src/db/sql.ts';
-import { DIALECTS, update } from '../support/dialects.ts';
+import { A, update } from '../support/dialects.ts';
 import { testDatabase } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
 import { runScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
 import { emptyCluster, executeOn, startOn } from './databases.ts';
-
-const [A] = DIALECTS;
-assert.ok(A);
 
 /** Expects an error of one line, which says what to do. */
 function refuses(run: Promise<unknown>, why: RegExp): Promise<void> {

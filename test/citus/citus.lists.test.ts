@@ -7,7 +7,7 @@ import {
   listOwnTransactions,
   listSmallBatchActivations,
 } from '../../src/ledger/transactions.ts';
-import { DIALECTS, type Dialect } from '../support/dialects.ts';
+import { A } from '../support/dialects.ts';
 import { produceAll, startListening } from '../support/harness.ts';
 import { LARGE, LISTS } from '../support/lists.ts';
 import { Till } from '../support/till.ts';
@@ -17,7 +17,6 @@ import { Till } from '../support/till.ts';
  * none takes many rows to the coordinator, from where they would be sent to the shards again.
  */
 
-const [A] = DIALECTS as [Dialect];
 /** More than a page; far less than the vouchers of the test, which stand for millions. */
 const SUBPLAN_ROWS_MAX = 200;
 const VOUCHERS = 400;

@@ -7,15 +7,12 @@ import { retrying } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
-import { DIALECTS, type Voucher } from '../support/dialects.ts';
+import { A, type Voucher } from '../support/dialects.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 import { asOwner, ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 import { type Cluster, createOnAll, execute, startCitus } from './cluster.ts';
 import { startOn } from './databases.ts';
-
-const [A] = DIALECTS;
-assert.ok(A);
 
 /** Opens a till on a cluster of its own, since tests kill its workers. */
 async function openTill(

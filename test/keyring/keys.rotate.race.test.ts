@@ -13,7 +13,7 @@ import { asOperator, testService } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
 
 const goOn = () => false;
-const [A] = DIALECTS as [(typeof DIALECTS)[number]];
+const [A] = DIALECTS;
 
 test('concurrent rotations of one key file add one key, and no key is lost', async (t) => {
   const folder = folderOf(t);

@@ -157,7 +157,7 @@ describe('a network', () => {
 
 describe('the rotation of an API key', () => {
   test('creates a key with the same restrictions, and ends the old one after the overlap', async (t) => {
-    const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
+    const [dialect] = DIALECTS;
     const { till, operator, key, restricted } = await openWith(t, {
       scopes: ['balance'],
       networks: ['127.0.0.0/8'],
@@ -223,7 +223,7 @@ test('a merchant has at most 100 keys, and gets at most 100 in a day', async (t)
 });
 
 test('the last use of a key is stored when calls are flushed', async (t) => {
-  const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
+  const [dialect] = DIALECTS;
   const till = await Till.open(t);
   const { service, clock } = till.testService;
   const lastUse = async () => {

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DIALECTS, type Dialect, update } from '../support/dialects.ts';
-import { Till, tillsOfOneService } from '../support/till.ts';
+import { A, B, DIALECTS, type Dialect, update } from '../support/dialects.ts';
+import { pick, Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
-const [A, B] = DIALECTS as [Dialect, Dialect];
 type Listed = Record<string, unknown>;
-const pick = (list: Listed[], ...fields: string[]) => list.map((each) => fields.map((field) => each[field]));
 
 /** Makes an activation, a redemption, one that is updated, and one that is reversed. */
 async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
@@ -26,10 +24,8 @@ for (const dialect of DIALECTS) {
       const voucher = await till.voucher(100);
       for (let index = 0; index < 55; index++) await till.done(dialect.redeem(voucher, 1, `sale-${index}`));
       const { data } = await till.done(dialect.list());
-      assert.deepEqual(
-        data.map((each: Listed) => each['reference']),
-        Array.from({ length: 50 }, (_, index) => `sale-${54 - index}`),
-      );
+      const newest = Array.from({ length: 50 }, (_, index) => [`sale-${54 - index}`]);
+      assert.deepEqual(pick(data, 'reference'), newest);
     });
 
     test('shows no transaction of other merchants, and is empty before the first one', async () => {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DIALECTS, type Dialect, update } from '../support/dialects.ts';
+import { A, DIALECTS, update } from '../support/dialects.ts';
 import { Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
-
-const [A] = DIALECTS as [Dialect, Dialect];
 
 for (const dialect of DIALECTS) {
   describe(`a lookup by ${dialect.name}`, () => {

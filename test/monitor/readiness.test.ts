@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
 import { Readiness } from '../../src/monitor/readiness.ts';
-import { DIALECTS, type Dialect } from '../support/dialects.ts';
+import { DIALECTS } from '../support/dialects.ts';
 import { Till } from '../support/till.ts';
 import { startBehindWay } from '../support/way.ts';
 
-const [A] = DIALECTS as [Dialect];
+const [A] = DIALECTS;
 
 type Line = { level: number; msg: string; cause?: string; state?: string; error?: string; refused?: number };
 

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ApiRequest, DIALECTS, type Dialect } from '../support/dialects.ts';
+import { A, type ApiRequest, B, DIALECTS } from '../support/dialects.ts';
 import { Till, tillsOfOneService, withWrongPin } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
-
-const [A, B] = DIALECTS as [Dialect, Dialect];
 
 const otherPrefix = (
   voucher: { code: string; pin: string },

@@ -23,8 +23,8 @@ export type Dialect = {
   readonly notFound: '60' | '99';
 };
 
-const A = '/merchant-client/v2';
-const B = '/api/v2';
+const PREFIX_A = '/merchant-client/v2';
+const PREFIX_B = '/api/v2';
 
 const post = (path: string, body: unknown): ApiRequest => ({ method: 'POST', path, body });
 const get = (path: string): ApiRequest => ({ method: 'GET', path });
@@ -32,9 +32,9 @@ const encode = encodeURIComponent;
 
 /** The same in both variants. Updates are A's alone. */
 export const update = (reference: string, amountUsed?: number): ApiRequest =>
-  post(`${A}/redemptions/update`, { reference, ...(amountUsed !== undefined && { amountUsed }) });
+  post(`${PREFIX_A}/redemptions/update`, { reference, ...(amountUsed !== undefined && { amountUsed }) });
 export const updateDetails = (reference: string): ApiRequest =>
-  get(`${A}/redemptions/update/${encode(reference)}`);
+  get(`${PREFIX_A}/redemptions/update/${encode(reference)}`);
 
 /** HTTP statuses that both variants share, for what is refused before the request is read. */
 const TRANSPORT: Readonly<Record<string, number>> = { '01': 401, '97': 429, '91': 503, '96': 500 };
@@ -49,27 +49,31 @@ function reads(prefix: string) {
   };
 }
 
-export const DIALECTS: readonly Dialect[] = [
+export const DIALECTS: [Dialect, Dialect] = [
   {
     name: 'variant A',
-    ...reads(A),
+    ...reads(PREFIX_A),
     statusOf: (code) => TRANSPORT[code] ?? STATUSES_A[code] ?? 400,
     generate: (reference, quantity, value) =>
-      post(`${A}/vouchers`, { reference, productCode: 'DEFAULT', quantity, amount: value }),
-    activate: ({ code, pin }, reference) => post(`${A}/activate`, { code, pin, reference }),
-    balance: ({ code, pin }) => post(`${A}/balance`, { code, pin }),
-    redeem: ({ code, pin }, amount, reference) => post(`${A}/redeem`, { code, pin, amount, reference }),
+      post(`${PREFIX_A}/vouchers`, { reference, productCode: 'DEFAULT', quantity, amount: value }),
+    activate: ({ code, pin }, reference) => post(`${PREFIX_A}/activate`, { code, pin, reference }),
+    balance: ({ code, pin }) => post(`${PREFIX_A}/balance`, { code, pin }),
+    redeem: ({ code, pin }, amount, reference) =>
+      post(`${PREFIX_A}/redeem`, { code, pin, amount, reference }),
     notFound: '60',
   },
   {
     name: 'variant B',
-    ...reads(B),
+    ...reads(PREFIX_B),
     statusOf: (code) => TRANSPORT[code] ?? 200,
-    generate: (reference, quantity, value) => post(`${B}/vouchers`, { reference, quantity, value }),
-    activate: ({ serialNumber }, reference) => post(`${B}/activate`, { serialNumber, reference }),
-    balance: ({ code, pin }) => post(`${B}/balance`, { voucherCode: code, pin }),
+    generate: (reference, quantity, value) => post(`${PREFIX_B}/vouchers`, { reference, quantity, value }),
+    activate: ({ serialNumber }, reference) => post(`${PREFIX_B}/activate`, { serialNumber, reference }),
+    balance: ({ code, pin }) => post(`${PREFIX_B}/balance`, { voucherCode: code, pin }),
     redeem: ({ code, pin }, amount, reference) =>
-      post(`${B}/redeem`, { voucherCode: code + pin, amount, reference }),
+      post(`${PREFIX_B}/redeem`, { voucherCode: code + pin, amount, reference }),
     notFound: '99',
   },
 ];
+
+/** Each by its name. */
+export const [A, B] = DIALECTS;

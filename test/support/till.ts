@@ -111,6 +111,16 @@ export function tillsOfOneService(): (wanted?: Wanted) => Promise<Till> {
   return (wanted) => Till.at(listening ?? assert.fail('the service has not started'), wanted);
 }
 
+/** Some fields of each item of a list, in their order. */
+export const pick = (list: readonly Record<string, unknown>[], ...fields: string[]) =>
+  list.map((each) => fields.map((field) => each[field]));
+
+/** How many answers have each status code. */
+export const countCodes = (answers: readonly { readonly statusCode: string }[]) =>
+  Object.fromEntries(
+    [...Map.groupBy(answers, ({ statusCode }) => statusCode)].map(([code, all]) => [code, all.length]),
+  );
+
 /** The PIN next to the right one. */
 export function withWrongPin<T extends { readonly pin: string }>(voucher: T): T {
   return { ...voucher, pin: String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0') };

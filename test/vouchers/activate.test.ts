@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
-import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
+import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
 const DAY_MS = 86_400_000;
-const [A, B] = DIALECTS as [Dialect, Dialect];
-
 const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: string): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/activate',

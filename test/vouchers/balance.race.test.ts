@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import { inForce } from '../../src/vouchers/balance.ts';
-import { DIALECTS, type Dialect, update } from '../support/dialects.ts';
+import { DIALECTS, update } from '../support/dialects.ts';
 import { ownerOf, waitForLocks } from '../support/owner.ts';
 import { Till, withWrongPin } from '../support/till.ts';
 
@@ -35,7 +35,7 @@ for (const dialect of DIALECTS) {
 
 test('a balance with a long history agrees with it while redemptions go on', async (t) => {
   const till = await Till.open(t);
-  const [dialect] = DIALECTS as [Dialect];
+  const [dialect] = DIALECTS;
   const voucher = await till.voucher(100);
   // Each leaves three rows, one of them in force.
   for (let index = 0; index < 25; index++) {
