@@ -154,7 +154,7 @@ function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
         {texts.books.unnumberedHow}
       </Text>
       <Rows
-        items={accounts.map((account, index) => ({ ...account, id: String(index) }))}
+        items={accounts}
         columns={['account', 'merchant', 'product']}
         cell={(name, { kind }) => (name === 'account' ? word(String(kind)) : undefined)}
       />
@@ -234,18 +234,13 @@ function columnsOf({ columns, rows }: Table, formats: Formats): string[] {
   });
 }
 
-/** Each row gets its own key, since the rows of a report have none. Counts line up like amounts. */
+/** Counts line up like amounts. */
 const itemsOf = (table: Table, formats: Formats): Item[] =>
-  table.rows.map((row, index) => ({
-    ...Object.fromEntries(
-      Object.entries(row).map(([name, cell]) =>
-        isNumber(formats[name]) && typeof cell === 'string' && cell !== ''
-          ? [name, { amount: cell }]
-          : [name, cell],
-      ),
-    ),
-    id: String(index),
-  }));
+  table.rows.map((row) => {
+    const cellOf = (name: string, cell: Cell) =>
+      isNumber(formats[name]) && typeof cell === 'string' && cell !== '' ? { amount: cell } : cell;
+    return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cellOf(name, cell)]));
+  });
 
 function Csv({ of }: { of: Report }) {
   const texts = useTexts().list;

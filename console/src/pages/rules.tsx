@@ -67,11 +67,7 @@ export function Rules() {
           {items.length === 0 ? (
             <Empty text={texts.none} />
           ) : (
-            <Rows
-              items={items.map((item, index) => ({ ...item, id: String(index) }))}
-              columns={columns}
-              cell={cell}
-            />
+            <Rows items={items} columns={columns} cell={cell} />
           )}
         </Panel>
       ))}

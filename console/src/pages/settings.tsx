@@ -4,8 +4,8 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { Head, Panel } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 
@@ -21,9 +21,7 @@ export function Screen() {
   if (!thing) return instead;
   return (
     <>
-      <Head title={texts.nav.settings}>
-        <Same name="settings.show" />
-      </Head>
+      <PageHead title={texts.nav.settings} of="settings.show" />
       <Stack gap="lg" maw={720}>
         <Panel
           title={texts.settings.fourEyes}

@@ -8,8 +8,8 @@ import { useApp } from '../ui/app.tsx';
 import { Floats } from '../ui/floats.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
 import { Rows } from '../ui/list.tsx';
-import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
-import { Same } from '../ui/same.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 
 /** The float, how to pay in, and its movements. */
@@ -18,9 +18,7 @@ export function Screen() {
   const { session, offers } = useApp();
   return (
     <>
-      <Head title={texts.nav.floats}>
-        <Same name="float.show" />
-      </Head>
+      <PageHead title={texts.nav.floats} of="float.show" />
       <Stack gap="lg">
         <div className="stats">
           <Floats to="/float" />
@@ -95,7 +93,7 @@ function Statement() {
               {table.currency}
             </Text>
             <Rows
-              items={table.rows.map((row, index) => ({ ...row, id: String(index) }))}
+              items={table.rows}
               columns={['time', 'kind', 'reference', 'amount', 'balance']}
               narrow={['time', 'kind', 'amount', 'balance']}
             />

@@ -151,11 +151,7 @@ function Differences({ of: { agreeing, missingHere, missingThere, differing, cur
             </Button>
           }
         >
-          <Rows
-            items={rows.map((row, index) => ({ ...row, id: String(index) }))}
-            columns={columns}
-            currency={currency}
-          />
+          <Rows items={rows} columns={columns} currency={currency} />
         </Panel>
       ))}
     </>

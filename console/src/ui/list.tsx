@@ -166,14 +166,18 @@ type RowsProps = Pick<ListProps, 'narrow' | 'cell' | 'actions'> & {
   readonly currency?: string;
 };
 
-const keyOf = (item: Item, index: number) =>
-  String(
-    item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
+/** The keys of rows: the ids of the items, or else their places. */
+function keysOf(items: readonly Item[]): readonly string[] {
+  const ids = items.map((item) =>
+    String(item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day']),
   );
+  return new Set(ids).size === ids.length ? ids : items.map((_, index) => String(index));
+}
 const NARROW = 3;
 
 export function Rows({ items, columns: named, narrow, to, cell, actions, currency }: RowsProps) {
   const columns = actions ? [...named, ''] : named;
+  const keys = keysOf(items);
   const texts = useTexts().list;
   const { label } = useWords();
   const navigate = useNavigate();
@@ -211,7 +215,7 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, currenc
             const open = target === undefined ? undefined : () => navigate({ to: target });
             return (
               <tr
-                key={keyOf(item, row)}
+                key={keys[row]}
                 className={open ? 'link' : isTotal(item) ? 'total' : undefined}
                 tabIndex={open && 0}
                 onClick={open}
