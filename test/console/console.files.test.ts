@@ -148,7 +148,9 @@ test('every action of a page has a German text, and every field of its form a Ge
   const folder = new URL('../../console/src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
   const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
-  const used = new Set(texts.join('').match(/(?<=\bname: '|\bcreate=")[a-z-]+\.[a-z0-9-]+(?=['"])/g));
+  const used = new Set(
+    texts.join('').match(/(?<=\b(?:name|act|create): '|\bcreate=")[a-z-]+\.[a-z0-9-]+(?=['"])/g),
+  );
   assert.ok(used.size > 50);
   const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
   for (const name of used) {

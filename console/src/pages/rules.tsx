@@ -10,6 +10,13 @@ import { useThing } from '../ui/thing.tsx';
 type Items = readonly Item[];
 type Books = Answer<'books.rules'>;
 
+const RULES = [
+  { key: 'breakage', act: 'books.breakage-rate', columns: ['product', 'from', 'reason', 'by', 'percent'] },
+  { key: 'dormancy', act: 'books.dormancy', columns: ['name', 'product', 'from', 'basis', 'months'] },
+  { key: 'vat', act: 'books.vat', columns: ['product', 'from', 'treatment', 'country', 'rate'] },
+  { key: 'accounts', act: 'books.account', columns: ['kind', 'product', 'merchantId', 'taxCode', 'number'] },
+] as const;
+
 /** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {
   const {
@@ -24,50 +31,21 @@ export function Rules() {
     if (name === 'merchantId' && item['merchantId'] === null) return everyMerchant;
     return undefined;
   };
-  const panels = [
-    {
-      title: texts.breakage,
-      use: texts.breakageUse,
-      act: 'books.breakage-rate',
-      items: books.breakage,
-      columns: ['product', 'from', 'reason', 'by', 'percent'],
-    },
-    {
-      title: texts.dormancy,
-      use: texts.dormancyUse,
-      act: 'books.dormancy',
-      items: books.dormancy,
-      columns: ['name', 'product', 'from', 'basis', 'months'],
-    },
-    {
-      title: texts.vat,
-      use: texts.vatUse,
-      act: 'books.vat',
-      items: books.vat,
-      columns: ['product', 'from', 'treatment', 'country', 'rate'],
-    },
-    {
-      title: texts.accounts,
-      use: texts.accountsUse,
-      act: 'books.account',
-      items: numbers.items,
-      columns: ['kind', 'product', 'merchantId', 'taxCode', 'number'],
-    },
-  ];
+  const items = { ...books, accounts: numbers.items };
   return (
     <Stack gap="lg">
       <Text size="sm" className="quiet">
         {texts.lead}
       </Text>
-      {panels.map(({ title, use, act, items, columns }) => (
-        <Panel key={act} title={title} aside={<Actions acts={[{ name: act }]} />}>
+      {RULES.map(({ key, act, columns }) => (
+        <Panel key={key} title={texts[key]} aside={<Actions acts={[{ name: act }]} />}>
           <Text size="sm" className="quiet" px="var(--edge)" pb="xs">
-            {use}
+            {texts[`${key}Use`]}
           </Text>
-          {items.length === 0 ? (
+          {items[key].length === 0 ? (
             <Empty text={texts.none} />
           ) : (
-            <Rows items={items} columns={columns} cell={cell} />
+            <Rows items={items[key]} columns={columns} cell={cell} />
           )}
         </Panel>
       ))}

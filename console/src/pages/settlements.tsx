@@ -74,6 +74,45 @@ const IN_HEAD = [
   'payable',
 ];
 
+const RATES = ['commission', 'base', 'fee', 'vat', 'feeVat'];
+
+/** The answer to a dispute, or the button for it. */
+const answerCell = (name: string, { id, state }: Item) =>
+  name === 'answer' && state === 'OPEN' ? (
+    <Actions acts={[{ name: 'settlement.answer', given: { id: String(id) } }]} />
+  ) : undefined;
+
+/** The parts of a statement, each of which is a table. */
+function listsOf({ steps, rates, lines, payouts, disputes }: Settlement) {
+  return [
+    {
+      key: 'steps',
+      items: steps.filter(({ kind, amount }) => amount !== 0 || kind === 'PAYABLE'),
+      columns: ['kind', 'amount'],
+    },
+    { key: 'rates', items: rates, columns: RATES, narrow: RATES },
+    {
+      key: 'lines',
+      items: lines,
+      columns: ['kind', 'product', 'rows', 'amount'],
+      narrow: ['kind', 'product', 'amount'],
+    },
+    {
+      key: 'payouts',
+      items: payouts,
+      columns: ['kind', 'valueDate', 'bankReference', 'amount'],
+      narrow: ['kind', 'valueDate', 'amount'],
+    },
+    {
+      key: 'disputes',
+      items: disputes,
+      columns: ['line', 'comment', 'state', 'answer'],
+      narrow: ['comment', 'state', 'answer'],
+      cell: answerCell,
+    },
+  ] as const;
+}
+
 /** The amount that a merchant is paid for a period, and the reasons. */
 export function Thing() {
   const texts = useTexts();
@@ -82,7 +121,7 @@ export function Thing() {
   const id = useParam('id');
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
   if (!thing) return instead;
-  const { state, currency, steps, rates, lines, payouts, disputes } = thing;
+  const { state, currency } = thing;
   const given = { id };
   const money = (amount: number) => format.money(amount, currency);
   const effect = `${thing.merchant}: ${money(thing.payable)}`;
@@ -131,55 +170,13 @@ export function Thing() {
         </div>
         <div className="two">
           <Stack>
-            <Panel title={texts.settlement.steps}>
-              <Rows
-                items={steps.filter(({ kind, amount }) => amount !== 0 || kind === 'PAYABLE')}
-                columns={['kind', 'amount']}
-                currency={currency}
-              />
-            </Panel>
-            {rates.length > 0 && (
-              <Panel title={texts.settlement.rates}>
-                <Rows
-                  items={rates}
-                  columns={['commission', 'base', 'fee', 'vat', 'feeVat']}
-                  narrow={['commission', 'base', 'fee', 'vat', 'feeVat']}
-                  currency={currency}
-                />
-              </Panel>
-            )}
-            <Panel title={texts.settlement.lines}>
-              <Rows
-                items={lines}
-                columns={['kind', 'product', 'rows', 'amount']}
-                narrow={['kind', 'product', 'amount']}
-                currency={currency}
-              />
-            </Panel>
-            {payouts.length > 0 && (
-              <Panel title={texts.settlement.payouts}>
-                <Rows
-                  items={payouts}
-                  columns={['kind', 'valueDate', 'bankReference', 'amount']}
-                  narrow={['kind', 'valueDate', 'amount']}
-                  currency={currency}
-                />
-              </Panel>
-            )}
-            {disputes.length > 0 && (
-              <Panel title={texts.settlement.disputes}>
-                <Rows
-                  items={disputes}
-                  columns={['line', 'comment', 'state', 'answer']}
-                  narrow={['comment', 'state', 'answer']}
-                  cell={(name, item) =>
-                    name === 'answer' && item['state'] === 'OPEN' ? (
-                      <Actions acts={[{ name: 'settlement.answer', given: { id: String(item['id']) } }]} />
-                    ) : undefined
-                  }
-                />
-              </Panel>
-            )}
+            {listsOf(thing)
+              .filter(({ items }) => items.length > 0)
+              .map(({ key, ...list }) => (
+                <Panel key={key} title={texts.settlement[key]}>
+                  <Rows currency={currency} {...list} />
+                </Panel>
+              ))}
           </Stack>
           <Panel title={texts.details} padded>
             <Fields of={thing} without={IN_HEAD} />
