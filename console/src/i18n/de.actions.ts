@@ -135,6 +135,7 @@ export const actions: Catalogue['actions'] = {
   'keyring.retire': ['Schlüssel ausmustern'],
   'keyring.rotate': ['Erneuern'],
   'operation.refused': ['Mangels Rechten abgelehnt'],
+  'redemption.give-up': ['Einlösung aufgeben'],
   'session.begin': ['Anmelden'],
   'session.refused': ['Anmeldung abgelehnt'],
   'session.step-up': ['Mit zweitem Faktor bestätigen'],
