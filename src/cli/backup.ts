@@ -5,7 +5,6 @@ import { readBuckets } from '../db/buckets.ts';
 import {
   type Backup,
   backUpEmbedded,
-  findEmbedded,
   listEmbeddedBackups,
   openEmbedded,
   readBackedUpKeys,
@@ -21,7 +20,7 @@ import { checkBeforeMigration, findKeyRing, readKeyRingText, requireKeyRing } fr
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
 import { noteBackup } from '../monitor/status.ts';
 import { lowerPriority } from '../priority.ts';
-import { noDatabase, troubleLog } from './open.ts';
+import { findDatabase, troubleLog } from './open.ts';
 import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
 import { countOf, parseUtc } from './parse.ts';
 import { listenForStop } from './processes.ts';
@@ -83,7 +82,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
   const config = readConfig();
   requireEmbedded(config);
   const { dataDir } = config;
-  if ((await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  await findDatabase(config);
   const writer = await requireKeyRing(config);
   const keys = options.withKeys ? await readKeyRingText(config) : undefined;
   const stop = listenForStop();

@@ -2,12 +2,11 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { distribute } from '../db/distribute.ts';
 import { dump, load, openDump } from '../db/dump.ts';
-import { findEmbedded } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import { migrate } from '../db/migrate.ts';
 import { checkBeforeMigration, findKeyRing } from '../keyring/store.ts';
 import { acceptedWriter, readBooks, TRUST, type Trusting } from './backup.ts';
-import { asOwner, noDatabase } from './open.ts';
+import { asOwner, findDatabase } from './open.ts';
 import { numberOf, printJson, say, wrongUsage } from './output.ts';
 import { countOf } from './parse.ts';
 import { readVersion } from './usage.ts';
@@ -31,16 +30,12 @@ export function registerDb(program: Command): void {
 }
 
 async function url(): Promise<void> {
-  const { databaseUrl, dataDir } = readConfig();
-  const address = databaseUrl ?? (await findEmbedded(dataDir));
-  if (address === undefined) throw noDatabase(dataDir);
-  process.stdout.write(`${address}\n`);
+  process.stdout.write(`${await findDatabase(readConfig())}\n`);
 }
 
 async function dumpAll(dir: string, { json }: Json): Promise<void> {
   const config = readConfig();
-  const { databaseUrl, dataDir } = config;
-  if (databaseUrl === undefined && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  await findDatabase(config);
   const writer = await findKeyRing(config);
   const { tables, takenAt, postgres } = await asOwner(config, (ownerUrl) =>
     dump(ownerUrl, dir, readVersion(), writer),

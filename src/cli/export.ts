@@ -8,7 +8,6 @@ import { untilStopped, withOperator } from './open.ts';
 import {
   explainOutcome,
   fail,
-  id,
   interrupted,
   numberOf,
   printJson,
@@ -75,7 +74,15 @@ async function run(text: string, options: Options): Promise<void> {
       else await writeWhole(file, pieces, options.force ?? false);
     }).catch((error: unknown) => explainOutcome(error, '`scrip batch exports` shows the exports'));
     const { name: by, reason } = operator.actor;
-    const shown = { exportId: id(made.id), transactionId, format, file, vouchers: made.vouchers, by, reason };
+    const shown = {
+      exportId: String(made.id),
+      transactionId,
+      format,
+      file,
+      vouchers: made.vouchers,
+      by,
+      reason,
+    };
     if (options.json) return printJson(shown);
     const line = `${numberOf(made.vouchers, 'voucher')} written to ${file ?? 'stdout'}; recorded as export ${made.id} by ${by}`;
     if (file !== null) say(line);
@@ -173,7 +180,7 @@ async function runVoucher(
     );
     if (!made) fail(`voucher ${serialNumber} was exported before: --again and --reason export it once more`);
     const { name: by, reason } = operator.actor;
-    const shown = { exportId: id(made.id), serialNumber: id(serialNumber), format, file, by, reason };
+    const shown = { exportId: String(made.id), serialNumber: String(serialNumber), format, file, by, reason };
     if (options.json) printJson(shown);
     else say(`voucher ${serialNumber} written to ${file}; recorded as export ${made.id} by ${by}`);
   });

@@ -7,7 +7,6 @@ import { untilStopped } from './open.ts';
 import {
   CommandError,
   fail,
-  id,
   interrupted,
   numberOf,
   printJson,
@@ -121,7 +120,7 @@ function explain(error: unknown): never {
 function print(report: ImportReport, merchantId: number, isJson: boolean | undefined): void {
   const { state, reference, vouchers, totals, errors, errorCount, resumedAt } = report;
   if (isJson) {
-    printJson({ ok: state !== 'refused', ...report, merchantId: id(merchantId) });
+    printJson({ ok: state !== 'refused', ...report, merchantId: String(merchantId) });
     return;
   }
   if (state === 'refused') {

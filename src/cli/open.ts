@@ -9,10 +9,9 @@ import { requireOneServer } from '../db/distribute.ts';
 import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
-import { migrate } from '../db/migrate.ts';
+import { hasSchema, migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
 import { withWorkers } from '../db/workers.ts';
 import { keyFile, ownKeyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
@@ -96,7 +95,8 @@ export async function openService(
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config, { create, log });
+    if (!create) await findDatabase(config);
+    if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
     const url = embedded?.url ?? (config.databaseUrl as string);
     const ownerUrl = embedded?.ownerUrl ?? url;
     const applied = await migrate(ownerUrl, async (owner) => {
@@ -159,24 +159,17 @@ async function createAbsent(db: Queries, now: Date, log: Logger): Promise<void> 
   });
 }
 
-type Folder = Pick<Opening, 'create' | 'log'>;
-
-async function openFolder({ dataDir }: Config, { create, log }: Folder): Promise<Embedded> {
-  if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  return openEmbedded(dataDir, log);
-}
-
-export function noDatabase(dataDir: string): StartError {
-  return new StartError(
+/** Returns the address of the database in use. @throws StartError if it is not there yet */
+export async function findDatabase({ databaseUrl, dataDir }: Config): Promise<string> {
+  const address = databaseUrl ?? (await findEmbedded(dataDir));
+  if (address !== undefined) return address;
+  throw new StartError(
     `there is no Scrip database in ${dataDir}: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATA_DIR and SCRIP_DATABASE_URL`,
   );
 }
 
 async function requireSchema(owner: Queries, url: string): Promise<void> {
-  const [row] = await owner.query<{ found: boolean }>(
-    sql`select to_regclass('scrip.migrations') is not null as found`,
-  );
-  if (row?.found) return;
+  if (await hasSchema(owner)) return;
   throw new StartError(
     `the database at ${hostsOf(url)} holds nothing of Scrip: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATABASE_URL`,
   );

@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { isUnavailable, sqlState } from '../db/errors.ts';
+import { isOutcomeUnknown } from '../db/errors.ts';
 import { decimalsOf } from '../money.ts';
 
 /** Prints the output of commands: results to stdout, everything else to stderr. */
@@ -97,7 +97,7 @@ export function readable(text: string): string {
   return text.replace(INVISIBLE, escapeOf);
 }
 
-/** Prints one JSON document to stdout. Internal numeric ids are strings of digits (`id`). */
+/** Prints one JSON document to stdout. Internal numeric ids are strings of digits. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${toJson(value, 2)}\n`);
 }
@@ -114,13 +114,6 @@ export function toJson(value: unknown, indent?: number): string {
       .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
       .join('');
   return text.replace(INVISIBLE, (character) => (character === '\n' ? character : escaped(character)));
-}
-
-/** Formats an id for JSON; an absent reference is null. */
-export function id(value: number | bigint): string;
-export function id(value: number | bigint | null): string | null;
-export function id(value: number | bigint | null): string | null {
-  return value === null ? null : String(value);
 }
 
 /** Prints a line for people to stdout. */
@@ -250,32 +243,6 @@ export function unknownOutcome(
     `unknown whether the change was made, since ${reason}: ${check}`,
     'unknown',
     STATUS.unknown,
-  );
-}
-
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'EMFILE',
-  'ENFILE',
-]);
-
-/**
- * Whether a connection broke after a commit may have been sent. A connection that was never established sent
- * none.
- */
-function isOutcomeUnknown(error: unknown): boolean {
-  const state = sqlState(error);
-  if (state) return /^(08|57P0[12])/.test(state);
-  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return (
-    isUnavailable(error) &&
-    !NOT_CONNECTED.has(code) &&
-    !/^timeout exceeded when trying to connect/.test(message)
   );
 }
 

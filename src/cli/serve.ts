@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
+import { finds } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
@@ -214,10 +215,7 @@ async function greet(
       lines.push('', ...(await demoLinks(service, baseUrlOf({ ...config, port }))));
     }
   } else {
-    const [merchants] = await service.db.query<{ found: boolean }>(
-      sql`select exists (select from merchants) as found`,
-    );
-    if (!merchants?.found)
+    if (!(await finds(service.db, sql`select from merchants limit 1`)))
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);

@@ -1,6 +1,6 @@
 import { isDistributed } from './distribute.ts';
-import { openOwner, type Queries } from './pool.ts';
-import { sql } from './sql.ts';
+import { finds, openOwner, type Queries } from './pool.ts';
+import { raw, sql } from './sql.ts';
 
 /**
  * The clock of the books (database_time in sql/005-rules.sql) is that of the server. Here it is moved: to
@@ -28,6 +28,9 @@ create or replace function scrip.database_time() returns timestamptz language sq
 $$;
 drop table if exists scrip.moved_clock`;
 
+const isMoved = (db: Queries) =>
+  finds(db, sql`select where to_regclass('scrip.moved_clock') is not null`);
+
 /**
  * Returns to the clock of the server after a demo was killed before it could. An account without the right to
  * do so changes nothing.
@@ -37,11 +40,9 @@ drop table if exists scrip.moved_clock`;
 export async function restoreClock(url: string): Promise<boolean> {
   const owner = await openOwner(url);
   try {
-    const [found] = await owner.query<{ moved: boolean }>(
-      sql`select to_regclass('scrip.moved_clock') is not null as moved`,
-    );
-    if (found?.moved) await owner.query({ text: RESTORED, values: [] });
-    return found?.moved ?? false;
+    const wasMoved = await isMoved(owner);
+    if (wasMoved) await owner.query(raw(RESTORED));
+    return wasMoved;
   } finally {
     await owner.close();
   }
@@ -50,7 +51,7 @@ export async function restoreClock(url: string): Promise<boolean> {
 /** Makes the clock of a database movable. @param url of the schema's owner */
 export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);
-  await owner.query({ text: MOVED, values: [] });
+  await owner.query(raw(MOVED));
   if (await isDistributed(owner)) await owner.query(sql`select create_reference_table('scrip.moved_clock')`);
   // For this connection only. If a commit is lost, the clock is that of the server, which is harmless.
   await owner.query(sql`set synchronous_commit = off`);
@@ -64,7 +65,7 @@ export async function moveClock(url: string): Promise<MovedClock> {
     },
     async close() {
       await owner.query(sql`set synchronous_commit = on`);
-      await owner.query({ text: RESTORED, values: [] });
+      await owner.query(raw(RESTORED));
       await owner.close();
     },
   };
@@ -89,7 +90,7 @@ export async function openClock(db: Queries): Promise<ServiceClock> {
     async advance(url, duration) {
       const owner = await openOwner(url);
       try {
-        await owner.query({ text: MOVED, values: [] });
+        await owner.query(raw(MOVED));
         await owner.query(sql`
 insert into scrip.moved_clock as m (ahead) values (${duration}::interval)
 on conflict (only_row) do update
@@ -103,10 +104,7 @@ set ahead = make_interval(secs => extract(epoch from now() + m.ahead + excluded.
 }
 
 async function readAheadMs(db: Queries): Promise<number> {
-  const [found] = await db.query<{ moved: boolean }>(
-    sql`select to_regclass('scrip.moved_clock') is not null as moved`,
-  );
-  if (!found?.moved) return 0;
+  if (!(await isMoved(db))) return 0;
   const [row] = await db.query<{ aheadMs: number | null }>(
     sql`select (extract(epoch from ahead) * 1000)::float8 as "aheadMs" from scrip.moved_clock`,
   );

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { SLOTS } from './buckets.ts';
 import { StartError } from './errors.ts';
 import { hostsOf } from './health.ts';
-import { openOwner, type Queries } from './pool.ts';
+import { finds, openOwner, type Queries } from './pool.ts';
 import { requireStopped } from './session.ts';
 import { raw, sql } from './sql.ts';
 
@@ -90,13 +90,7 @@ async function findDistribution(
 /** Whether the vouchers are distributed over shards. */
 export async function isDistributed(db: Queries): Promise<boolean> {
   if (!(await hasCitus(db))) return false;
-  const [row] = await db.query<{ there: boolean }>(
-    sql`
-      select exists (
-        select from pg_dist_partition where logicalrelid = to_regclass('scrip.vouchers')
-      ) as there`,
-  );
-  return row?.there ?? false;
+  return finds(db, sql`select from pg_dist_partition where logicalrelid = to_regclass('scrip.vouchers')`);
 }
 
 /**
@@ -111,22 +105,15 @@ export async function requireOneServer(db: Queries): Promise<void> {
     );
 }
 
-async function hasCitus(db: Queries): Promise<boolean> {
-  const [row] = await db.query<{ there: boolean }>(
-    sql`select exists (select from pg_extension where extname = 'citus') as there`,
-  );
-  return row?.there ?? false;
-}
+const hasCitus = (db: Queries) => finds(db, sql`select from pg_extension where extname = 'citus'`);
 
 /** Checks the cluster. @returns the number of workers */
 async function checkCluster(owner: Queries, url: string): Promise<number> {
   const host = hostsOf(url);
   if (!(await hasCitus(owner))) {
-    const [row] = await owner.query<{ there: boolean }>(
-      sql`select exists (select from pg_available_extensions where name = 'citus') as there`,
-    );
+    const isInstalled = await finds(owner, sql`select from pg_available_extensions where name = 'citus'`);
     throw new StartError(
-      row?.there
+      isInstalled
         ? `this database does not have Citus: \`create extension citus\` in it, at ${host} and on every worker`
         : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/how-to/citus.md)`,
     );
@@ -179,12 +166,12 @@ order by n.nodeid`);
 /** Checks that no process uses the tables: afterwards, its knowledge of them would be out of date. */
 async function checkQuiet(owner: Queries): Promise<void> {
   await requireStopped(owner);
-  const [rotations] = await owner.query<{ count: number }>(
-    sql`
-      select count(*)::int as count from scrip.keyring_keys
-      where superseded_at is not null and retired_at is null`,
-  );
-  if (rotations && rotations.count > 0)
+  if (
+    await finds(
+      owner,
+      sql`select from scrip.keyring_keys where superseded_at is not null and retired_at is null`,
+    )
+  )
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');
 }
 

@@ -9,8 +9,8 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { isDistributed } from './distribute.ts';
 import { type Authenticator, requireAuthentic, type Writer } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
-import { migrate } from './migrate.ts';
-import { connectOwner, type Queries, queriesOn } from './pool.ts';
+import { hasSchema, migrate } from './migrate.ts';
+import { connectOwner, finds, type Queries, queriesOn } from './pool.ts';
 import { requireStopped } from './session.ts';
 import { raw, sql } from './sql.ts';
 
@@ -265,14 +265,11 @@ export async function load(url: string, { folder, manifest }: Dump): Promise<voi
 /** Checks that the database was never used. @throws StartError if it was */
 async function requireNothing(db: Queries): Promise<void> {
   await requireStopped(db);
-  const [found] = await db.query<{ schema: string | null }>(
-    sql`select to_regclass('scrip.merchants') as schema`,
-  );
-  if (!found?.schema) return;
-  const [used] = await db.query<{ used: boolean }>(sql`
-select exists (select from scrip.merchants) or exists (select from scrip.journal)
-  or exists (select from scrip.keyring_keys) as used`);
-  if (used?.used)
+  if (!(await hasSchema(db))) return;
+  const used = sql`
+select from scrip.merchants union all select from scrip.journal union all select from scrip.keyring_keys
+limit 1`;
+  if (await finds(db, used))
     throw new StartError('the database holds data already, which a load would replace: load into a new one');
 }
 

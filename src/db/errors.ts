@@ -121,22 +121,16 @@ function isBusy(error: unknown): boolean {
   return typeof code === 'string' && BUSY.has(code);
 }
 
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
+/** Errors of a connection that was never made: nothing was sent. */
+const NOT_CONNECTED = [
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
   // There is no port or file descriptor left for a connection.
-  'EADDRNOTAVAIL',
-  'EMFILE',
-  'ENFILE',
+  ...['EADDRNOTAVAIL', 'EMFILE', 'ENFILE'],
+];
+const NO_CONNECTION_IN_TIME = /^timeout exceeded when trying to connect/;
+const NETWORK = new Set([
+  ...NOT_CONNECTED,
+  ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTDOWN', 'ENETDOWN'],
 ]);
 
 /** Errors of a service that cannot serve the request now, although the database is available. */
@@ -180,6 +174,14 @@ export function isUnavailable(error: unknown): boolean {
       message,
     )
   );
+}
+
+/** Whether a connection broke after a commit may have been sent. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state) return /^(08|57P0[12])/.test(state);
+  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
+  return isUnavailable(error) && !NOT_CONNECTED.includes(code) && !NO_CONNECTION_IN_TIME.test(message);
 }
 
 /** The number of repetitions after lost races. More than these in a row are no coincidence. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adaptFunctions, isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
-import { openOwner, type Queries } from './pool.ts';
+import { finds, openOwner, type Queries } from './pool.ts';
 import { requireOwnSession, requireSessions } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
 import { raw, splitStatements, sql } from './sql.ts';
@@ -165,11 +165,12 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
 
 type Applied = { version: number; name: string; digest: string; worksFrom: number };
 
+/** Whether a database holds the schema of Scrip, of whichever version. */
+export const hasSchema = (owner: Queries) =>
+  finds(owner, sql`select where to_regclass('scrip.migrations') is not null`);
+
 async function readApplied(owner: Queries): Promise<Applied[]> {
-  const [found] = await owner.query<{ there: boolean }>(
-    sql`select to_regclass('scrip.migrations') is not null as there`,
-  );
-  if (!found?.there) return [];
+  if (!(await hasSchema(owner))) return [];
   return owner.query<Applied>(
     sql`select version, name, digest, works_from as "worksFrom" from scrip.migrations order by version`,
   );

@@ -11,6 +11,10 @@ export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
 
+/** Whether a statement finds a row. */
+export const finds = async (db: Queries, statement: Sql): Promise<boolean> =>
+  (await db.query(statement)).length > 0;
+
 /** The isolation of a transaction. One that names it reads much data, and sets its own time limits. */
 type Isolation = 'read committed' | 'repeatable read';
 

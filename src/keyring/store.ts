@@ -5,7 +5,7 @@ import { slotOfSerial } from '../db/buckets.ts';
 import { requireOwnFile } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
-import type { Database, Queries } from '../db/pool.ts';
+import { type Database, finds, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { createKeyFile, isReadByOthers, keyFile, ownKeyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
@@ -41,11 +41,8 @@ type Given = KmsSettings & {
  * @throws StartError as `openKeyRing`
  */
 export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
-  const [found] = await owner.query<{ there: boolean }>(
-    sql`select to_regclass('scrip.keyring_keys') is not null as there`,
-  );
   // `KNOWN` before the migrations, of any schema version: `dropped_at` may not exist yet.
-  const known = found?.there
+  const known = (await finds(owner, sql`select where to_regclass('scrip.keyring_keys') is not null`))
     ? await owner.query<Known>(sql`
 select ${COLUMNS} from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`)
     : [];
