@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { access, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
-import { sql } from '../../src/db/sql.ts';
 import { folderOf } from '../support/folder.ts';
-import { testDatabase } from '../support/harness.ts';
-import { ownerOf } from '../support/owner.ts';
+import { emptyDatabase, runAsOwner, testDatabase } from '../support/harness.ts';
 import { runScrip } from '../support/scrip.ts';
 
 /** Commands without a database. */
@@ -58,9 +55,7 @@ test('no command but serve and migrate makes a database where its settings name 
 
 test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
   const folder = folderOf(t);
-  const { url } = await testDatabase(t);
-  const owner = await ownerOf(t, url);
-  await owner.query({ text: 'drop schema scrip cascade', values: [] });
+  const { url } = await emptyDatabase(t);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const { status, out, err } = await runScrip(settings, 'merchant', 'list');
   assert.deepEqual([status, out], [5, '']);
@@ -68,7 +63,7 @@ test('a command on a database without the schema creates nothing, and names the 
     err,
     /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
   );
-  const schemas = await owner.query(sql`select from pg_namespace where nspname = 'scrip'`);
+  const schemas = await runAsOwner(url, "select from pg_namespace where nspname = 'scrip'");
   assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
 });
 
@@ -108,10 +103,8 @@ test('a data folder that cannot be created is reported in one line, also with a 
 
 test('a database that takes no writes is reported as a standby', async (t) => {
   const { url } = await testDatabase(t);
-  const owner = await openOwner(url);
   const name = new URL(url).pathname.slice(1);
-  await owner.query({ text: `alter database ${name} set default_transaction_read_only = on`, values: [] });
-  await owner.close();
+  await runAsOwner(url, `alter database ${name} set default_transaction_read_only = on`);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folderOf(t), 'data') };
   const { status, out, err } = await runScrip(settings, 'reconcile');
   assert.deepEqual([status, out], [4, '']);

@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
 import { StartError } from '../../src/db/errors.ts';
-import { openOwner } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/log.ts';
-import { startTestService } from '../support/harness.ts';
+import { runAsOwner, startTestService } from '../support/harness.ts';
 
 test('every connection of the service has fsync, synchronous_commit and full_page_writes on', async (t) => {
   const { service, stop } = await startTestService();
@@ -22,11 +21,9 @@ select name, setting from pg_settings where name in ('fsync', 'synchronous_commi
 test('the service refuses to start while synchronous_commit is off, and a command starts', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
-  const owner = await openOwner(testService.url);
   const database = new URL(testService.url).pathname.slice(1);
   const set = (value: string) =>
-    owner.query({ text: `alter database ${database} set synchronous_commit = ${value}`, values: [] });
-  t.after(() => owner.close());
+    runAsOwner(testService.url, `alter database ${database} set synchronous_commit = ${value}`);
   const config = readConfig({ SCRIP_DATABASE_URL: testService.url, SCRIP_KEYS: testService.keys });
   const open = async (isService: boolean) => {
     const opened = await openService(config, {

@@ -1,28 +1,16 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { SERVICE_ROLE } from '../../src/db/session.ts';
-import { testDatabase } from '../support/harness.ts';
-import { asOwner } from '../support/owner.ts';
+import { emptyDatabase, runAsOwner, testDatabase } from '../support/harness.ts';
 
 const MIGRATIONS = new URL('../../sql/', import.meta.url);
 
-async function execute(url: string, text: string): Promise<void> {
-  await asOwner(url, text);
-}
-
-/** An empty database. */
-async function emptyDatabase(t: TestContext): Promise<string> {
-  const { url } = await testDatabase(t);
-  await execute(url, 'drop schema scrip cascade');
-  return url;
-}
-
 test('concurrent calls of migrate apply every migration once', async (t) => {
-  const url = await emptyDatabase(t);
+  const { url } = await emptyDatabase(t);
   const names = (await readdir(MIGRATIONS)).filter((name) => /^\d/.test(name)).sort();
   const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   assert.deepEqual(applied.flat(), names);
@@ -31,7 +19,7 @@ test('concurrent calls of migrate apply every migration once', async (t) => {
 
 test('migrate refuses a newer schema and changed migrations with a message of one line', async (t) => {
   const { url } = await testDatabase(t);
-  await execute(
+  await runAsOwner(
     url,
     `insert into scrip.migrations (version, name, digest, works_from) values (999, '999-later.sql', 'x', 999)`,
   );
@@ -39,7 +27,7 @@ test('migrate refuses a newer schema and changed migrations with a message of on
     migrate(url),
     (error) => error instanceof StartError && /^[^\n]*newer schema[^\n]*$/.test(error.message),
   );
-  await execute(
+  await runAsOwner(
     url,
     `delete from scrip.migrations where version = 999; update scrip.migrations set digest = 'x'`,
   );

@@ -79,7 +79,9 @@ test('a positive or negative amount is exact up to fifteen digits, and declined 
   assert.equal(toMinor(-most, 0), -BigInt(most));
   for (const value of [1e15, -1e15, Number.MAX_SAFE_INTEGER, Number.NaN, Number.POSITIVE_INFINITY])
     assert.throws(() => toMinor(value, 0), is13, String(value));
-  assert.throws(() => toMinor(1e12, 4), is13);
+  assert.equal(toMinor(99_999_999_999.9999, 4), BigInt(most));
+  for (const value of [1e12, 1e300]) assert.throws(() => toMinor(value, 4), is13);
+  assert.throws(() => toMinor(90_071_992_547_409.91, 2), is13);
   assert.equal(toMinor(12.5, 2), 1250n);
   assert.equal(toMinor(-12.05, 2), -1205n);
   assert.equal(toMinor(0.0001, 4), 1n);

@@ -5,8 +5,7 @@ import { readConfig } from '../../src/config.ts';
 import { createPartitions } from '../../src/db/partitions.ts';
 import { sql } from '../../src/db/sql.ts';
 import { createLogger } from '../../src/log.ts';
-import { startTestService, type TestService } from '../support/harness.ts';
-import { ownerOf } from '../support/owner.ts';
+import { runAsOwner, startTestService, type TestService } from '../support/harness.ts';
 
 const PARENTS = ['declines', 'journal', 'webhook_attempts', 'webhook_deliveries'];
 
@@ -44,10 +43,8 @@ test('this month and the next three have partitions, which maintenance continues
 test('a service creates the partitions that are missing after a long absence before it starts', async (t) => {
   const tested = await startTestService();
   t.after(tested.stop);
-  const owner = await ownerOf(t, tested.url);
   const months = monthsFrom(new Date(), 4);
-  for (const parent of PARENTS)
-    await owner.query({ text: `drop table scrip.${parent}_${months[0]}`, values: [] });
+  for (const parent of PARENTS) await runAsOwner(tested.url, `drop table scrip.${parent}_${months[0]}`);
   const config = readConfig({ SCRIP_DATABASE_URL: tested.url, SCRIP_KEYS: tested.keys });
   const log = createLogger('silent');
   const { close } = await openService(config, { name: 'scrip-test', create: true, log, isService: true });

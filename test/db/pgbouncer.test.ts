@@ -7,8 +7,7 @@ import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createLogger } from '../../src/log.ts';
 import { createPooledAccount, startPgBouncer } from '../pgbouncer/bouncer.ts';
-import { startTestService, testDatabase } from '../support/harness.ts';
-import { asOwner } from '../support/owner.ts';
+import { emptyDatabase, startTestService } from '../support/harness.ts';
 
 /** What a service refuses behind a pooler in transaction mode; see test/run.ts for what it serves there. */
 
@@ -64,7 +63,6 @@ test('a pooler that shares sessions needs an account with their settings', { ski
 });
 
 test('migrations need a session of their own', { skip }, async (t) => {
-  const { url } = await testDatabase(t);
-  await asOwner(url, 'drop schema scrip cascade');
+  const { url } = await emptyDatabase(t);
   await refuses(migrate(await pooled(t, url, true)), /^migrations need a session/);
 });

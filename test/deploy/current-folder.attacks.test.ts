@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { newKeyRing } from '../../src/keyring/file.ts';
 import { folderOf } from '../support/folder.ts';
-import { testDatabase } from '../support/harness.ts';
-import { ownerOf } from '../support/owner.ts';
+import { emptyDatabase, testDatabase } from '../support/harness.ts';
 import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
@@ -71,9 +70,7 @@ test('the check of the current folder notices a module that reads it', async (t)
 
 test('commands run no code of the current folder, or of a folder above it', async (t) => {
   const { folder, wasRun } = await hostileFolder(t);
-  const { url } = await testDatabase(t);
-  const owner = await ownerOf(t, url);
-  await owner.query({ text: 'drop schema scrip cascade', values: [] });
+  const { url } = await emptyDatabase(t);
   const data = folderOf(t);
   const settings = {
     SCRIP_DATABASE_URL: url,

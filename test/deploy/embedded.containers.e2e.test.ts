@@ -10,7 +10,7 @@ import { describeFolder } from '../../embedded/folder.ts';
 import { UseLock } from '../../embedded/lock.ts';
 import { createLogger } from '../../src/log.ts';
 import { folderOf } from '../support/folder.ts';
-import { asOwner } from '../support/owner.ts';
+import { runAsOwner } from '../support/harness.ts';
 
 /**
  * Two containers that share a data folder and nothing else: neither sees the other's processes. A PID
@@ -30,15 +30,6 @@ const database = await start(process.argv[1], options).catch((error) => ({ error
 console.log(database.error?.message ?? database.ownerUrl);
 if (database.error) process.exit(1);
 process.stdin.resume().on('end', () => database.release());`;
-
-async function dataFolder(t: TestContext): Promise<string> {
-  const folder = folderOf(t);
-  return folder;
-}
-
-async function ask(url: string): Promise<unknown> {
-  return asOwner(url, 'select 1 as one');
-}
 
 /**
  * The arguments for a PID namespace, as root or as root of a user namespace; undefined where neither is
@@ -83,7 +74,7 @@ async function startElsewhere(t: TestContext, namespace: readonly string[], fold
 }
 
 test('a start waits while a process of another container uses the data folder', async (t) => {
-  const folder = await dataFolder(t);
+  const folder = folderOf(t);
   await (await start(folder, OPTIONS)).release();
   const other = await UseLock.open(describeFolder(folder));
   other.hold();
@@ -97,24 +88,24 @@ test('a start waits while a process of another container uses the data folder', 
   const waiting = start(folder, { ...OPTIONS, waitMs: 60_000 });
   other.close();
   const database = await waiting;
-  assert.deepEqual(await ask(database.url), [{ one: 1 }]);
+  assert.deepEqual(await runAsOwner(database.url, 'select 1 as one'), [{ one: 1 }]);
   await database.release();
 });
 
 test('a second PID namespace cannot open a data folder before the first one has released it', async (t) => {
   const namespace = await findNamespace();
   if (!namespace) return t.diagnostic('this system permits no PID namespace');
-  const folder = await dataFolder(t);
+  const folder = folderOf(t);
   const here = await start(folder, OPTIONS);
   const refused = await startElsewhere(t, namespace, folder);
   assert.match(refused.output, IN_USE.message);
-  assert.deepEqual(await ask(here.url), [{ one: 1 }]);
+  assert.deepEqual(await runAsOwner(here.url, 'select 1 as one'), [{ one: 1 }]);
   await here.release();
 
   const there = await startElsewhere(t, namespace, folder);
   assert.match(there.output, /^postgres:/);
   await assert.rejects(start(folder, AT_ONCE), IN_USE);
-  assert.deepEqual(await ask(there.output), [{ one: 1 }]);
+  assert.deepEqual(await runAsOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
   await there.end();
 
   // A container that is killed takes its server with it, and leaves the folder free.
@@ -122,7 +113,7 @@ test('a second PID namespace cannot open a data folder before the first one has 
   assert.match(killed.output, /^postgres:/);
   await killed.kill();
   const again = await start(folder, OPTIONS);
-  assert.deepEqual(await ask(again.url), [{ one: 1 }]);
+  assert.deepEqual(await runAsOwner(again.url, 'select 1 as one'), [{ one: 1 }]);
   await again.release();
 });
 
@@ -133,11 +124,11 @@ test('an account that has a number and no name creates a database and opens it a
     () => false,
   );
   if (!isPermitted) return t.diagnostic('this system permits no user namespace');
-  const folder = await dataFolder(t);
+  const folder = folderOf(t);
   for (const _ of [1, 2]) {
     const there = await startElsewhere(t, namespace, folder);
     assert.match(there.output, /^postgres:/);
-    assert.deepEqual(await ask(there.output), [{ one: 1 }]);
+    assert.deepEqual(await runAsOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
     await there.end();
   }
 });

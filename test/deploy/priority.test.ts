@@ -5,7 +5,7 @@ import { makeRowsAside } from '../../src/batches/rows.worker.ts';
 import { examine } from '../../src/monitor/doctor.ts';
 import { DIALECTS, type Dialect } from '../support/dialects.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
-import { ownerOf } from '../support/owner.ts';
+import { runAsOwner } from '../support/harness.ts';
 import { startScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
 import { until } from '../support/until.ts';
@@ -56,12 +56,11 @@ test('the doctor reports batches that a failure canceled', async (t) => {
     return findings.find(({ check }) => check === 'batches');
   };
   const { data } = await till.done(A.generate('failed', QUANTITY, 1));
-  const owner = await ownerOf(t, till.testService.url);
   const fail = (endedAt: string) =>
-    owner.query({
-      text: `update scrip.batches set status = 'CANCELED', failure = 'a test', ended_at = ${endedAt}`,
-      values: [],
-    });
+    runAsOwner(
+      till.testService.url,
+      `update scrip.batches set status = 'CANCELED', failure = 'a test', ended_at = ${endedAt}`,
+    );
   await fail("now() - interval '25 hours'");
   assert.equal((await find())?.state, 'ok');
   await fail('now()');

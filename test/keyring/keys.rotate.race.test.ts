@@ -10,10 +10,10 @@ import { beginRotation, finishRotation } from '../../src/rotation/rotate.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { folderOf } from '../support/folder.ts';
 import { asOperator, testService } from '../support/harness.ts';
+import { goOn } from '../support/rotation.ts';
 import { Till } from '../support/till.ts';
 
-const goOn = () => false;
-const [A] = DIALECTS;
+const [A] = DIALECTS as [(typeof DIALECTS)[number]];
 
 test('concurrent rotations of one key file add one key, and no key is lost', async (t) => {
   const folder = folderOf(t);

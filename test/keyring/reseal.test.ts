@@ -7,6 +7,7 @@ import { newRingKey } from '../../src/keyring/file.ts';
 import { countLeftBehind, countSealed, resealAll, resealVouchers } from '../../src/rotation/reseal.ts';
 import { beginRotation, endProgress, finishRotation } from '../../src/rotation/rotate.ts';
 import { asOperator, produceAll, startTestService, type TestService } from '../support/harness.ts';
+import { goOn } from '../support/rotation.ts';
 import { Bench, BUCKET } from '../support/statement.ts';
 
 /** More than a page of each walk: 500 vouchers are resealed at a time, 2,000 verified, 20,000 counted. */
@@ -30,7 +31,6 @@ before(async () => {
   ];
 });
 
-const goOn = () => false;
 /** A digest of the seals up to a serial number. */
 const sealedUpTo = async (serial: bigint) => {
   const [row] = await bench.query<{ digest: string }>(

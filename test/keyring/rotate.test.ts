@@ -14,12 +14,12 @@ import {
 } from '../../src/rotation/rotate.ts';
 import { folderOf } from '../support/folder.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { goOn } from '../support/rotation.ts';
 import { Bench } from '../support/statement.ts';
 
 /** The life of a key ring, step by step: what each operation returns, writes and refuses. */
 
 const MINUTE = 60_000;
-const goOn = () => false;
 const stopNow = () => true;
 
 const bench = Bench.ofTests();

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { before, describe, test } from 'node:test';
 import { openEmbedded } from '../../src/db/embedded.ts';
 import { createLogger } from '../../src/log.ts';
 import {
@@ -20,10 +16,10 @@ import {
   spellings,
 } from '../support/canaries.ts';
 import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
-import { basic } from '../support/harness.ts';
-import { asOwner } from '../support/owner.ts';
+import { basic, runAsOwner } from '../support/harness.ts';
+import { Installation } from '../support/installation.ts';
 import { Receiver } from '../support/receiver.ts';
-import { ENVIRONMENT, MAIN, runScrip } from '../support/scrip.ts';
+import { ofFile } from '../support/scope.ts';
 import { UNKNOWN, withWrongPin } from '../support/till.ts';
 import { until } from '../support/until.ts';
 
@@ -35,31 +31,22 @@ import { until } from '../support/until.ts';
 /** The name of a merchant. It is found, which proves that the search works. */
 const CONTROL = 'control-that-is-found';
 
-let folder: string;
+const t = ofFile();
+let installation: Installation;
 let dataDir: string;
-let child: ChildProcess;
 let baseUrl: string;
 let keyRing: string[];
-const output: Record<string, string> = { out: '', err: '', commands: '', answers: '' };
+const output: Record<string, string> = { commands: '', answers: '' };
 const vouchers: Voucher[] = [];
 const secrets: string[] = [];
 let receiver: Receiver;
 let embedded: Awaited<ReturnType<typeof openEmbedded>>;
 
-const settings = () => ({
-  SCRIP_DATA_DIR: dataDir,
-  SCRIP_PORT: '0',
-  SCRIP_LOG_LEVEL: 'trace',
-  SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
-});
-
-async function execute(text: string): Promise<void> {
-  await asOwner(embedded.ownerUrl, text);
-}
+const execute = (text: string) => runAsOwner(embedded.ownerUrl, text);
 
 /** Runs a command. Its output is searched too, unless it shows a new secret. */
 async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
-  const run = await runScrip(settings(), ...args);
+  const run = await installation.run(args);
   output['commands'] += run.err + (shown === 'search' ? run.out : '');
   return run.out;
 }
@@ -68,10 +55,12 @@ const ask = (authorization: string, request: Parameters<typeof send>[2], headers
   send(baseUrl, authorization, request, headers);
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'scrip-canary-'));
-  await chmod(folder, 0o755);
-  dataDir = join(folder, 'data');
+  installation = await Installation.make(t);
+  installation.settings['SCRIP_LOG_LEVEL'] = 'trace';
+  installation.settings['SCRIP_WEBHOOK_ALLOW_PRIVATE'] = 'true';
+  dataDir = installation.at('data');
   embedded = await openEmbedded(dataDir, createLogger('silent'));
+  t.after(() => embedded.release());
   for (const setting of [
     "log_statement = 'all'",
     'log_min_duration_statement = 0',
@@ -85,37 +74,15 @@ before(async () => {
     await execute(`alter system set ${setting}`);
   }
   await execute('select pg_reload_conf()');
-  child = spawn(process.execPath, [MAIN, 'serve'], {
-    env: { ...ENVIRONMENT, ...settings() },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  for (const name of ['out', 'err'] as const) {
-    const stream = name === 'out' ? child.stdout : child.stderr;
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text;
-    });
-  }
-  while (!output['out']?.endsWith('\n\n')) {
-    assert.equal(child.exitCode, null, output['err']);
-    await sleep(20);
-  }
+  baseUrl = await installation.serve();
+  t.after(() => installation.stop());
   receiver = await Receiver.start();
+  t.after(() => receiver.stop());
   // It repeats the delivery, as a faulty receiver does.
   receiver.behave = (response, { text }) => response.writeHead(500).end(text);
-  baseUrl = /^Scrip serves (\S+)$/m.exec(output['out'] ?? '')?.[1] ?? assert.fail('no address');
   await useEverything();
   for (const { text, headers } of await receiver.has(8)) output['answers'] += text + JSON.stringify(headers);
   await execute('checkpoint');
-});
-
-after(async () => {
-  if (child?.exitCode === null) {
-    child.kill('SIGTERM');
-    await once(child, 'close');
-  }
-  await receiver?.stop();
-  await embedded?.release();
-  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 async function useEverything(): Promise<void> {
@@ -250,8 +217,9 @@ const search = (wanted: (path: string) => boolean) => findInFiles(dataDir, wante
 
 describe('no code, PIN, secret or key is', () => {
   test('in the log of the service at level trace, or in its output', () => {
-    assert.ok((output['err']?.match(/"msg":"request"/g)?.length ?? 0) > 50);
-    assert.deepEqual([...find('stdout', output['out'] ?? ''), ...find('stderr', output['err'] ?? '')], []);
+    const { out, err } = installation.serving.printed;
+    assert.ok((err.match(/"msg":"request"/g)?.length ?? 0) > 50);
+    assert.deepEqual([...find('stdout', out), ...find('stderr', err)], []);
   });
 
   test('in the log of the database with all statements and parameters', async () => {

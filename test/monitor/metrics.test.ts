@@ -9,7 +9,7 @@ import { buildServer } from '../../src/http/server.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { startTestService } from '../support/harness.ts';
+import { runAsOwner, startTestService } from '../support/harness.ts';
 import { sampleOf } from '../support/metrics.ts';
 import { ownerOf } from '../support/owner.ts';
 import { openWay } from '../support/way.ts';
@@ -92,9 +92,8 @@ test('gauges show late work, low floats and blocked keys under the names that th
   await till.done((DIALECTS[0] ?? assert.fail()).redeem(voucher, 1, 'late'));
   const { context } = await authenticate(service, till.merchant.authorization);
   await generate(context, { reference: 'stalled', quantity: 5_000, value: undefined });
-  const owner = await ownerOf(t, till.testService.url);
+  const { url } = till.testService;
   for (const text of [
-    'set search_path = scrip',
     `update webhook_deliveries set due_at = now() - interval '1 hour'`,
     `update batches set progressed_at = now() - interval '1 hour' where status = 'PROCESSING'`,
     `update batches set expires_at = now() - interval '2 hours' where status = 'COMPLETED'`,
@@ -109,7 +108,7 @@ test('gauges show late work, low floats and blocked keys under the names that th
     `update book_days set starts_at = now() - interval '50 hours'
       where starts_at = (select min(starts_at) from book_days)`,
   ])
-    await owner.query({ text, values: [] });
+    await runAsOwner(url, `set search_path = scrip; ${text}`);
   const text = await createGauges(service, tmpdir())();
   const above = (sample: string, least: number) =>
     assert.ok((sampleOf(text, sample) ?? -1) >= least, `${sample}: ${sampleOf(text, sample)}`);

@@ -127,13 +127,19 @@ function serviceUrl(url: string): string {
   return pooled === undefined ? url : new URL(new URL(url).pathname, pooled).href;
 }
 
+/** Runs a statement in a database as the owner of its schema, on a connection of its own. */
+export async function runAsOwner<Row>(url: string, text: string): Promise<Row[]> {
+  const owner = await openOwner(url);
+  return owner.query<Row>({ text, values: [] }).finally(() => owner.close());
+}
+
 /**
  * Runs a statement on the server; with Citus on the coordinator and every worker, where a database has the
  * same name.
  */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
-  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => asOwner(url, text)));
+  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => runAsOwner(url, text)));
 }
 
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
@@ -146,13 +152,18 @@ export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   return { url: databaseUrl(name), drop };
 }
 
+/** A database without the schema. */
+export async function emptyDatabase(t: TestContext): Promise<TestDatabase> {
+  const database = await testDatabase(t);
+  await runAsOwner(database.url, 'drop schema scrip cascade');
+  return database;
+}
+
 /** Gives a database more buckets, all on its one server. */
 async function addBuckets(url: string, count: number): Promise<void> {
-  const owner = await openOwner(url);
   const rows = `select k, k from generate_series(1, ${count - 1}) k`;
   for (const text of ['buckets (bucket, position)', 'bucket_positions (bucket, position)'])
-    await owner.query({ text: `insert into scrip.${text} ${rows}`, values: [] });
-  await owner.close();
+    await runAsOwner(url, `insert into scrip.${text} ${rows}`);
 }
 
 /** Runs a stop only once: a test may stop a service early, and the end of the test stops it in any case. */

@@ -5,9 +5,8 @@ import { asOperator, type ListeningService, testService } from './harness.ts';
 import type { Scope } from './scope.ts';
 import { Till } from './till.ts';
 
-/** Progress callbacks: the first one continues the work, the second one stops it. */
+/** A progress callback that continues the work. */
 export const goOn = () => false;
-export const stopNow = () => true;
 
 /** A till on a fresh database, and another process with a new key. */
 export async function openBoth(t: Scope, wanted?: Parameters<typeof Till.open>[1]) {
