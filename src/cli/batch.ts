@@ -59,14 +59,14 @@ async function run(
 async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, quiet = false): Promise<Batch> {
   const { transactionId, reference, quantity } = accepted;
   const named = `batch ${transactionId} (reference ${reference})`;
-  const progress = showProgress(quantity, 'vouchers', quiet);
+  const progress = showProgress('vouchers', quiet);
   let worker: ReturnType<typeof startJobs> | undefined;
   let produced = accepted.produced;
   let grewAtMs = performance.now();
   try {
     for (;;) {
       const batch = (await findBatchOf(service.db, transactionId)) ?? notFound(named);
-      progress.update(batch.produced);
+      progress.update(batch.produced, quantity);
       if (batch.status === 'COMPLETED') return batch;
       if (batch.status === 'CANCELED')
         fail(`${named} was canceled: ${batch.failure ?? 'by its merchant or an operator'}`);

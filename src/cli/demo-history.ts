@@ -327,13 +327,13 @@ where not exists (select from merchants) and not exists (select from journal)
   const began = performance.now();
   const clock = await moveClock(ownerUrl);
   const db = openDatabase(service.db.url, 'scrip-demo', { isPatient: true });
-  const progress = showProgress(DAYS, 'days');
+  const progress = showProgress('days');
   try {
     const story = new Story(createService({ ...service, db, readDb: db }), clock, actor);
     await story.begin();
     for (let day = 0; day < DAYS && !stopping(); day++) {
       await story.play(day);
-      progress.update(day + 1);
+      progress.update(day + 1, DAYS);
     }
     progress.stop();
     if (stopping()) {

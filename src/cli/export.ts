@@ -143,14 +143,14 @@ async function* withProgress(
   stop: Stop,
   quiet = false,
 ) {
-  const progress = showProgress(count, 'vouchers', quiet);
+  const progress = showProgress('vouchers', quiet);
   let done = 0;
   try {
     for await (const page of vouchers) {
       if (stop.isAsked()) interrupted('interrupted: the export is recorded as aborted');
       yield page;
       done += page.length;
-      progress.update(done);
+      progress.update(done, count);
     }
   } finally {
     progress.stop();

@@ -16,22 +16,24 @@ import {
 } from './output.ts';
 import { oneOf, parseId, parseText, parseUtc } from './parse.ts';
 import { requireApproval, requireMerchant, requireProduct } from './perform.ts';
-import { type Progress, showProgress } from './progress.ts';
+import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
 const REFERENCE_MAX = 100;
 /** The most errors that are printed for people. JSON contains more. */
 const SHOWN_MAX = 50;
 
+const PAYERS = ['funding', 'float'] as const;
+
 type Options = {
-  merchant: string;
+  merchant: number;
   reference?: string;
   format?: string;
   product: string;
   expiry?: string;
   codes: string;
   missingPin: string;
-  paidFrom: string;
+  paidFrom: (typeof PAYERS)[number];
   dryRun?: boolean;
   json?: boolean;
 };
@@ -44,8 +46,12 @@ export function registerImport(program: Command): void {
     .description(
       'import vouchers from a file, which is checked first and refused as a whole if anything is wrong',
     )
-    .requiredOption('--merchant <id>', 'the issuer of the vouchers')
-    .option('--reference <reference>', 'your reference for the import (default: one derived from the file)')
+    .requiredOption('--merchant <id>', 'the issuer of the vouchers', (text) => parseId(text))
+    .option(
+      '--reference <reference>',
+      'your reference for the import (default: one derived from the file)',
+      (text) => parseText(text, '--reference', REFERENCE_MAX),
+    )
     .option('--format <format>', 'csv or ndjson (default: by the name of the file)')
     .option('--product <code>', 'the product of rows that name none', DEFAULT_PRODUCT)
     .option('--expiry <date>', 'the expiry of rows that name none')
@@ -59,18 +65,20 @@ export function registerImport(program: Command): void {
       'for rows without a PIN: refuse, draw, or four digits that all of them get',
       'refuse',
     )
-    .option('--paid-from <account>', "funding, or float: the issuer's float pays for the vouchers", 'funding')
+    .option(
+      '--paid-from <account>',
+      "funding, or float: the issuer's float pays for the vouchers",
+      (text) => oneOf(text, '--paid-from', PAYERS),
+      'funding',
+    )
     .option('--dry-run', 'only check')
     .option('--json', 'print JSON')
     .action(run);
 }
 
 async function run(file: string, options: Options): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  const { reference } = options;
-  if (reference !== undefined) parseText(reference, '--reference', REFERENCE_MAX);
+  const { merchant: merchantId, reference, paidFrom } = options;
   const rules = rulesOf(file, options);
-  const paidFrom = oneOf(options.paidFrom, '--paid-from', ['funding', 'float'] as const);
   const dryRun = options.dryRun ?? false;
   await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
   await untilStopped(async (service, _config, stop) => {
@@ -78,16 +86,10 @@ async function run(file: string, options: Options): Promise<void> {
     if (!dryRun) await requireApproval(operator, 'import vouchers');
     await requireMerchant(service.db, merchantId);
     await requireProduct(service.db, rules.product);
-    let progress: Progress | undefined;
-    const onProgress = (written: number, vouchers: number) => {
-      progress ??= showProgress(vouchers, 'vouchers', options.json);
-      progress.update(written);
-    };
+    const progress = showProgress('vouchers', options.json);
     const wanted = { merchantId, file, reference, rules, paidFrom };
-    const watching = { dryRun, stopping: stop.isAsked, onProgress };
-    const report = await importVouchers(operator, wanted, watching)
-      .catch(explain)
-      .finally(() => progress?.stop());
+    const watching = { dryRun, stopping: stop.isAsked, onProgress: progress.update };
+    const report = await importVouchers(operator, wanted, watching).catch(explain).finally(progress.stop);
     print(report, merchantId, options.json);
     if (report.state === 'refused') process.exitCode = 1;
     if (stop.isAsked() && report.state === 'imported')

@@ -165,17 +165,12 @@ function progressBar(
   options: Json,
   what: string,
 ): { onProgress: OnProgress; end: () => void } {
-  let progress: ReturnType<typeof showProgress> | undefined;
+  const progress = showProgress(`vouchers ${what}`, options.json);
   let done = 0;
   const onProgress: OnProgress = (vouchers) => {
-    progress ??= showProgress(total, `vouchers ${what}`, options.json);
     done += vouchers;
-    progress.update(Math.min(done, total));
+    progress.update(Math.min(done, total), total);
     return stop.isAsked();
   };
-  const end = () => {
-    progress?.stop();
-    progress = undefined;
-  };
-  return { onProgress, end };
+  return { onProgress, end: progress.stop };
 }

@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
 
-export type Progress = { update(done: number): void; stop(): void };
+type Progress = { update(done: number, total: number): void; stop(): void };
 
 const NONE: Progress = { update() {}, stop() {} };
 
@@ -8,11 +8,11 @@ const NONE: Progress = { update() {}, stop() {} };
 const FPS = 5;
 
 /**
- * Shows a progress bar on stderr, so that stdout contains only results. There is none if stderr is not a
- * terminal, or with `quiet`.
+ * Shows a progress bar on stderr from its first update on, so that stdout contains only results. There is
+ * none if stderr is not a terminal, or with `quiet`.
  * @param what the noun of the counted things, in the plural
  */
-export function showProgress(total: number, what: string, quiet = false): Progress {
+export function showProgress(what: string, quiet = false): Progress {
   if (quiet || !process.stderr.isTTY) return NONE;
   const bar = new SingleBar({
     stream: process.stderr,
@@ -25,6 +25,11 @@ export function showProgress(total: number, what: string, quiet = false): Progre
     // The command handles signals itself.
     gracefulExit: false,
   });
-  bar.start(total, 0);
-  return { update: (done) => bar.update(done), stop: () => bar.stop() };
+  return {
+    update(done, total) {
+      if (!bar.isActive) bar.start(total, 0);
+      bar.update(done);
+    },
+    stop: () => bar.stop(),
+  };
 }

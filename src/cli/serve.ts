@@ -9,22 +9,20 @@ import { finds } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 import { buildServer, SERVED } from '../http/server.ts';
-import { createLogger, flushLog } from '../log.ts';
 import { addressToCall, baseUrlOf, isLoopback } from '../network.ts';
-import { type Opened, openService } from './open.ts';
+import type { Opened } from './open.ts';
 import { wrongUsage } from './output.ts';
 import { countOf } from './parse.ts';
 import {
   countProcesses,
   isOneOfSeveral,
-  leaveProcesses,
   listenForStop,
   PROCESSES_MAX,
   type Stop,
   startProcesses,
 } from './processes.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
-import { startBackground, startMetrics } from './work.ts';
+import { runService, startBackground, startMetrics } from './work.ts';
 
 /** How long the service waits after Ctrl-C for connections to end: no load balancer has to notice. */
 const CTRL_C_DRAIN_MS = 1_000;
@@ -65,7 +63,6 @@ async function serve(options: ServeOptions): Promise<void> {
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   if (options.sandbox) await requireSandbox(config);
-  const log = createLogger(config.logLevel);
   const isDemo = options.demo === true && !isOneOfSeveral();
   if (
     (isDemo || options.sandbox) &&
@@ -75,23 +72,10 @@ async function serve(options: ServeOptions): Promise<void> {
     tell(
       `first start: making a database in ${config.dataDir}${isDemo ? ', then its history' : ''}; the next start takes seconds`,
     );
-  const opened = await openService(config, {
-    name: 'scrip-serve',
-    create: true,
-    log,
-    isService: true,
-  }).catch((error: unknown) => {
-    leaveProcesses();
-    throw error;
-  });
-  try {
+  await runService(config, { name: 'scrip-serve', create: true }, stop, async (opened) => {
     if (isDemo) await playHistory(opened.service, opened.ownerUrl, stop);
     if (!stop.isAsked()) await serveUntilStopped(opened, config, options, count, stop);
-  } finally {
-    const urged = await opened.close(stop.urged);
-    await flushLog(log);
-    if (urged || isOneOfSeveral()) process.exit(urged ? 1 : 0);
-  }
+  });
 }
 
 const tell = (line: string) => process.stderr.write(`scrip: ${line}\n`);

@@ -44,11 +44,11 @@ async function run(operation: AnyOperation, input: object, json: boolean | undef
 /** Runs a job in this process, unless another process does, and shows its progress. */
 async function follow(service: Service, { id, total }: Job, stop: Stop, quiet = false): Promise<Job> {
   const running = runJob(service, [groupOf(JOB_RUNS)], Number(id), stop.isAsked);
-  const progress = showProgress(total, 'vouchers', quiet);
+  const progress = showProgress('vouchers', quiet);
   try {
     for (;;) {
       const job = await performWith(service, showJob, { id });
-      progress.update(job.done);
+      progress.update(job.done, total);
       if (job.state === 'COMPLETED' || job.state === 'CANCELED' || job.state === 'FAILED') return job;
       if (stop.isAsked()) interrupted(`interrupted: job ${id} goes on in \`scrip serve\` or \`scrip work\``);
       await Promise.race([sleep(POLL_MS), stop.asked]);

@@ -19,8 +19,8 @@ import { dropDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';
 import { createSender } from '../webhooks/send.ts';
-import { openService } from './open.ts';
-import { listenForStop } from './processes.ts';
+import { type Opened, openService } from './open.ts';
+import { isOneOfSeveral, leaveProcesses, listenForStop, type Stop } from './processes.ts';
 
 /**
  * All work that runs by the calendar, in UTC. Tills go on beside it, and so do long readers such as reports
@@ -56,30 +56,40 @@ export function registerWork(program: Command): void {
 
 async function work(): Promise<void> {
   const stop = listenForStop();
-  const config = readConfig();
+  await runService(readConfig(), { name: 'scrip-work', create: false }, stop, async ({ service, config }) => {
+    const metrics = await startMetrics(service, config);
+    const worker = await startBackground(service, config).catch(async (error: unknown) => {
+      await metrics?.close();
+      throw error;
+    });
+    service.log.info('working');
+    await stop.asked;
+    service.log.info('stopping');
+    await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.urged]);
+  });
+}
+
+/**
+ * Opens the service of a process, runs it unless the process is asked to stop first, and closes it. The exit
+ * status is 1 if a second signal ended the wait for accepted work.
+ */
+export async function runService(
+  config: Config,
+  opening: { readonly name: string; readonly create: boolean },
+  stop: Stop,
+  run: (opened: Opened) => Promise<void>,
+): Promise<void> {
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, {
-    name: 'scrip-work',
-    create: false,
-    log,
-    isService: true,
+  const opened = await openService(config, { ...opening, log, isService: true }).catch((error: unknown) => {
+    leaveProcesses();
+    throw error;
   });
   try {
-    if (!stop.isAsked()) {
-      const metrics = await startMetrics(service, config);
-      const worker = await startBackground(service, config).catch(async (error: unknown) => {
-        await metrics?.close();
-        throw error;
-      });
-      log.info('working');
-      await stop.asked;
-      log.info('stopping');
-      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.urged]);
-    }
+    if (!stop.isAsked()) await run(opened);
   } finally {
-    const urged = await close(stop.urged);
+    const urged = await opened.close(stop.urged);
     await flushLog(log);
-    if (urged) process.exit(1);
+    if (urged || isOneOfSeveral()) process.exit(urged ? 1 : 0);
   }
 }
 
