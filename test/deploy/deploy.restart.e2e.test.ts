@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { freePort } from '../../soak/process.ts';
-import { isCaddyInstalled, startCaddy } from '../support/caddy.ts';
 import { DIALECTS } from '../support/dialects.ts';
+import { folderOf } from '../support/folder.ts';
 import { startTestService, type TestService } from '../support/harness.ts';
 import { type Started, startScrip } from '../support/scrip.ts';
+import { findInstalled, startServer } from '../support/stand-in.ts';
 import { until } from '../support/until.ts';
 
 /** Two processes behind a load balancer are restarted one after the other, while tills are open. */
@@ -48,10 +50,27 @@ class Process {
   }
 }
 
+const CADDYFILE = fileURLToPath(new URL('../../deploy/caddy/Caddyfile', import.meta.url));
+
+/** Starts Caddy with the file of deploy/. @returns its address */
+async function startCaddy(t: TestContext, caddy: string, upstreams: readonly string[]): Promise<string> {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  await startServer(t, url, caddy, ['run', '--config', CADDYFILE, '--adapter', 'caddyfile'], {
+    HOME: folderOf(t),
+    // With http, since a certificate would need a name.
+    SCRIP_DOMAIN: url,
+    SCRIP_UPSTREAMS: upstreams.join(' '),
+    CADDY_ADMIN: `127.0.0.1:${await freePort()}`,
+  });
+  await until('Caddy finds a service', async () => (await fetch(`${url}/readyz`)).status === 200);
+  return url;
+}
+
 const TILLS = 4;
 
 test('no call fails while processes behind Caddy are restarted one after the other', async (t) => {
-  if (!(await isCaddyInstalled(t))) return;
+  const caddy = findInstalled(t, 'caddy/usr/bin/caddy', 'Caddy');
+  if (caddy === undefined) return;
   const testService = await startTestService();
   t.after(testService.stop);
   const ports = [await freePort(), await freePort()];
@@ -59,6 +78,7 @@ test('no call fails while processes behind Caddy are restarted one after the oth
   await Promise.all(processes.map((each) => each.start()));
   const url = await startCaddy(
     t,
+    caddy,
     processes.map(({ address }) => address),
   );
   const { authorization } = await testService.createMerchant();

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { access, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { startTestService } from '../support/harness.ts';
+import { findInstalled } from '../support/stand-in.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
@@ -53,21 +54,15 @@ test('each alert has a section in the runbook, and each section an alert', async
   assert.deepEqual(sections, alerts);
 });
 
-const PROMTOOL = fileURLToPath(new URL('servers/installed/prometheus/usr/bin/promtool', import.meta.url));
-
 test('each alert fires once in the tests of promtool, and none in a healthy service', async (t) => {
   const alerts = [...(await read('deploy/prometheus/alerts.yaml')).matchAll(/- alert: (\w+)/g)];
   const provoked = [...(await read('deploy/prometheus/alerts.test.yaml')).matchAll(/alertname="(\w+)"/g)];
   const namesOf = (found: RegExpExecArray[]) => found.map(([, name]) => name).sort();
   assert.deepEqual(namesOf(provoked), namesOf(alerts));
-  const isInstalled = await access(PROMTOOL).then(
-    () => true,
-    () => false,
-  );
-  if (!isInstalled)
-    return t.diagnostic('not tested with promtool: test/servers/install.sh has not installed it');
+  const promtool = findInstalled(t, 'prometheus/usr/bin/promtool', 'promtool');
+  if (promtool === undefined) return;
   const run = (...args: string[]) =>
-    promisify(execFile)(PROMTOOL, args, { cwd: fileURLToPath(new URL('deploy/prometheus', ROOT)) });
+    promisify(execFile)(promtool, args, { cwd: fileURLToPath(new URL('deploy/prometheus', ROOT)) });
   await run('test', 'rules', 'alerts.test.yaml');
   await run('check', 'config', 'prometheus.yaml');
 });

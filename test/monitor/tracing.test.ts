@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readVouchersOf } from '../../src/batches/export.ts';
@@ -11,6 +8,7 @@ import { startTracing } from '../../src/monitor/tracing.ts';
 import { startDelivery } from '../../src/webhooks/deliver.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import { DIALECTS } from '../support/dialects.ts';
+import { standIn } from '../support/stand-in.ts';
 import { Hooked } from '../support/webhooks.ts';
 
 type Attribute = { key: string; value: { stringValue?: string; intValue?: number } };
@@ -29,7 +27,7 @@ async function collect(t: TestContext) {
   const spans: Sent[] = [];
   const texts: string[] = [];
   let status = 200;
-  const server = createServer(async (request, response) => {
+  const { url } = await standIn(t, async (request, response) => {
     const text = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>)).toString();
     if (status === 200) {
       texts.push(text);
@@ -37,13 +35,8 @@ async function collect(t: TestContext) {
       for (const { scopeSpans } of resourceSpans) for (const each of scopeSpans) spans.push(...each.spans);
     }
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
   });
-  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = url;
   const refuse = (code: number) => {
     status = code;
   };

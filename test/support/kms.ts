@@ -1,27 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { access } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../../soak/process.ts';
-import { until } from './until.ts';
+import { findInstalled, standIn, startServer } from './stand-in.ts';
 
 /** Key management services for tests: fakes, and moto's AWS KMS where it is installed. */
 
-const MOTO = fileURLToPath(new URL('../servers/installed/python', import.meta.url));
 export const AWS_ENV = {
   AWS_ACCESS_KEY_ID: 'operator',
   AWS_SECRET_ACCESS_KEY: 'of-the-keys',
   AWS_REGION: 'eu-central-1',
 };
 
-export type StandIn = {
-  readonly url: string;
-  close(): Promise<void>;
-};
+export type StandIn = Awaited<ReturnType<typeof standIn>>;
 
 /** Answers a request. `refuse` holds the status and body of a refusal. */
 type Answer = (path: string, headers: Record<string, unknown>, body: Record<string, string>) => object;
@@ -36,8 +26,8 @@ class Refusal extends Error {
   }
 }
 
-async function listen(t: TestContext, answer: Answer): Promise<StandIn> {
-  const server = createServer(async (request, response) => {
+function listen(t: TestContext, answer: Answer): Promise<StandIn> {
+  return standIn(t, async (request, response) => {
     const body = JSON.parse(
       Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>)).toString(),
     );
@@ -48,14 +38,7 @@ async function listen(t: TestContext, answer: Answer): Promise<StandIn> {
       if (!(error instanceof Refusal)) throw error;
       response.writeHead(error.status).end(JSON.stringify(error.body));
     }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = async () => {
-    server.closeAllConnections();
-    if (server.listening) await new Promise((resolve) => server.close(resolve));
-  };
-  t.after(close);
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+  });
 }
 
 const KEY = randomBytes(32);
@@ -117,30 +100,11 @@ export function startAws(t: TestContext): Promise<StandIn> {
 
 /** moto's AWS; undefined, with a diagnostic of the test, where it is not installed. */
 export async function startMoto(t: TestContext): Promise<string | undefined> {
-  if (
-    !(await access(MOTO).then(
-      () => true,
-      () => false,
-    ))
-  ) {
-    t.diagnostic('not tested with moto: test/servers/install.sh has not installed it');
-    return undefined;
-  }
+  const moto = findInstalled(t, 'python', 'moto');
+  if (moto === undefined) return undefined;
   const port = await freePort();
-  const env = { PATH: process.env['PATH'], PYTHONPATH: MOTO };
-  const args = ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)];
-  const child: ChildProcess = spawn('python3', args, { env, stdio: 'ignore' });
-  t.after(async () => {
-    if (child.exitCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  });
   const url = `http://127.0.0.1:${port}`;
-  const answers = () =>
-    fetch(url).then(
-      () => true,
-      () => false,
-    );
-  await until('moto has started', answers);
+  const args = ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)];
+  await startServer(t, url, 'python3', args, { PATH: process.env['PATH'] ?? '', PYTHONPATH: moto });
   return url;
 }

@@ -1,19 +1,14 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { access, mkdir, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdir, rm } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../../soak/process.ts';
 import { temporaryFolder } from './leave-nothing.ts';
-import { until } from './until.ts';
+import { findInstalled, standIn, startServer } from './stand-in.ts';
 
 /** S3-compatible storage for tests: a real server if it is installed, and a stand-in. */
 
-const PROGRAM = fileURLToPath(new URL('../servers/installed/versitygw', import.meta.url));
 export const BUCKET = 'vault';
 const KEYS = {
   AWS_ACCESS_KEY_ID: 'operator',
@@ -28,38 +23,17 @@ export type S3 = {
 
 /** A server with an empty bucket. @returns undefined if none is installed, which the test then prints */
 export async function startRealS3(t: TestContext): Promise<S3 | undefined> {
-  if (
-    !(await access(PROGRAM).then(
-      () => true,
-      () => false,
-    ))
-  ) {
-    t.diagnostic('not tested with versitygw: test/servers/install.sh has not installed it');
-    return undefined;
-  }
+  const program = findInstalled(t, 'versitygw', 'versitygw');
+  if (program === undefined) return undefined;
   const folder = await temporaryFolder('scrip-s3-');
   t.after(() => rm(folder, { recursive: true, force: true }));
   await mkdir(join(folder, BUCKET));
-  const port = await freePort();
-  const child = spawn(PROGRAM, ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', folder], {
-    env: {
-      ROOT_ACCESS_KEY: KEYS.AWS_ACCESS_KEY_ID,
-      ROOT_SECRET_KEY: KEYS.AWS_SECRET_ACCESS_KEY,
-    },
-    stdio: 'ignore',
+  const address = `127.0.0.1:${await freePort()}`;
+  const endpoint = `http://${address}`;
+  await startServer(t, endpoint, program, ['--port', address, '--quiet', 'posix', folder], {
+    ROOT_ACCESS_KEY: KEYS.AWS_ACCESS_KEY_ID,
+    ROOT_SECRET_KEY: KEYS.AWS_SECRET_ACCESS_KEY,
   });
-  t.after(async () => {
-    if (child.exitCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  });
-  const endpoint = `http://127.0.0.1:${port}`;
-  const answers = () =>
-    fetch(endpoint).then(
-      () => true,
-      () => false,
-    );
-  await until('the server has started', answers);
   return { env: { ...KEYS, AWS_ENDPOINT_URL_S3: endpoint } };
 }
 
@@ -74,7 +48,7 @@ export async function startStandInS3(t: TestContext): Promise<StandIn> {
   const objects = new Map<string, Buffer>();
   let failure: { code: string; status: number } | undefined;
   const uploads: Uploads = { started: 0, parts: new Map() };
-  const server = createServer(async (request, response) => {
+  const { url: endpoint } = await standIn(t, async (request, response) => {
     const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
     if (failure) return refuse(response, failure.status, failure.code);
     const url = new URL(request.url ?? '', 'http://s3');
@@ -84,15 +58,9 @@ export async function startStandInS3(t: TestContext): Promise<StandIn> {
     if (/^[0-9a-f]{64}$/.test(String(digest)) && createHash('sha256').update(body).digest('hex') !== digest)
       return refuse(response, 400, 'XAmzContentSHA256Mismatch');
     answer({ request, response, url, key: path.join('/'), body, objects, uploads });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    env: { ...KEYS, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` },
+    env: { ...KEYS, AWS_ENDPOINT_URL_S3: endpoint },
     objects,
     fail(code, status = 503) {
       failure = code === undefined ? undefined : { code, status };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { basic } from './harness.ts';
 import type { Installation } from './installation.ts';
 
@@ -10,7 +11,7 @@ export type Shop = {
   readonly cards: readonly Card[];
   /** Sends a call of variant B. */
   call(path: string, body?: object): Promise<Answer>;
-  /** Redeems one cent of a card. */
+  /** Redeems one cent of a card, again as long as a busy machine declines it. */
   redeem(card: Card, reference: string): Promise<Answer>;
   /** How many cents of all cards were redeemed. */
   spent(): Promise<number>;
@@ -18,6 +19,7 @@ export type Shop = {
 
 const QUANTITY = 10;
 const VALUE = 1_000;
+const OVERLOADED = '91';
 
 /** Opens a shop at a service: a merchant with vouchers, who calls the service as a till does. */
 export async function openShop(installation: Installation, url: string): Promise<Shop> {
@@ -34,8 +36,13 @@ export async function openShop(installation: Installation, url: string): Promise
     merchantId: id,
     cards,
     call,
-    redeem: ({ code, pin }, reference) =>
-      call('/redeem', { voucherCode: code, pin, amount: 0.01, reference }),
+    async redeem({ code, pin }, reference) {
+      for (;;) {
+        const answer = await call('/redeem', { voucherCode: code, pin, amount: 0.01, reference });
+        if (answer.statusCode !== OVERLOADED) return answer;
+        await sleep(20);
+      }
+    },
     async spent() {
       let cents = 0;
       for (const { code, pin } of cards) {
