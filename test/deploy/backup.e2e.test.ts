@@ -102,8 +102,7 @@ test('a backup names a folder that is too full, and leaves nothing in it', async
 });
 
 test('backup verify fails if the books of the backup differ', async () => {
-  const { out } = await installation.run(typed`db url`);
-  await asOwner(out.trim(), 'update scrip.floats set balance_minor = balance_minor + 1');
+  await installation.query('update scrip.floats set balance_minor = balance_minor + 1');
   await installation.json`backup create ${installation.at('differing')}`;
   const { status, out: text } = await installation.run(
     typed`backup verify ${installation.at('differing')} --json`,

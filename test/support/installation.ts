@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { STATUS } from '../../src/cli/output.ts';
+import { runAsOwner } from './harness.ts';
 import type { Scope } from './scope.ts';
 import { type CommandLine, type Ran, runScrip, type Started, startScrip, wordsOf } from './scrip.ts';
 import { until } from './until.ts';
@@ -70,6 +71,12 @@ export class Installation {
     return JSON.parse(out);
   }
 
+  /** Runs a statement in its database, by the address that a command prints. */
+  async query<Row>(text: string): Promise<Row[]> {
+    const { out } = await this.run(['db', 'url']);
+    return runAsOwner<Row>(out.trim(), text);
+  }
+
   /** Runs a command that must fail with a message of one line. */
   async fails(
     expected: RegExp,
@@ -105,6 +112,8 @@ export class Installation {
 
   /** Ends the service, if it runs. @returns its exit status */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number | undefined> {
+    // A test that failed may have left it suspended.
+    this.#serving?.child.kill('SIGCONT');
     this.#serving?.child.kill(signal);
     return (await this.#serving?.ended)?.status;
   }

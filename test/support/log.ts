@@ -1,12 +1,12 @@
+import assert from 'node:assert/strict';
 import { readPieceName } from '../../embedded/archive.ts';
-import { FolderStorage } from '../../embedded/folder-storage.ts';
-import type { Storage } from '../../embedded/storage.ts';
+import { openStorage, type Storage } from '../../embedded/storage.ts';
 import type { Installation } from './installation.ts';
 import { asOwner } from './owner.ts';
 import { until } from './until.ts';
 
 /** Whether the archived log contains a segment up to a position. */
-export async function isArchived(archive: Storage, segment: string, end: number): Promise<boolean> {
+async function isArchived(archive: Storage, segment: string, end: number): Promise<boolean> {
   const names = await archive.list('');
   if (names.some((name) => name.startsWith(`${segment}.`) && name !== `${segment}.tail`)) return true;
   const tail = `${segment}.tail`;
@@ -32,14 +32,9 @@ async function sizeOf(archive: Storage, file: string): Promise<number> {
 
 /** Waits until all that was written to the log up to now is in the archive. */
 export async function archived(installation: Installation): Promise<void> {
-  const { out } = await installation.run(['db', 'url']);
-  const [row] = await asOwner<{ name: string; end: number }>(
-    out.trim(),
-    `
-        select file_name as name, file_offset as "end"
-        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-  );
-  const { name, end } = row as { name: string; end: number };
-  const archive = new FolderStorage(installation.at('archive'));
+  const [row] = await installation.query<{ name: string; end: number }>(`
+select file_name as name, file_offset as "end" from pg_walfile_name_offset(pg_current_wal_flush_lsn())`);
+  const { name, end } = row ?? assert.fail();
+  const archive = await openStorage(installation.settings['SCRIP_ARCHIVE_DIR'] ?? assert.fail());
   await until('the log is archived', () => isArchived(archive, name, end));
 }
