@@ -28,8 +28,7 @@ create or replace function scrip.database_time() returns timestamptz language sq
 $$;
 drop table if exists scrip.moved_clock`;
 
-const isMoved = (db: Queries) =>
-  finds(db, sql`select where to_regclass('scrip.moved_clock') is not null`);
+const isMoved = (db: Queries) => finds(db, sql`select where to_regclass('scrip.moved_clock') is not null`);
 
 /**
  * Returns to the clock of the server after a demo was killed before it could. An account without the right to
