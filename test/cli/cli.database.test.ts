@@ -3,7 +3,8 @@ import { access, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderOf } from '../support/folder.ts';
-import { emptyDatabase, runAsOwner, testDatabase } from '../support/harness.ts';
+import { emptyDatabase, testDatabase } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { runScrip } from '../support/scrip.ts';
 
 /** Commands without a database. */
@@ -63,7 +64,7 @@ test('a command on a database without the schema creates nothing, and names the 
     err,
     /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
   );
-  const schemas = await runAsOwner(url, "select from pg_namespace where nspname = 'scrip'");
+  const schemas = await asOwner(url, "select from pg_namespace where nspname = 'scrip'");
   assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
 });
 
@@ -104,7 +105,7 @@ test('a data folder that cannot be created is reported in one line, also with a 
 test('a database that takes no writes is reported as a standby', async (t) => {
   const { url } = await testDatabase(t);
   const name = new URL(url).pathname.slice(1);
-  await runAsOwner(url, `alter database ${name} set default_transaction_read_only = on`);
+  await asOwner(url, `alter database ${name} set default_transaction_read_only = on`);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folderOf(t), 'data') };
   const { status, out, err } = await runScrip(settings, 'reconcile');
   assert.deepEqual([status, out], [4, '']);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { before, describe, it, type TestContext } from 'node:test';
-import { basic, emptyDatabase, runAsOwner } from '../support/harness.ts';
+import { basic, emptyDatabase } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { asOwner } from '../support/owner.ts';
 import { ofFile } from '../support/scope.ts';
 import { typed } from '../support/scrip.ts';
 
@@ -93,7 +94,7 @@ describe('a dump', () => {
     await load(/manifest\.json that this version of Scrip cannot read/, '--trust');
     await rm(`${broken}/manifest.json.hmac`);
     await load(/nothing proves who wrote the dump/);
-    assert.deepEqual(await runAsOwner(url, "select from pg_class where relname = 'merchants'"), []);
+    assert.deepEqual(await asOwner(url, "select from pg_class where relname = 'merchants'"), []);
     // The same dump is also loaded into a server that Scrip does not run.
     const moved = await installation.run(typed`db load ${installation.at('dump')}`, settings);
     assert.equal(moved.status, 0, moved.err);

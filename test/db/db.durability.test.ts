@@ -4,7 +4,8 @@ import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
 import { StartError } from '../../src/db/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import { runAsOwner, startTestService } from '../support/harness.ts';
+import { startTestService } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 test('every connection of the service has fsync, synchronous_commit and full_page_writes on', async (t) => {
   const { service, stop } = await startTestService();
@@ -23,7 +24,7 @@ test('the service refuses to start while synchronous_commit is off, and a comman
   t.after(testService.stop);
   const database = new URL(testService.url).pathname.slice(1);
   const set = (value: string) =>
-    runAsOwner(testService.url, `alter database ${database} set synchronous_commit = ${value}`);
+    asOwner(testService.url, `alter database ${database} set synchronous_commit = ${value}`);
   const config = readConfig({ SCRIP_DATABASE_URL: testService.url, SCRIP_KEYS: testService.keys });
   const open = async (isService: boolean) => {
     const opened = await openService(config, {

@@ -5,7 +5,8 @@ import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { SERVICE_ROLE } from '../../src/db/session.ts';
-import { emptyDatabase, runAsOwner, testDatabase } from '../support/harness.ts';
+import { emptyDatabase, testDatabase } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 const MIGRATIONS = new URL('../../sql/', import.meta.url);
 
@@ -19,7 +20,7 @@ test('concurrent calls of migrate apply every migration once', async (t) => {
 
 test('migrate refuses a newer schema and changed migrations with a message of one line', async (t) => {
   const { url } = await testDatabase(t);
-  await runAsOwner(
+  await asOwner(
     url,
     `insert into scrip.migrations (version, name, digest, works_from) values (999, '999-later.sql', 'x', 999)`,
   );
@@ -27,7 +28,7 @@ test('migrate refuses a newer schema and changed migrations with a message of on
     migrate(url),
     (error) => error instanceof StartError && /^[^\n]*newer schema[^\n]*$/.test(error.message),
   );
-  await runAsOwner(
+  await asOwner(
     url,
     `delete from scrip.migrations where version = 999; update scrip.migrations set digest = 'x'`,
   );

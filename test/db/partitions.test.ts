@@ -5,7 +5,8 @@ import { readConfig } from '../../src/config.ts';
 import { createPartitions } from '../../src/db/partitions.ts';
 import { sql } from '../../src/db/sql.ts';
 import { createLogger } from '../../src/log.ts';
-import { runAsOwner, startTestService, type TestService } from '../support/harness.ts';
+import { startTestService, type TestService } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 const PARENTS = ['declines', 'journal', 'webhook_attempts', 'webhook_deliveries'];
 
@@ -44,7 +45,7 @@ test('a service creates the partitions that are missing after a long absence bef
   const tested = await startTestService();
   t.after(tested.stop);
   const months = monthsFrom(new Date(), 4);
-  for (const parent of PARENTS) await runAsOwner(tested.url, `drop table scrip.${parent}_${months[0]}`);
+  for (const parent of PARENTS) await asOwner(tested.url, `drop table scrip.${parent}_${months[0]}`);
   const config = readConfig({ SCRIP_DATABASE_URL: tested.url, SCRIP_KEYS: tested.keys });
   const log = createLogger('silent');
   const { close } = await openService(config, { name: 'scrip-test', create: true, log, isService: true });

@@ -4,7 +4,6 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
-import { asOwner } from '../support/owner.ts';
 import { ofFile } from '../support/scope.ts';
 import { typed } from '../support/scrip.ts';
 

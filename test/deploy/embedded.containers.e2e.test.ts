@@ -10,7 +10,7 @@ import { describeFolder } from '../../embedded/folder.ts';
 import { UseLock } from '../../embedded/lock.ts';
 import { createLogger } from '../../src/log.ts';
 import { folderOf } from '../support/folder.ts';
-import { runAsOwner } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 
 /**
  * Two containers that share a data folder and nothing else: neither sees the other's processes. A PID
@@ -88,7 +88,7 @@ test('a start waits while a process of another container uses the data folder', 
   const waiting = start(folder, { ...OPTIONS, waitMs: 60_000 });
   other.close();
   const database = await waiting;
-  assert.deepEqual(await runAsOwner(database.url, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(database.url, 'select 1 as one'), [{ one: 1 }]);
   await database.release();
 });
 
@@ -99,13 +99,13 @@ test('a second PID namespace cannot open a data folder before the first one has 
   const here = await start(folder, OPTIONS);
   const refused = await startElsewhere(t, namespace, folder);
   assert.match(refused.output, IN_USE.message);
-  assert.deepEqual(await runAsOwner(here.url, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(here.url, 'select 1 as one'), [{ one: 1 }]);
   await here.release();
 
   const there = await startElsewhere(t, namespace, folder);
   assert.match(there.output, /^postgres:/);
   await assert.rejects(start(folder, AT_ONCE), IN_USE);
-  assert.deepEqual(await runAsOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
   await there.end();
 
   // A container that is killed takes its server with it, and leaves the folder free.
@@ -113,7 +113,7 @@ test('a second PID namespace cannot open a data folder before the first one has 
   assert.match(killed.output, /^postgres:/);
   await killed.kill();
   const again = await start(folder, OPTIONS);
-  assert.deepEqual(await runAsOwner(again.url, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(again.url, 'select 1 as one'), [{ one: 1 }]);
   await again.release();
 });
 
@@ -128,7 +128,7 @@ test('an account that has a number and no name creates a database and opens it a
   for (const _ of [1, 2]) {
     const there = await startElsewhere(t, namespace, folder);
     assert.match(there.output, /^postgres:/);
-    assert.deepEqual(await runAsOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
+    assert.deepEqual(await asOwner(there.output, 'select 1 as one'), [{ one: 1 }]);
     await there.end();
   }
 });

@@ -12,7 +12,7 @@ import { describeFolder } from '../../embedded/folder.ts';
 import { lockFolder } from '../../embedded/lock.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../../src/db/embedded.ts';
 import { createLogger } from '../../src/log.ts';
-import { runAsOwner } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { until } from '../support/until.ts';
 
 const log = createLogger('silent');
@@ -95,13 +95,13 @@ test('the first start creates a database, and the second one opens it', async (t
   const folder = await dataFolder(t);
   assert.equal(await findEmbedded(folder), undefined);
   const first = await use(folder);
-  await runAsOwner(first.ownerUrl, 'create table kept as select 7 as seven');
+  await asOwner(first.ownerUrl, 'create table kept as select 7 as seven');
   await first.release();
   assert.equal(await serverOf(folder), undefined);
   assert.equal(await findEmbedded(folder), first.url);
   const second = await use(folder);
   assert.deepEqual([second.ownerUrl, second.url], [first.ownerUrl, first.url]);
-  assert.deepEqual(await runAsOwner(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+  assert.deepEqual(await asOwner(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
 test('other accounts cannot read the data folder, and the service is no superuser', async (t) => {
@@ -113,7 +113,7 @@ test('other accounts cannot read the data folder, and the service is no superuse
   for (const file of ['postgres.log', 'postgres.lock', 'postgres.use', 'postgres/scrip.json'])
     assert.equal(await modeOf(file), 0o600);
   assert.deepEqual(
-    await runAsOwner(url, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'),
+    await asOwner(url, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'),
     [{ rolsuper: false, rolcreatedb: false }],
   );
 });
@@ -122,11 +122,10 @@ test('the server writes commits to the disk, and no statement to its log', async
   const folder = await dataFolder(t);
   const { ownerUrl } = await use(folder);
   const settings = ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'];
-  for (const name of settings)
-    assert.deepEqual(await runAsOwner(ownerUrl, `show ${name}`), [{ [name]: 'on' }]);
-  await assert.rejects(runAsOwner(ownerUrl, "select 'canary-1'::integer"));
-  await assert.rejects(runAsOwner(ownerUrl, "do $$ begin raise exception 'canary-2'; end $$"));
-  await runAsOwner(ownerUrl, "do $$ begin raise warning 'canary-3'; end $$");
+  for (const name of settings) assert.deepEqual(await asOwner(ownerUrl, `show ${name}`), [{ [name]: 'on' }]);
+  await assert.rejects(asOwner(ownerUrl, "select 'canary-1'::integer"));
+  await assert.rejects(asOwner(ownerUrl, "do $$ begin raise exception 'canary-2'; end $$"));
+  await asOwner(ownerUrl, "do $$ begin raise warning 'canary-3'; end $$");
   assert.ok(!(await readFile(join(folder, 'postgres.log'), 'utf8')).includes('canary'));
 });
 
@@ -135,7 +134,7 @@ test('two concurrent first starts share one database, and the last user stops it
   const [one, other] = await Promise.all([startUser(folder), startUser(folder)]);
   assert.equal(one.url, other.url);
   await one.release();
-  assert.deepEqual(await runAsOwner(other.url, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(other.url, 'select 1 as one'), [{ one: 1 }]);
   await other.release();
   assert.equal(await serverOf(folder), undefined);
   assert.deepEqual((await readdir(folder)).sort(), [
@@ -150,9 +149,9 @@ test('a start while the last user releases the database gets a running server', 
   const folder = await dataFolder(t);
   const leaving = await use(folder);
   const [embedded] = await Promise.all([use(folder), leaving.release()]);
-  assert.deepEqual(await runAsOwner(embedded.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(embedded.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
   const [again] = await Promise.all([use(folder), embedded.release()]);
-  assert.deepEqual(await runAsOwner(again.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(again.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
   await again.release();
   assert.equal(await serverOf(folder), undefined);
 });
@@ -161,12 +160,12 @@ test('the server of a killed process is used by the next one, and stopped by it'
   const folder = await dataFolder(t);
   const killed = await startUser(folder);
   const server = (await serverOf(folder)) as number;
-  await runAsOwner(killed.url, 'create table kept as select 7 as seven');
+  await asOwner(killed.url, 'create table kept as select 7 as seven');
   await killed.kill();
   assert.ok(isRunning(server));
   const embedded = await use(folder);
   assert.equal(await serverOf(folder), server);
-  assert.deepEqual(await runAsOwner(embedded.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+  assert.deepEqual(await asOwner(embedded.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
   await embedded.release();
   assert.equal(await serverOf(folder), undefined);
 });
@@ -174,12 +173,12 @@ test('the server of a killed process is used by the next one, and stopped by it'
 test('committed rows survive when the process and the server are killed', async (t) => {
   const folder = await dataFolder(t);
   const killed = await startUser(folder);
-  await runAsOwner(killed.url, 'create table kept as select 7 as seven');
+  await asOwner(killed.url, 'create table kept as select 7 as seven');
   const server = (await serverOf(folder)) as number;
   process.kill(server, 'SIGKILL');
   await killed.kill();
   const { ownerUrl } = await use(folder);
-  assert.deepEqual(await runAsOwner(ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+  assert.deepEqual(await asOwner(ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
 test('a server starts although the process id of a dead one belongs to another process', async (t) => {
@@ -188,7 +187,7 @@ test('a server starts although the process id of a dead one belongs to another p
   const note = [process.pid, join(folder, 'postgres'), 1, 5432, '', '127.0.0.1', '', 'ready'];
   await writeFile(join(folder, 'postgres', 'postmaster.pid'), `${note.join('\n')}\n`);
   const { ownerUrl } = await use(folder);
-  assert.deepEqual(await runAsOwner(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
 });
 
 test('a start that is killed while it creates the database leaves no partial database', async (t) => {
@@ -202,7 +201,7 @@ test('a start that is killed while it creates the database leaves no partial dat
   await once(child, 'exit');
   await assert.rejects(access(join(folder, 'postgres')));
   const { ownerUrl } = await use(folder);
-  assert.deepEqual(await runAsOwner(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
 });
 
 test('a server that dies is started again at the same address', async (t) => {
@@ -211,7 +210,7 @@ test('a server that dies is started again at the same address', async (t) => {
   const server = (await serverOf(folder)) as number;
   process.kill(server, 'SIGKILL');
   await until('the database answers', () =>
-    runAsOwner(ownerUrl, 'select 1').then(
+    asOwner(ownerUrl, 'select 1').then(
       () => true,
       () => false,
     ),
@@ -270,5 +269,5 @@ test('the server starts although its log cannot be rotated', async (t) => {
   await mkdir(join(folder, 'postgres.log.1'), { recursive: true });
   await writeFile(join(folder, 'postgres.log'), 'x'.repeat(6 * 1024 ** 2));
   const database = await use(folder);
-  assert.deepEqual(await runAsOwner(database.url, 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await asOwner(database.url, 'select 1 as one'), [{ one: 1 }]);
 });

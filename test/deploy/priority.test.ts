@@ -5,7 +5,7 @@ import { makeRowsAside } from '../../src/batches/rows.worker.ts';
 import { examine } from '../../src/monitor/doctor.ts';
 import { DIALECTS, type Dialect } from '../support/dialects.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
-import { runAsOwner } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
 import { startScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
 import { until } from '../support/until.ts';
@@ -57,7 +57,7 @@ test('the doctor reports batches that a failure canceled', async (t) => {
   };
   const { data } = await till.done(A.generate('failed', QUANTITY, 1));
   const fail = (endedAt: string) =>
-    runAsOwner(
+    asOwner(
       till.testService.url,
       `update scrip.batches set status = 'CANCELED', failure = 'a test', ended_at = ${endedAt}`,
     );

@@ -5,7 +5,6 @@ import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../../soak/process.ts';
-import { runAsOwner } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { asOwner } from '../support/owner.ts';
 import { startScrip, typed } from '../support/scrip.ts';
@@ -106,7 +105,7 @@ test('commands work beside a service and without one, and stop only what they st
     ['Before'],
   );
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
-  assert.equal((await runAsOwner(url.out.trim(), 'select 1')).length, 1);
+  assert.equal((await asOwner(url.out.trim(), 'select 1')).length, 1);
   assert.equal(await installation.stop(), 0);
   assert.equal((await installation.run(typed`db url`)).out, url.out);
 });

@@ -12,6 +12,7 @@ import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator, produceAll, testService } from '../support/harness.ts';
+import { waitForLocks } from '../support/owner.ts';
 import { at, goOn, openBoth, wrongPins } from '../support/rotation.ts';
 import { Till, UNKNOWN, withWrongPin } from '../support/till.ts';
 

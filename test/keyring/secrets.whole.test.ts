@@ -16,8 +16,9 @@ import {
   spellings,
 } from '../support/canaries.ts';
 import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
-import { basic, runAsOwner } from '../support/harness.ts';
+import { basic } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
+import { asOwner } from '../support/owner.ts';
 import { Receiver } from '../support/receiver.ts';
 import { ofFile } from '../support/scope.ts';
 import { UNKNOWN, withWrongPin } from '../support/till.ts';
@@ -42,7 +43,7 @@ const secrets: string[] = [];
 let receiver: Receiver;
 let embedded: Awaited<ReturnType<typeof openEmbedded>>;
 
-const execute = (text: string) => runAsOwner(embedded.ownerUrl, text);
+const execute = (text: string) => asOwner(embedded.ownerUrl, text);
 
 /** Runs a command. Its output is searched too, unless it shows a new secret. */
 async function command(shown: 'search' | 'shows a secret', ...args: string[]) {

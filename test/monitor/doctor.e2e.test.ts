@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Sql } from '../../src/db/sql.ts';
 import { examine, type Finding } from '../../src/monitor/doctor.ts';
 import { SURROUNDINGS } from '../support/doctor.ts';
-import { runAsOwner, startTestService } from '../support/harness.ts';
+import { startTestService } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
@@ -62,7 +62,7 @@ test('the doctor reports a server with synchronous_commit off as a failure', asy
   const started = await startTestService();
   t.after(started.stop);
   const name = new URL(started.url).pathname.slice(1);
-  await runAsOwner(started.url, `alter database ${name} set synchronous_commit = off`);
+  await asOwner(started.url, `alter database ${name} set synchronous_commit = off`);
   const again = await startTestService(started);
   t.after(again.stop);
   const findings = await examine(SURROUNDINGS, again.service.db);

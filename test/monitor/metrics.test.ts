@@ -9,9 +9,9 @@ import { buildServer } from '../../src/http/server.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { runAsOwner, startTestService } from '../support/harness.ts';
+import { startTestService } from '../support/harness.ts';
 import { sampleOf } from '../support/metrics.ts';
-import { ownerOf } from '../support/owner.ts';
+import { asOwner } from '../support/owner.ts';
 import { openWay } from '../support/way.ts';
 import { Hooked } from '../support/webhooks.ts';
 
@@ -108,7 +108,7 @@ test('gauges show late work, low floats and blocked keys under the names that th
     `update book_days set starts_at = now() - interval '50 hours'
       where starts_at = (select min(starts_at) from book_days)`,
   ])
-    await runAsOwner(url, `set search_path = scrip; ${text}`);
+    await asOwner(url, `set search_path = scrip; ${text}`);
   const text = await createGauges(service, tmpdir())();
   const above = (sample: string, least: number) =>
     assert.ok((sampleOf(text, sample) ?? -1) >= least, `${sample}: ${sampleOf(text, sample)}`);

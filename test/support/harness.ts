@@ -8,7 +8,7 @@ import { findBatchBy } from '../../src/batches/batch.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
 import { createService, type Operator, type Permission, type Service } from '../../src/context.ts';
 import { bucketsOf, readBuckets } from '../../src/db/buckets.ts';
-import { type Database, openDatabase, openOwner } from '../../src/db/pool.ts';
+import { type Database, openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { withWorkers } from '../../src/db/workers.ts';
 import { newKeyRing, readKeyRing } from '../../src/keyring/file.ts';
@@ -127,19 +127,13 @@ function serviceUrl(url: string): string {
   return pooled === undefined ? url : new URL(new URL(url).pathname, pooled).href;
 }
 
-/** Runs a statement in a database as the owner of its schema, on a connection of its own. */
-export async function runAsOwner<Row>(url: string, text: string): Promise<Row[]> {
-  const owner = await openOwner(url);
-  return owner.query<Row>({ text, values: [] }).finally(() => owner.close());
-}
-
 /**
  * Runs a statement on the server; with Citus on the coordinator and every worker, where a database has the
  * same name.
  */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
-  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => runAsOwner(url, text)));
+  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => asOwner(url, text)));
 }
 
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
@@ -155,7 +149,7 @@ export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
 /** A database without the schema. */
 export async function emptyDatabase(t: TestContext): Promise<TestDatabase> {
   const database = await testDatabase(t);
-  await runAsOwner(database.url, 'drop schema scrip cascade');
+  await asOwner(database.url, 'drop schema scrip cascade');
   return database;
 }
 
@@ -163,7 +157,7 @@ export async function emptyDatabase(t: TestContext): Promise<TestDatabase> {
 async function addBuckets(url: string, count: number): Promise<void> {
   const rows = `select k, k from generate_series(1, ${count - 1}) k`;
   for (const text of ['buckets (bucket, position)', 'bucket_positions (bucket, position)'])
-    await runAsOwner(url, `insert into scrip.${text} ${rows}`);
+    await asOwner(url, `insert into scrip.${text} ${rows}`);
 }
 
 /** Runs a stop only once: a test may stop a service early, and the end of the test stops it in any case. */

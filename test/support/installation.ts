@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { STATUS } from '../../src/cli/output.ts';
-import { runAsOwner } from './harness.ts';
+import { asOwner } from './owner.ts';
 import type { Scope } from './scope.ts';
 import { type CommandLine, type Ran, runScrip, type Started, startScrip, wordsOf } from './scrip.ts';
 import { until } from './until.ts';
@@ -74,7 +74,7 @@ export class Installation {
   /** Runs a statement in its database, by the address that a command prints. */
   async query<Row>(text: string): Promise<Row[]> {
     const { out } = await this.run(['db', 'url']);
-    return runAsOwner<Row>(out.trim(), text);
+    return asOwner<Row>(out.trim(), text);
   }
 
   /** Runs a command that must fail with a message of one line. */

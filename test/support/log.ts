@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readPieceName } from '../../embedded/archive.ts';
 import { openStorage, type Storage } from '../../embedded/storage.ts';
 import type { Installation } from './installation.ts';
-import { asOwner } from './owner.ts';
 import { until } from './until.ts';
 
 /** Whether the archived log contains a segment up to a position. */
