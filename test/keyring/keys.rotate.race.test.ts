@@ -13,7 +13,7 @@ import { asOperator, testService } from '../support/harness.ts';
 import { goOn } from '../support/rotation.ts';
 import { Till } from '../support/till.ts';
 
-const [A] = DIALECTS as [(typeof DIALECTS)[number]];
+const [A] = DIALECTS;
 
 test('concurrent rotations of one key file add one key, and no key is lost', async (t) => {
   const folder = folderOf(t);
