@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { requireOpen } from '../books/days.ts';
 import type { Operator } from '../context.ts';
@@ -6,7 +6,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
-import { alone, changing, reading, tableOf } from '../operation.ts';
+import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid, requireRow } from '../problem.ts';
@@ -75,53 +75,6 @@ async function setNumber(tx: Queries, name: string, number: string): Promise<voi
   await tx.query(sql`update bank_accounts set number = ${number} where name = ${name}`);
 }
 
-type Wanted = {
-  readonly name: string;
-  readonly currency: string;
-  /** The IBAN or another number; undefined: unchanged. */
-  readonly iban?: string | undefined;
-  /** The operator's own money in the account, in minor units; undefined: unchanged. */
-  readonly own?: bigint | undefined;
-  /** The first day of the own money; undefined: the beginning for a new account, else today. */
-  readonly from?: string | undefined;
-};
-
-/**
- * Makes a bank account, or changes its number or how much of its money is the operator's own, from a day on.
- * The own money of a new account may begin on any day: nothing was reported of the account before.
- * @returns the account with what was set
- * @throws Refusal `94` for another currency; `17` if the day is closed
- */
-export async function setBankAccount(operator: Operator, wanted: Wanted): Promise<BankAccount> {
-  const { service } = operator;
-  const { name, currency, iban, own } = wanted;
-  const day = await today(service);
-  return service.db.transaction(async (tx) => {
-    const [made] = await tx.query(sql`
-insert into bank_accounts (name, currency, decimals)
-values (${name}, ${currency}, ${requireDecimals(currency)})
-on conflict do nothing returning name`);
-    await lockAccount(tx, name);
-    const before = await accountOn(tx, name, day);
-    if (before.currency !== currency)
-      throw new Refusal('94', { message: `the account is in ${before.currency}` });
-    if (iban !== undefined) await setNumber(tx, name, accountNumber(iban));
-    const from = wanted.from ?? (made ? null : day);
-    if (own !== undefined) {
-      if (!made) await requireOpen(tx, from ?? day, 'changes of own money');
-      await tx.query(sql`
-insert into bank_own (account, valid_from, own_minor)
-values (${name}, coalesce(${from}::date, '-infinity'), ${own})
-on conflict (account, valid_from) do update set own_minor = excluded.own_minor`);
-    }
-    const after = await accountOn(tx, name, wanted.from ?? day);
-    const was = made ? undefined : detailsOf(before);
-    const subject = `bank account ${name}`;
-    await audit(tx, operator, { action: 'bank.account', subject, before: was, after: detailsOf(after) });
-    return after;
-  });
-}
-
 const detailsOf = ({ currency, iban, own, from }: BankAccount) => ({
   currency,
   number: iban && maskedAccount(iban),
@@ -161,6 +114,68 @@ const Iban = Type.String({
   examples: ['DE89370400440532013000'],
 });
 
+const NewAccount = {
+  name: Positional(BankName),
+  currency: Currency,
+  iban: Type.Optional(Iban),
+  own: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: AMOUNT_MAX,
+      description: 'Your own money in it, which is not in the books.',
+    }),
+  ),
+  from: Type.Optional(
+    Type.String({ ...Day, description: 'The first day of the own money; left out: today.' }),
+  ),
+};
+
+/**
+ * Makes a bank account, or changes its number or how much of its money is the operator's own, from a day on.
+ * The own money of a new account may begin on any day, by default at the beginning: nothing was reported of
+ * the account before.
+ * @returns the account with what was set
+ * @throws Problem; Refusal `94` for another currency; `17` if the day is closed
+ */
+export async function setBankAccount(
+  operator: Operator,
+  { name, currency, iban, own: amount, from: given }: Static<TObject<typeof NewAccount>>,
+): Promise<BankAccount> {
+  const { service } = operator;
+  checkDay(given, 'from');
+  if (given !== undefined && amount === undefined)
+    throw invalid('from', 'dependent', 'is the first day of `own`, which is missing');
+  const number = iban && accountNumber(iban);
+  if (number && looksLikeIban(number) && !isIban(number))
+    throw invalid('iban', 'iban', 'is not an IBAN: its check digits are wrong');
+  const decimals = requireDecimals(currency);
+  const own = amount ? minorOf(amount, currency, 'own') : amount === 0 ? 0n : undefined;
+  const day = await today(service);
+  return service.db.transaction(async (tx) => {
+    const [made] = await tx.query(sql`
+insert into bank_accounts (name, currency, decimals) values (${name}, ${currency}, ${decimals})
+on conflict do nothing returning name`);
+    await lockAccount(tx, name);
+    const before = await accountOn(tx, name, day);
+    if (before.currency !== currency)
+      throw new Refusal('94', { message: `the account is in ${before.currency}` });
+    if (number !== undefined) await setNumber(tx, name, number);
+    const from = given ?? (made ? null : day);
+    if (own !== undefined) {
+      if (!made) await requireOpen(tx, from ?? day, 'changes of own money');
+      await tx.query(sql`
+insert into bank_own (account, valid_from, own_minor)
+values (${name}, coalesce(${from}::date, '-infinity'), ${own})
+on conflict (account, valid_from) do update set own_minor = excluded.own_minor`);
+    }
+    const after = await accountOn(tx, name, given ?? day);
+    const was = made ? undefined : detailsOf(before);
+    const subject = `bank account ${name}`;
+    await audit(tx, operator, { action: 'bank.account', subject, before: was, after: detailsOf(after) });
+    return masked(after);
+  });
+}
+
 const set = changing({
   name: 'bank.account',
   title: 'Bank account',
@@ -169,35 +184,11 @@ const set = changing({
     'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +
     'change of it from a day that is not closed.',
   path: '/bank/accounts',
-  input: {
-    name: Positional(BankName),
-    currency: Currency,
-    iban: Type.Optional(Iban),
-    own: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: AMOUNT_MAX,
-        description: 'Your own money in it, which is not in the books.',
-      }),
-    ),
-    from: Type.Optional(
-      Type.String({ ...Day, description: 'The first day of the own money; left out: today.' }),
-    ),
-  },
+  input: NewAccount,
   output: AccountSchema,
   roles: MONEY,
   approval: alone('It moves no money: it names the accounts of the operator whose statements are imported.'),
-  async run(caller, { name, currency, iban, own: amount, from }) {
-    checkDay(from, 'from');
-    if (from !== undefined && amount === undefined)
-      throw invalid('from', 'dependent', 'is the first day of `own`, which is missing');
-    const number = iban && accountNumber(iban);
-    if (number && looksLikeIban(number) && !isIban(number))
-      throw invalid('iban', 'iban', 'is not an IBAN: its check digits are wrong');
-    requireDecimals(currency);
-    const own = amount ? minorOf(amount, currency, 'own') : amount === 0 ? 0n : undefined;
-    return masked(await setBankAccount(caller, { name, currency, iban, own, from }));
-  },
+  run: setBankAccount,
 });
 
-export const BANK_ACCOUNTS = tableOf(list, set);
+export const accounts = { list, set };

@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { kindsOn, listOf, MovementWord } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
-import { reading, tableOf } from '../operation.ts';
+import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
 import { Day, Id, Money, Nullable, NullableText, Text, TransactionId } from '../schema.ts';
@@ -52,7 +52,7 @@ export function entriesOf(db: Queries, ids: readonly number[]): Promise<Entry[]>
   return db.query(entriesWhere(sql`e.id = any (${ids}::int[]) order by e.id`));
 }
 
-const entries = listing({
+export const bankEntries = listing({
   name: 'bank.entries',
   summary: 'List entries of the bank, newest first, and what they are matched with',
   path: '/bank/entries',
@@ -204,5 +204,3 @@ order by f."transactionId" desc`);
     return pageOf(found, limit, (each) => [each.transactionId], last);
   },
 });
-
-export const BANK_ENTRIES = tableOf(entries, bankMovements);

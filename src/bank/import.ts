@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { moneyIn, toSum } from '../money.ts';
-import { alone, changing, tableOf } from '../operation.ts';
+import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -13,9 +13,8 @@ import { Nullable, Positional, Text, Word } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import { type BankAccount, BankName, getBankAccount, rememberNumber } from './accounts.ts';
 import { readCamt } from './camt.ts';
-import { readBankCsv } from './csv.ts';
+import { getMapping, MappingName, readBankCsv } from './csv.ts';
 import { maskedAccount } from './iban.ts';
-import { getMapping, MappingName } from './mappings.ts';
 import { Balance, type BankEntry, BankError, BankNote, ReadEntry, type Statement } from './statement.ts';
 
 /** The import of a statement of the operator's bank, completely or not at all. */
@@ -203,7 +202,7 @@ const BODY_MAX_BYTES = 3 * 1024 * 1024;
 /** 64 MB as base64. */
 const FILE_MAX = 90_000_000;
 
-const importFile = changing({
+export const importStatement = changing({
   name: 'bank.import',
   title: 'Import a statement',
   summary: 'Import a statement of the bank, as a whole or not at all',
@@ -237,5 +236,3 @@ const importFile = changing({
     return importBank(caller, { account, bytes, format, mapping }, dryRun);
   },
 });
-
-export const BANK_IMPORT = tableOf(importFile);

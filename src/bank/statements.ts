@@ -1,7 +1,6 @@
 import Type from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
-import { tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Count, Day, Id, Money, Nullable, Text, Time } from '../schema.ts';
 import { BankName } from './accounts.ts';
@@ -48,7 +47,7 @@ select f.id::text, f.account, a.currency, f.format, f.entries, f.opening_minor a
 from bank_files f join bank_accounts a on a.name = f.account
 where ${condition}`;
 
-const list = listing({
+export const listStatements = listing({
   name: 'bank.statements',
   summary: 'List the statements that were imported, newest first',
   path: '/bank/statements',
@@ -65,5 +64,3 @@ const list = listing({
   and (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
     ),
 });
-
-export const BANK_STATEMENTS = tableOf(list);

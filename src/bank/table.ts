@@ -1,16 +1,13 @@
-import { BANK_ACCOUNTS } from './accounts.ts';
-import { BANK_ENTRIES } from './entries.ts';
-import { BANK_IMPORT } from './import.ts';
-import { BANK_MAPPINGS } from './mappings.ts';
-import { BANK_MATCHING } from './match.ts';
-import { BANK_STATEMENTS } from './statements.ts';
+import { tableOf } from '../operation.ts';
+import { accounts } from './accounts.ts';
+import { mappings } from './csv.ts';
+import { bankEntries, bankMovements } from './entries.ts';
+import { importStatement } from './import.ts';
+import { matching } from './match.ts';
+import { listStatements } from './statements.ts';
 
 /** The operations on statements of the bank, in the order of their documentation. */
-export const BANK = [
-  ...BANK_ACCOUNTS,
-  ...BANK_MAPPINGS,
-  ...BANK_IMPORT,
-  ...BANK_STATEMENTS,
-  ...BANK_ENTRIES,
-  ...BANK_MATCHING,
-];
+export const BANK = tableOf(
+  ...[...Object.values(accounts), ...Object.values(mappings), importStatement, listStatements],
+  ...[bankEntries, bankMovements, ...Object.values(matching)],
+);

@@ -6,7 +6,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import { moneyIn, toNumber, toSum } from '../money.ts';
-import { changing, tableOf, twoPeople } from '../operation.ts';
+import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
@@ -22,7 +22,7 @@ import {
   SettlementId,
   SettlementSchema,
 } from './settlements.ts';
-import { linesOf, ratesOf } from './steps.ts';
+import { linesOf, ratesOf } from './show.ts';
 
 /** The approval of a draft: it gets its number and its documents, and never changes again. */
 
@@ -116,7 +116,7 @@ export async function announce(
   });
 }
 
-const approveOne = changing({
+export const approveSettlement = changing({
   name: 'settlement.approve',
   summary: 'Approve a draft: it gets its number, and never changes again',
   path: '/settlements/:id/approve',
@@ -133,5 +133,3 @@ const approveOne = changing({
     return { ...settlement, replayed };
   },
 });
-
-export const SETTLEMENT_APPROVAL = tableOf(approveOne);

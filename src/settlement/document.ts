@@ -3,12 +3,12 @@ import { type Cell, CSV_TYPE, csvText } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { textIn } from '../money.ts';
-import { reading, tableOf } from '../operation.ts';
+import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { FileSchema, Word } from '../schema.ts';
 import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
-import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './steps.ts';
+import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './show.ts';
 
 /**
  * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
@@ -162,5 +162,3 @@ export const settlementDocument = reading({
     };
   },
 });
-
-export const SETTLEMENT_DOCUMENTS = tableOf(settlementDocument);

@@ -2,15 +2,15 @@ import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { COMMISSION, listOf } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { alone, changing, tableOf } from '../operation.ts';
+import { alone, changing } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { checkDay, Day, MerchantId } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { addDays } from '../time.ts';
 import {
   getSettlement,
   lockSettlementsOf,
@@ -96,7 +96,7 @@ from merchants m left join book_closings c on true where m.id = ${merchantId}`);
   if (wantedLast !== undefined && (first === null || last === null || wantedLast > last))
     throw notClosed(wantedLast);
   if (first === null || last === null) return [];
-  const firstDay = settled === null ? first : shift(settled, 1);
+  const firstDay = settled === null ? first : addDays(settled, 1);
   const lastDay = wantedLast ?? endOfPeriod(last, await termsOn(tx, merchantId, last));
   return lastDay < firstDay ? [] : [{ ...own, firstDay, lastDay }];
 }
@@ -108,50 +108,50 @@ from merchants m left join book_closings c on true where m.id = ${merchantId}`);
 export async function computeInterval(tx: Queries, interval: Interval) {
   const { merchantId, currency, decimals, firstDay, lastDay } = interval;
   const terms = await termsOn(tx, merchantId, lastDay);
-  const [span] = await tx.query<{ startsAt: Date; endsAt: Date; zone: string; closingHash: Buffer }>(sql`
-select f.starts_at as "startsAt", t.ends_at as "endsAt", t.zone, t.hash as "closingHash"
+  type Found = { startsAt: Date; endsAt: Date; zone: string; closingHash: Buffer } & Record<
+    'carried' | 'closing' | 'outstanding',
+    bigint
+  >;
+  const balanceAt = (day: string) => sql`(
+  select coalesce(sum(balance_minor), 0)::bigint from book_balances
+  where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId}
+    and currency = ${currency}
+)`;
+  const [found] = await tx.query<Found>(sql`
+select f.starts_at as "startsAt", t.ends_at as "endsAt", t.zone, t.hash as "closingHash",
+  ${balanceAt(addDays(firstDay, -1))} as carried, ${balanceAt(lastDay)} as closing, (
+    select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint
+    from settlements s
+    left join lateral (
+      select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
+      from settlement_payouts where settlement_id = s.id and occurred_at < t.ends_at
+    ) p on true
+    where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
+      and s.first_day < ${firstDay}::date
+  ) as outstanding
 from book_closings f, book_closings t
 where f.day = ${firstDay}::date and t.day = ${lastDay}::date`);
-  if (!span) throw notClosed(lastDay);
-  const minorOf = async (statement: Sql) => (await tx.query<{ minor: bigint }>(statement))[0]?.minor ?? 0n;
-  const balanceAt = (day: string) =>
-    minorOf(sql`
-select coalesce(sum(balance_minor), 0)::bigint as minor from book_balances
-where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId}
-  and currency = ${currency}`);
-  const carried = await balanceAt(shift(firstDay, -1));
-  const closing = await balanceAt(lastDay);
-  const outstanding = await minorOf(sql`
-select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint as minor
-from settlements s
-left join lateral (
-  select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
-  from settlement_payouts where settlement_id = s.id and occurred_at < ${span.endsAt}
-) p on true
-where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
-  and s.first_day < ${firstDay}::date`);
+  if (!found) throw notClosed(lastDay);
+  const { closing, outstanding } = found;
   const left = closing - outstanding;
   const payable = left > 0n && left >= leastOf(terms, decimals) ? left : 0n;
-  return { ...span, carried, closing, outstanding, payable, dueOn: shift(lastDay, terms?.delayDays ?? 0) };
+  return { ...found, payable, dueOn: addDays(lastDay, terms?.delayDays ?? 0) };
 }
 
 type Computed = Interval & Awaited<ReturnType<typeof computeInterval>>;
 
 /** Makes a draft, or makes an existing draft again. */
 async function storeDraft(tx: Queries, { service, actor }: Operator, s: Computed): Promise<Settlement> {
-  const { merchantId, currency, firstDay, lastDay } = s;
+  const row = {
+    ...{ merchant_id: s.merchantId, currency: s.currency, decimals: s.decimals, zone: s.zone },
+    ...{ first_day: s.firstDay, last_day: s.lastDay, starts_at: s.startsAt, ends_at: s.endsAt },
+    ...{ carried_minor: s.carried, closing_minor: s.closing, outstanding_minor: s.outstanding },
+    ...{ payable_minor: s.payable, due_on: s.dueOn, closing_hash: s.closingHash },
+    ...{ made_by: actor.name, made_at: service.clock() },
+  };
   const [made] = await tx.query<{ id: number }>(sql`
-insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone,
-  carried_minor, closing_minor, outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
-values (${merchantId}, ${currency}, ${s.decimals}, ${firstDay}::date, ${lastDay}::date, ${s.startsAt},
-  ${s.endsAt}, ${s.zone}, ${s.carried}, ${s.closing}, ${s.outstanding}, ${s.payable}, ${s.dueOn}::date,
-  ${s.closingHash}, ${actor.name}, ${service.clock()})
-on conflict (merchant_id, currency, first_day) do update set
-  last_day = excluded.last_day, ends_at = excluded.ends_at, zone = excluded.zone,
-  carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor,
-  outstanding_minor = excluded.outstanding_minor, payable_minor = excluded.payable_minor,
-  due_on = excluded.due_on, closing_hash = excluded.closing_hash, made_by = excluded.made_by,
-  made_at = excluded.made_at
+${insertInto('settlements as s', row)}
+on conflict (merchant_id, currency, first_day) do update set ${assign(row)}
 where s.state = 'DRAFT'
 returning s.id`);
   if (!made) throw new Error('a draft that stands before the approved settlements');
@@ -196,11 +196,6 @@ group by product_id, kind, is_earlier having sum(rows) > 0`;
 
 const notClosed = (day: string) => new Refusal('17', { message: `Invalid date: ${day} is not closed` });
 
-/** Returns the day that is a number of days after another. */
-function shift(day: string, days: number): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
-}
-
 /** Returns the least payout in minor units. Terms give it in major units, which fit every currency. */
 function leastOf(terms: Terms | undefined, decimals: number): bigint {
   const [whole = '0', fraction = ''] = String(terms?.leastPayout ?? 0).split('.');
@@ -212,12 +207,12 @@ function leastOf(terms: Terms | undefined, decimals: number): bigint {
  * Returns the last end of a period on or before a day: the day itself, a Sunday, or the last day of a month.
  */
 function endOfPeriod(day: string, terms: Terms | undefined): string {
-  if (terms?.period === 'week') return shift(day, -(new Date(`${day}T00:00:00Z`).getUTCDay() % 7));
+  if (terms?.period === 'week') return addDays(day, -(new Date(`${day}T00:00:00Z`).getUTCDay() % 7));
   if (terms?.period !== 'month') return day;
-  return shift(day, 1).endsWith('-01') ? day : shift(`${day.slice(0, 7)}-01`, -1);
+  return addDays(day, 1).endsWith('-01') ? day : addDays(`${day.slice(0, 7)}-01`, -1);
 }
 
-const draft = changing({
+export const draftSettlement = changing({
   name: 'settlement.draft',
   title: 'New draft',
   summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
@@ -241,5 +236,3 @@ const draft = changing({
     return { items: await draftSettlements(caller, { merchantId: id, lastDay }), nextCursor: null };
   },
 });
-
-export const SETTLEMENT_DRAFTS = tableOf(draft);

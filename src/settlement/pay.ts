@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { getAccount, post } from '../ledger/journal.ts';
 import { today } from '../ledger/zone.ts';
-import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { checkDay, Day, Line, Reference, TransactionId } from '../schema.ts';
@@ -25,6 +25,9 @@ import {
 const PAY = {
   name: 'settlement.pay',
   title: 'Pay',
+  summary: 'Book that the bank has paid a settlement',
+  sentence: 'Book that settlement {number} of {merchant}, {from} to {to}, was paid by the bank: {amount}',
+  approval: twoPeople({ why: 'Money leaves the operator.', after: 'settlement.approve' }),
   kind: 'PAYOUT',
   claim: 'payout',
   from: ['APPROVED', 'RETURNED'],
@@ -35,6 +38,10 @@ const PAY = {
 const RETURNED = {
   name: 'settlement.returned',
   title: 'Book as returned',
+  summary: 'Book that the bank returned a payout',
+  sentence:
+    'Book that the payout of settlement {number} to {merchant}, {from} to {to}, was returned: {amount}',
+  approval: twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
   kind: 'PAYOUT_RETURN',
   claim: 'payout-return',
   from: ['PAID'],
@@ -118,20 +125,11 @@ order by id desc limit 1`);
 }
 
 /** Defines the operation that books a move. */
-function booking(
-  moved: typeof PAY | typeof RETURNED,
-  {
-    summary,
-    sentence,
-    approval,
-  }: { summary: string; sentence: string; approval: ReturnType<typeof twoPeople> },
-) {
-  const { name, title } = moved;
+function booking(moved: typeof PAY | typeof RETURNED) {
+  const { name, title, summary, sentence, approval } = moved;
   const [, verb] = name.split('.');
   return changing({
-    name,
-    title,
-    summary,
+    ...{ name, title, summary, approval },
     path: `/settlements/:id/${verb}`,
     command: `settlement ${verb}`,
     input: {
@@ -148,7 +146,6 @@ function booking(
       replayed: Type.Boolean(),
     }),
     roles: MONEY,
-    approval,
     agreement: {
       sentence,
       async of(asked) {
@@ -166,16 +163,4 @@ function booking(
   });
 }
 
-export const PAYOUTS = tableOf(
-  booking(PAY, {
-    summary: 'Book that the bank has paid a settlement',
-    sentence: 'Book that settlement {number} of {merchant}, {from} to {to}, was paid by the bank: {amount}',
-    approval: twoPeople({ why: 'Money leaves the operator.', after: 'settlement.approve' }),
-  }),
-  booking(RETURNED, {
-    summary: 'Book that the bank returned a payout',
-    sentence:
-      'Book that the payout of settlement {number} to {merchant}, {from} to {to}, was returned: {amount}',
-    approval: twoPeople({ why: 'The money is owed to the merchant again.', when: [ABOVE_LIMIT] }),
-  }),
-);
+export const payouts = { pay: booking(PAY), returned: booking(RETURNED) };

@@ -10,7 +10,7 @@ import { sql } from '../db/sql.ts';
 import { today } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { textIn } from '../money.ts';
-import { alone, changing, tableOf } from '../operation.ts';
+import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -176,7 +176,7 @@ const SETTLEMENTS_MAX = 1_000;
 /** Large enough for the accounts and the JSON around them. */
 const BODY_MAX_BYTES = 2 * 1024 * 1024;
 
-const file = changing({
+export const payoutFile = changing({
   name: 'settlement.file',
   title: 'Payout file',
   summary: 'Make a file that pays settlements, for your bank; it books nothing',
@@ -274,5 +274,3 @@ select f.id::text, f.made_at as "madeAt", f.made_by as "madeBy", f.format, array
 from payout_files f where (${before}::integer is null or f.id < ${before})
 order by f.id desc limit ${count}`),
 });
-
-export const PAYOUT_FILES = tableOf(file, payoutFiles);

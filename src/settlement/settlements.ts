@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { toSum } from '../money.ts';
-import { type Asked, tableOf } from '../operation.ts';
+import type { Asked } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import {
@@ -164,7 +164,7 @@ const LIST = {
   ],
 };
 
-const list = listing({
+export const listedSettlements = listing({
   ...LIST,
   command: 'settlement list',
   filters: { merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) },
@@ -182,5 +182,3 @@ export const ownSettlements = listing({
   rows: async ({ service }, filters, [before = null], count) =>
     (await listSettlements(service.readDb, filters, VISIBLE, before, count)).map(withoutPeople),
 });
-
-export const SETTLEMENTS = tableOf(list);

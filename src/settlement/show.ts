@@ -1,15 +1,123 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { MovementWord } from '../ledger/kinds.ts';
-import { reading, tableOf } from '../operation.ts';
+import { MovementWord, movementOf } from '../ledger/kinds.ts';
+import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
-import { Day, Money, Text, Time, TransactionId } from '../schema.ts';
+import {
+  Day,
+  Money,
+  NullableText,
+  PERCENT_PPM,
+  Percent,
+  Text,
+  Time,
+  Titled,
+  TransactionId,
+  Word,
+} from '../schema.ts';
 import { DisputeSchema, disputesOf } from './disputes.ts';
 import { getSettlement, type Settlement, SettlementId, SettlementSchema } from './settlements.ts';
-import { LineSchema, linesOf, RateSchema, ratesOf, StepSchema, stepsOf } from './steps.ts';
 
-/** A settlement with all that belongs to it. */
+/**
+ * A settlement with all that belongs to it: the way from the redemptions to the payout (its lines, and the
+ * steps that sum them), payouts and disputes.
+ */
+
+const LineSchema = Type.Object({
+  product: NullableText,
+  kind: Type.String({
+    description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
+  }),
+  rows: Type.Integer({ title: 'Entries' }),
+  amount: Money('Positive: it increases the debt to the merchant.'),
+});
+
+/** A sum of journal rows. */
+export type Line = Static<typeof LineSchema> & { readonly productName: string | null };
+
+export async function linesOf(db: Queries, { id }: Settlement): Promise<Line[]> {
+  return db.query(sql`
+select p.code as product, p.name as "productName",
+  case when l.is_earlier then 'EARLIER_REVERSAL' else l.kind::text end as kind, l.rows::float8 as rows,
+  l.amount_minor as amount
+from settlement_lines l left join products p on p.id = l.product_id
+where l.settlement_id = ${id} order by l.product_id, l.kind, l.is_earlier`);
+}
+
+/**
+ * The steps and their labels, in their order. Those up to `PAID_EARLIER` add up to `CLOSING`; with `CLOSING`,
+ * the rest but `PAYABLE` add up to `PAYABLE`.
+ */
+export const STEPS = {
+  CARRIED: 'Carried over',
+  REDEEMED: 'Redemptions',
+  REVERSED: 'Reversals',
+  EARLIER_REVERSAL: 'Reversals of earlier periods',
+  COMMISSION: 'Commission',
+  COMMISSION_VAT: 'VAT on the commission',
+  OTHER: 'Other movements',
+  PAID_EARLIER: 'Paid under earlier settlements',
+  CLOSING: 'Balance at the end',
+  OUTSTANDING: 'To be paid under earlier settlements',
+  CARRIED_ON: 'Carried over to the next settlement',
+  PAYABLE: 'Payable',
+} as const;
+type StepKind = keyof typeof STEPS;
+const KINDS = Object.keys(STEPS) as StepKind[];
+
+const StepSchema = Type.Object({
+  kind: Word(KINDS, { 'x-labels': STEPS }),
+  amount: Money('Negative: it reduces the payout.'),
+});
+
+/** Returns the step of a line. All other movements belong to `OTHER`. */
+export function stepOf(kind: string): StepKind {
+  return kind === 'EARLIER_REVERSAL' ? kind : (movementOf(kind).step ?? 'OTHER');
+}
+
+/** Returns the steps of a settlement. */
+export function stepsOf(
+  { carried, closing, outstanding, payable }: Settlement,
+  lines: readonly Line[],
+): Static<typeof StepSchema>[] {
+  const sums: Partial<Record<StepKind, bigint>> = {
+    CARRIED: carried,
+    CLOSING: closing,
+    OUTSTANDING: -outstanding,
+    CARRIED_ON: payable + outstanding - closing,
+    PAYABLE: payable,
+  };
+  for (const { kind, amount } of lines) {
+    const step = stepOf(kind);
+    sums[step] = (sums[step] ?? 0n) + amount;
+  }
+  return KINDS.map((kind) => ({ kind, amount: sums[kind] ?? 0n }));
+}
+
+const RateSchema = Type.Object({
+  commission: Percent('In percent.'),
+  vat: Percent('In percent of the commission.'),
+  base: Money('Redemptions less reversals.'),
+  fee: Titled('Commission', Money()),
+  feeVat: Titled('VAT on it', Money()),
+});
+
+/** The commission that a settlement deducts at one rate, and the VAT on it. */
+export type FeeRate = Static<typeof RateSchema>;
+
+export async function ratesOf(
+  db: Queries,
+  { merchantId, currency, firstDay, lastDay }: Settlement,
+): Promise<FeeRate[]> {
+  return db.query(sql`
+select commission_ppm / ${PERCENT_PPM}::float8 as commission, vat_ppm / ${PERCENT_PPM}::float8 as vat,
+  sum(net_minor)::bigint as base, sum(fee_minor)::bigint as fee, sum(vat_minor)::bigint as "feeVat"
+from settlement_fees
+where day between ${firstDay}::date and ${lastDay}::date and merchant_id = ${merchantId}
+  and currency = ${currency}
+group by commission_ppm, vat_ppm order by commission_ppm, vat_ppm`);
+}
 
 const PayoutSchema = Type.Object({
   transactionId: TransactionId,
@@ -58,5 +166,3 @@ export const showSettlement = reading({
     };
   },
 });
-
-export const SETTLEMENT_DETAILS = tableOf(showSettlement);

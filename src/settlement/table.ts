@@ -1,22 +1,17 @@
-import { SETTLEMENT_APPROVAL } from './approve.ts';
-import { DISPUTES } from './disputes.ts';
-import { SETTLEMENT_DOCUMENTS } from './document.ts';
-import { SETTLEMENT_DRAFTS } from './draft.ts';
-import { PAYOUTS } from './pay.ts';
-import { PAYOUT_FILES } from './payout-file.ts';
-import { SETTLEMENTS } from './settlements.ts';
-import { SETTLEMENT_DETAILS } from './show.ts';
-import { SETTLEMENT_TERMS } from './terms.ts';
+import { tableOf } from '../operation.ts';
+import { approveSettlement } from './approve.ts';
+import { disputes } from './disputes.ts';
+import { settlementDocument } from './document.ts';
+import { draftSettlement } from './draft.ts';
+import { payouts } from './pay.ts';
+import { payoutFile, payoutFiles } from './payout-file.ts';
+import { listedSettlements } from './settlements.ts';
+import { showSettlement } from './show.ts';
+import { terms } from './terms.ts';
 
 /** The operations on settlements, in the order of their documentation. */
-export const SETTLEMENT = [
-  ...SETTLEMENTS,
-  ...SETTLEMENT_DETAILS,
-  ...SETTLEMENT_DRAFTS,
-  ...SETTLEMENT_APPROVAL,
-  ...PAYOUTS,
-  ...SETTLEMENT_DOCUMENTS,
-  ...PAYOUT_FILES,
-  ...SETTLEMENT_TERMS,
-  ...DISPUTES,
-];
+export const SETTLEMENT = tableOf(
+  ...[listedSettlements, showSettlement, draftSettlement, approveSettlement],
+  ...[payouts.pay, payouts.returned, settlementDocument, payoutFile, payoutFiles],
+  ...[terms.list, terms.set, disputes.list, disputes.dispute, disputes.answer],
+);

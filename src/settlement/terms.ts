@@ -7,7 +7,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
-import { changing, reading, tableOf, twoPeople } from '../operation.ts';
+import { changing, reading, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -203,4 +203,4 @@ const set = changing({
   run: makeTerms,
 });
 
-export const SETTLEMENT_TERMS = tableOf(list, set);
+export const terms = { list, set };

@@ -82,7 +82,7 @@ before(async () => {
   await makePayoutFile(operator, { ids: [draft?.id ?? ''], format: 'csv', accounts, payer });
   const paid = { bankReference: 'B 1', valueDate: '2026-03-02', reference: 'payout' };
   await pay(operator, { settlementId: draft?.id ?? 0, ...paid });
-  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 70_000n });
+  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 700 });
 });
 
 /** Changes the database, and returns the checks of a nightly reconciliation and what a verification finds. */

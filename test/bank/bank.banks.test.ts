@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setBankAccount } from '../../src/bank/accounts.ts';
+import { saveMapping } from '../../src/bank/csv.ts';
 import { type BankFile, importBank } from '../../src/bank/import.ts';
-import { saveMapping } from '../../src/bank/mappings.ts';
 import { openBank, reconciled } from '../support/bank.ts';
 import { type Ledger, openLedger } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
@@ -210,16 +210,16 @@ test('a gap between statements, and entries that are missing in one, are named',
 
 test('own money changes from a day on, and not on closed days', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
-  const own = (ownMinor: bigint, from?: string) =>
-    setBankAccount(ledger.operator, { name: 'House', currency: 'USD', own: ownMinor, from });
+  const own = (amount: number, more: { from?: string } = {}) =>
+    setBankAccount(ledger.operator, { name: 'House', currency: 'USD', own: amount, ...more });
   const ownOf = async (to: string) => (await reconciled(ledger, to))['own money in the account'];
-  await own(50_000n);
+  await own(500);
   await ledger.close();
   await ledger.at('2026-03-03T00:20:00Z');
   await ledger.close();
   assert.equal(await ownOf('2026-03-02'), '500.00');
-  await own(60_000n);
-  await assert.rejects(own(70_000n, '2026-03-02'), { code: '17' });
+  await own(600);
+  await assert.rejects(own(700, { from: '2026-03-02' }), { code: '17' });
   assert.deepEqual(
     [await ownOf('2026-03-02'), await ownOf('2026-03-03'), await ownOf('2026-03-04')],
     ['500.00', '500.00', '600.00'],

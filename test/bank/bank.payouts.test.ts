@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setBankAccount } from '../../src/bank/accounts.ts';
+import { saveMapping } from '../../src/bank/csv.ts';
 import { importBank } from '../../src/bank/import.ts';
-import { saveMapping } from '../../src/bank/mappings.ts';
 import { matchBank } from '../../src/bank/match.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';

@@ -8,7 +8,7 @@ import type { Service } from '../../src/context.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { listFloats } from '../../src/merchants/merchants.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
-import { linesOf } from '../../src/settlement/steps.ts';
+import { linesOf } from '../../src/settlement/show.ts';
 import { type Played, playDays, playMonth } from '../support/books.history.ts';
 import { cents, exportedText, make, type Row, rowsOf } from '../support/reports.ts';
 import { dollars } from '../support/settlements.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
-import { linesOf } from '../../src/settlement/steps.ts';
+import { linesOf } from '../../src/settlement/show.ts';
 import { sell, spend } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
 import { close, dollars, openScene, type Scene, terms } from '../support/settlements.ts';

@@ -7,7 +7,7 @@ import { documentsOf } from '../../src/settlement/document.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
-import { linesOf, ratesOf, stepsOf } from '../../src/settlement/steps.ts';
+import { linesOf, ratesOf, stepsOf } from '../../src/settlement/show.ts';
 import { sell, spend } from '../support/books.ts';
 import { readSheet } from '../support/print.ts';
 import { close, dollars, openScene, settledDay, terms } from '../support/settlements.ts';

@@ -16,7 +16,7 @@ import { draftSettlements } from '../../src/settlement/draft.ts';
 import { shareOf } from '../../src/settlement/fees.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
-import { linesOf } from '../../src/settlement/steps.ts';
+import { linesOf } from '../../src/settlement/show.ts';
 import { sell, spend } from '../support/books.ts';
 import { COMMAND_LINE } from '../support/operator.api.ts';
 import { close, dollars, openScene, settledDay, terms } from '../support/settlements.ts';

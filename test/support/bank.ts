@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setBankAccount } from '../../src/bank/accounts.ts';
-import type { Mapping } from '../../src/bank/mappings.ts';
-import { saveMapping } from '../../src/bank/mappings.ts';
+import { type Mapping, saveMapping } from '../../src/bank/csv.ts';
 import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
@@ -26,7 +25,7 @@ export async function openBank(t: Scope): Promise<{ ledger: Ledger; merchantId: 
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const { merchant } = await ledger.merchant(0n);
-  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 50_000n });
+  await setBankAccount(operator, { name: 'House', currency: 'USD', own: 500 });
   await saveMapping(operator, 'house', MAPPING);
   return { ledger, merchantId: merchant.id };
 }

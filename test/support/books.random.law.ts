@@ -1,9 +1,9 @@
 import { setBankAccount } from '../../src/bank/accounts.ts';
+import { saveMapping } from '../../src/bank/csv.ts';
 import { importBank } from '../../src/bank/import.ts';
-import { saveMapping } from '../../src/bank/mappings.ts';
 import { matchByHand } from '../../src/bank/match.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../../src/books/rules.ts';
-import { decimalsOf, toText } from '../../src/money.ts';
+import { decimalsOf, toNumber, toText } from '../../src/money.ts';
 import type { Shown, Treatment } from './books.law.ts';
 import type { Entry } from './books.model.ts';
 import type { World } from './books.random.ts';
@@ -68,7 +68,11 @@ export async function showBank({ operator, random, ledger }: World, all: readonl
   await saveMapping(operator, 'plain', { ...mapping, texts: ['text'], ...file });
   for (const [currency, ownMinor] of Object.entries(OWN)) {
     const decimals = decimalsOf(currency) ?? 2;
-    await setBankAccount(operator, { name: currency, currency, own: ownMinor });
+    await setBankAccount(operator, {
+      name: currency,
+      currency,
+      own: toNumber({ minor: ownMinor, decimals }),
+    });
     const own = shown.filter((each) => each.currency === currency);
     const lines = own.map(({ day, minor }, line) => `${day},entry ${line},${toText({ minor, decimals })}`);
     const bytes = Buffer.from(`date,text,amount\n${lines.join('\n')}\n`);
