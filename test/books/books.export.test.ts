@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { closeDays } from '../../src/books/close.ts';
 import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../../src/books/export.ts';
 import { setGlAccount } from '../../src/books/gl.ts';
 import { ACCOUNT_KINDS, type AccountKind } from '../../src/ledger/kinds.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
-import { DAY_ENDS } from '../../src/settlement/fees.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
 import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
-import { until } from '../support/until.ts';
+import { close } from '../support/settlements.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from '../support/verifiers.ts';
 
 /**
@@ -47,7 +45,7 @@ before(async () => {
     { reference: `=cmd|'0'!A1`, amountUsed: 1 },
   );
   await ledger.at('2026-03-03T10:00:00Z');
-  await close();
+  await close(ledger);
   const [draft] = await draftSettlements(operator, { merchantId: shopId });
   await approve(operator, draft?.id ?? 0);
   await pay(operator, {
@@ -57,16 +55,8 @@ before(async () => {
     valueDate: '2026-03-03',
   });
   await ledger.at('2026-03-06T10:00:00Z');
-  await close();
+  await close(ledger);
 });
-
-/** Closes the days. A transaction of another test on the server may delay a close for a moment. */
-async function close(): Promise<void> {
-  await until('the days are closed', async () => {
-    const { waiting } = await closeDays(ledger.operator, { dayEnds: DAY_ENDS });
-    return !/has not ended/.test(waiting?.reason ?? '');
-  });
-}
 
 const textOf = (wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>) =>
   exportedText(ledger.started.service, { ...WHOLE, ...wanted });

@@ -1,28 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { setDormancyRule, setVatTreatment } from '../../src/books/rules.ts';
 import { cashOut } from '../../src/books/vouchers.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from '../support/books.ts';
-import { until } from '../support/until.ts';
+import { make } from '../support/reports.ts';
+import { close } from '../support/settlements.ts';
 
 /** The reports that depend on the law: dormancy (R10) and VAT (R11). */
 
 async function rowsOf({ started }: Ledger, name: string, from: string, to: string) {
-  const kind = findReport(name);
-  assert.ok(kind);
-  const { tables } = await makeReport(started.service, kind, { from, to });
+  const { tables } = await make(started.service, name, { from, to });
   return tables.flatMap(({ rows }) => rows);
-}
-
-/** Closes the days. A transaction of another test on the server may delay a close for a moment. */
-async function close(ledger: Ledger): Promise<void> {
-  await until('the days are closed', async () => {
-    const { waiting } = await ledger.close();
-    return !/has not ended/.test(waiting?.reason ?? '');
-  });
 }
 
 const RULE = { from: '2026-01-01', basis: 'last-use', months: 2 } as const;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ClosingRow, hashOfClosing, listClosings } from '../../src/books/seal.ts';
+import { type Closing, hashOfClosing, listClosings } from '../../src/books/seal.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
 
@@ -17,22 +17,6 @@ async function closedDay(t: Parameters<typeof openLedger>[0]) {
   assert.deepEqual(await breaks(), []);
   return { ledger, shop, one, spent, breaks };
 }
-
-test('an altered row is found', async (t) => {
-  const { ledger, spent, breaks } = await closedDay(t);
-  await ledger.sql(
-    `update scrip.journal set amount_minor = amount_minor + 1 where id = '${spent.transactionId}'`,
-  );
-  const [found, ...others] = await breaks();
-  assert.deepEqual([found?.change, found?.transactionId, others], ['altered', spent.transactionId, []]);
-});
-
-test('a removed row is found', async (t) => {
-  const { ledger, spent, breaks } = await closedDay(t);
-  await ledger.sql(`delete from scrip.journal where id = '${spent.transactionId}'`);
-  const [found, ...others] = await breaks();
-  assert.deepEqual([found?.change, found?.transactionId, others], ['removed', spent.transactionId, []]);
-});
 
 test('an added row is found, and recorded as late by the next close', async (t) => {
   const { ledger, spent, breaks } = await closedDay(t);
@@ -68,16 +52,6 @@ test('a rewritten or removed closing is found', async (t) => {
   assert.ok((await breaks()).some(({ day, change }) => day === '2026-03-02' && change === 'audit'));
   assert.ok((await breaks()).some(({ day, change }) => day === '2026-03-03' && change === 'chain'));
 });
-
-test('rewritten balances and movements are found', async (t) => {
-  const { ledger, breaks } = await closedDay(t);
-  await ledger.sql('update scrip.book_movements set amount_minor = amount_minor + 1');
-  await ledger.sql("update scrip.book_balances set balance_minor = 7 where account_kind = 'VOUCHER'");
-  const found = await breaks();
-  assert.ok(found.length > 1 && found.every(({ change }) => change === 'totals'));
-});
-
-type Closing = ClosingRow & { readonly hash: Buffer };
 
 test('a day that was rewritten with all of its hashes is found by the sealed end of the audit', async (t) => {
   const { ledger, spent, breaks } = await closedDay(t);

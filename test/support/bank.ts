@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
 import { setBankAccount } from '../../src/bank/accounts.ts';
 import { type Mapping, saveMapping } from '../../src/bank/csv.ts';
-import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
+import { make } from './reports.ts';
 import type { Scope } from './scope.ts';
 
 /** A ledger with an account at a bank. */
@@ -32,9 +31,7 @@ export async function openBank(t: Scope): Promise<{ ledger: Ledger; merchantId: 
 
 /** The amounts of the reconciliation report, by item. */
 export async function reconciled({ started }: Ledger, to = '2026-03-02'): Promise<Record<string, string>> {
-  const kind = findReport('R13');
-  assert.ok(kind);
-  const { tables } = await makeReport(started.service, kind, { from: '2026-03-01', to });
+  const { tables } = await make(started.service, 'R13', { from: '2026-03-01', to });
   const [table] = tables.filter(({ section }) => section === 'reconciliation');
   return Object.fromEntries((table?.rows ?? []).map(({ item, amount }) => [item, amount]));
 }

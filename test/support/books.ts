@@ -1,11 +1,14 @@
+import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createMerchant } from '../../src/api-keys/create-merchant.ts';
 import { findBatch, readVouchers } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { closeDays } from '../../src/books/close.ts';
-import type { Context, Operator } from '../../src/context.ts';
+import { verifyBooks } from '../../src/books/verify.ts';
+import type { Context, Operator, Service } from '../../src/context.ts';
 import { type MovedClock, moveClock } from '../../src/db/clock.ts';
 import { openOwner } from '../../src/db/pool.ts';
+import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../../src/products/products.ts';
@@ -26,7 +29,8 @@ export type Ledger = {
   /** Runs SQL as the owner of the database, also to tamper with it. */
   sql<Row>(text: string): Promise<Row[]>;
   merchant(floatMinor?: bigint, currency?: string): Promise<Context>;
-  close(): ReturnType<typeof closeDays>;
+  /** Closes the days that are due. */
+  close(options?: Parameters<typeof closeDays>[1]): ReturnType<typeof closeDays>;
 };
 
 export type Sold = { readonly serial: bigint; readonly code: string; readonly pin: string };
@@ -67,18 +71,28 @@ export async function openLedger(
       if (floatMinor > 0n) await topUp(operator, { merchantId: id, currency, amountMinor: floatMinor });
       return contextOf(operator, id);
     },
-    close: () => closeWhenPassed(operator),
+    close: (options) => closeWhenPassed(operator, options),
   };
 }
 
 /** Closes the days. Transactions of other tests on the server delay a close for as long as they run. */
-async function closeWhenPassed(operator: Operator): ReturnType<typeof closeDays> {
+async function closeWhenPassed(...asked: Parameters<typeof closeDays>): ReturnType<typeof closeDays> {
   const closed = [];
   for (let tries = 0; ; tries++) {
-    const done = await closeDays(operator);
+    const done = await closeDays(...asked);
     closed.push(...done.closed);
     if (!done.waiting?.reason.startsWith('a transaction') || tries === 20) return { ...done, closed };
   }
+}
+
+/** The books reconcile, and closed days have not changed. */
+export async function proveSound(service: Service): Promise<void> {
+  for (const sinceClosing of [false, true])
+    assert.deepEqual(
+      (await reconcile(service, { sinceClosing })).checks.filter(({ ok }) => !ok),
+      [],
+    );
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
 }
 
 /** The context of a merchant. */

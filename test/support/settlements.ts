@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { closeDays } from '../../src/books/close.ts';
 import type { Context, Operator } from '../../src/context.ts';
 import { toText } from '../../src/money.ts';
 import { DAY_ENDS } from '../../src/settlement/fees.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import type { Scope } from './scope.ts';
-import { until } from './until.ts';
 
 /** A merchant that issues vouchers, and a shop that redeems them and gets settlements. */
 export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
@@ -32,12 +30,9 @@ export async function terms(operator: Operator, merchantId: number, more: object
 /** Returns an amount of a currency with two decimals as text. */
 export const dollars = (minor: bigint) => toText({ minor, decimals: 2 });
 
-/** Closes the days that are due. A transaction of another test on the same server may delay this. */
-export async function close({ operator }: Ledger): Promise<string[]> {
-  const closed = await until('the days are closed', async () => {
-    const { closed, waiting } = await closeDays(operator, { dayEnds: DAY_ENDS });
-    return (closed.length > 0 || !/has not ended/.test(waiting?.reason ?? '')) && closed;
-  });
+/** Closes the days that are due, without a failed check. */
+export async function close(ledger: Ledger): Promise<string[]> {
+  const { closed } = await ledger.close({ dayEnds: DAY_ENDS });
   assert.deepEqual(
     closed.flatMap(({ failed }) => failed),
     [],
