@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
+import { makeToken } from '../support/operator.api.ts';
 import { BIN, Terminal } from '../support/terminal.ts';
 import { withWrongPin } from '../support/till.ts';
 
@@ -15,6 +16,20 @@ import { withWrongPin } from '../support/till.ts';
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
 describe('the command line of the merchant', () => {
+  it('undoes a redemption, with a token of the portal', async (t) => {
+    const terminal = await Terminal.open(t);
+    const { till, env } = terminal;
+    const { code, pin } = await till.voucher(25);
+    await terminal.json(['redeem', code, '--amount', '5', '--reference', 'order-1'], pin);
+    await terminal.fails(1, /undo: Unauthorized .*portalToken must be given/, ['undo', 'order-1']);
+    env['SCRIP_PORTAL_TOKEN'] = await makeToken(till.testService, ['cashier'], till.merchant.id);
+    const reversed = await terminal.json(['undo', 'order-1', '--variant', 'b']);
+    assert.deepEqual([reversed.outcome, reversed.amount], ['reversed', 5]);
+    const { status, out } = await terminal.run(['undo', 'order-2']);
+    assert.deepEqual([status, /outcome +given-up/.test(out)], [0, true], out);
+    assert.equal(await till.balanceOf({ code, pin, serialNumber: 0 }), 25);
+  });
+
   it('generates, checks, redeems, updates and lists, and prints JSON', async (t) => {
     const terminal = await Terminal.open(t);
     const batch = await terminal.json([

@@ -187,6 +187,7 @@ Credentials, from the environment or from lines NAME=value of a file:
   SCRIP_KEY_ID    the id of your API key
   SCRIP_SECRET    its secret
   SCRIP_VARIANT   a or b (default: a)
+  SCRIP_PORTAL_TOKEN  a token of the portal, for \`undo\`
 The file is ${credentialsPath},
 or the one that --credentials or SCRIP_CREDENTIALS names. It must have mode 600. The environment comes first.
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ScripError, UnknownOutcomeError } from '../errors.ts';
 import { DOWNLOAD, GENERATE } from './batches.ts';
 import { type Command, CommandError, helpOf, helpOfAll, PROGRAM, readLine, UsageError } from './command.ts';
-import { REVERSE, TRANSACTION, TRANSACTIONS, UPDATE, UPDATED } from './redemptions.ts';
+import { REVERSE, TRANSACTION, TRANSACTIONS, UNDO, UPDATE, UPDATED } from './redemptions.ts';
 import { credentialsPath, listenForStop } from './session.ts';
 import { clean, hasWritten, Interrupted, printJson, say } from './terminal.ts';
 import { ACTIVATE, BALANCE, REDEEM } from './vouchers.ts';
@@ -21,6 +21,7 @@ const COMMANDS: readonly Command[] = [
   ACTIVATE,
   UPDATE,
   REVERSE,
+  UNDO,
   UPDATED,
   TRANSACTION,
   TRANSACTIONS,
@@ -104,6 +105,7 @@ function sayUnknown({ reference }: UnknownOutcomeError, command: Command): void 
   The request had its effect once, or not at all. To find out, and to have it done if it was not,
   run the same command again${how}: it cannot happen twice.
   To look only: ${PROGRAM} ${lookup} ${clean(reference)}`);
+  if (command === REDEEM) say(`  To give it up: ${PROGRAM} undo ${clean(reference)}`);
 }
 
 function userLanguage(): string {

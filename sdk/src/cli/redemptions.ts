@@ -48,6 +48,28 @@ export const UPDATED: Command = {
   },
 };
 
+export const UNDO: Command = {
+  name: 'undo',
+  args: ['REFERENCE'],
+  summary: 'give a redemption up: reverse it, or ensure that it is never booked',
+  details:
+    'For a redemption whose outcome is unknown. It needs SCRIP_PORTAL_TOKEN, a token of the portal. Do not use\n' +
+    'the reference again.',
+  options: { ...CONNECTION },
+  async run(line) {
+    const { scrip, call } = await openSession(line);
+    const undone = await scrip.undo(line.args[0] ?? '', call);
+    if (line.has('json')) return printJson(undone);
+    const { outcome, reference, amount, voucherCode } = undone;
+    await printFields({
+      outcome,
+      reference,
+      ...(amount !== null && { 'given back': amount }),
+      ...(voucherCode !== null && { voucher: voucherCode }),
+    });
+  },
+};
+
 export const TRANSACTION: Command = {
   name: 'transaction',
   args: ['REFERENCE'],

@@ -67,7 +67,13 @@ export function newReference(line: Line): string {
   return reference;
 }
 
-const NAMES = ['SCRIP_BASE_URL', 'SCRIP_KEY_ID', 'SCRIP_SECRET', 'SCRIP_VARIANT'] as const;
+const NAMES = [
+  'SCRIP_BASE_URL',
+  'SCRIP_KEY_ID',
+  'SCRIP_SECRET',
+  'SCRIP_VARIANT',
+  'SCRIP_PORTAL_TOKEN',
+] as const;
 type Found = Readonly<Partial<Record<(typeof NAMES)[number], string>>>;
 const FILE_MAX_BYTES = 16 * 1024;
 
@@ -94,7 +100,8 @@ async function readCredentials(line: Line) {
     fail(`${names} not set: set it in the environment, or in a file of mode 600 at ${credentialsPath()}`);
   }
   if (variant !== 'a' && variant !== 'b') wrongUsage('SCRIP_VARIANT must be a or b');
-  return { baseUrl, keyId, secret, variant } as const;
+  const portalToken = env.SCRIP_PORTAL_TOKEN ?? file.SCRIP_PORTAL_TOKEN;
+  return { baseUrl, keyId, secret, variant, portalToken } as const;
 }
 
 async function readFile(path: string, isNamed: boolean): Promise<Found> {
