@@ -1,4 +1,4 @@
-import { OTHER_ACTIONS } from '../../src/audit/actions.ts';
+import { OTHER_ACTIONS } from '../../src/audit/entries.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 

@@ -1,12 +1,22 @@
 import type { Actor, Moved, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
+import { insertInto, sql } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { Problem } from '../problem.ts';
+import { storedAs } from '../row.ts';
 import { MINUTE_MS } from '../time.ts';
-import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
-import { type End, isSealed, readSealed, sealEnd } from './head.ts';
+import {
+  type Details,
+  type End,
+  GENESIS,
+  hashOf,
+  isSealed,
+  readSealed,
+  SaidRow,
+  sealEnd,
+  writeDetails,
+} from './chain.ts';
 import { kindOf, listStates } from './states.ts';
 
 /** A change by an operator. */
@@ -148,7 +158,7 @@ async function insert(
   states: string | null,
 ): Promise<End> {
   const { action, subject, before, after } = change;
-  const link = {
+  const said = {
     sequence: end.sequence + 1n,
     occurredAt,
     actorKind: actor.kind,
@@ -162,14 +172,8 @@ async function insert(
     before: before === undefined ? null : writeDetails(before),
     after: withApprover(actor, after),
     states,
-    previousHash: end.hash,
   };
-  const hash = hashOf(link);
-  await tx.query(sql`
-insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
-  reason, before, after, states, previous_hash, hash)
-values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
-  ${link.origin}, ${link.requestId}, ${link.action}, ${link.subject}, ${link.reason}, ${link.before},
-  ${link.after}, ${link.states}, ${link.previousHash}, ${hash})`);
-  return { sequence: link.sequence, hash };
+  const hash = hashOf({ ...said, previousHash: end.hash });
+  await tx.query(insertInto('audit', { ...storedAs(SaidRow, said), previous_hash: end.hash, hash }));
+  return { sequence: said.sequence, hash };
 }

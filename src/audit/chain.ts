@@ -1,42 +1,45 @@
 import { hash } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import type { Sum } from '../money.ts';
+import { NullableText, Text } from '../schema.ts';
 
-/** The columns of an entry, without its hash. */
-export type Link = {
-  readonly sequence: bigint;
-  /** The time in UTC with microseconds, as the database returns it. */
-  readonly occurredAt: string;
-  readonly actorKind: string;
-  readonly actorId: string | null;
-  readonly actor: string;
-  readonly origin: string;
-  readonly requestId: string | null;
-  readonly action: string;
-  readonly subject: string;
-  readonly reason: string | null;
-  readonly before: string | null;
-  readonly after: string | null;
-  /** JSON: the digests of what is set of the subjects of the change (states.queries.ts). */
-  readonly states: string | null;
-  readonly previousHash: Buffer;
-};
+/** What an entry says, in the order in which it is hashed. */
+export const SaidRow = Type.Object({
+  sequence: Type.BigInt(),
+  /** In UTC with microseconds, as text: a Date would lose them. */
+  occurredAt: Text,
+  actorKind: Text,
+  actorId: NullableText,
+  actor: Text,
+  origin: Text,
+  requestId: NullableText,
+  action: Text,
+  subject: Text,
+  reason: NullableText,
+  before: NullableText,
+  after: NullableText,
+  /** JSON: the digests of what is set of the subjects of the change (states.ts). */
+  states: NullableText,
+});
+const SAID = Object.keys(SaidRow.properties) as (keyof Static<typeof SaidRow>)[];
+
+/** An entry, without its hash. */
+export type Link = Static<typeof SaidRow> & { readonly previousHash: Buffer };
 
 /** The hash before the first entry. */
 export const GENESIS = Buffer.alloc(32);
 
 /**
- * Returns the hash of an entry: SHA-256 over the hash before it and its columns, written as one JSON array in
- * a fixed order. Different entries always have different arrays.
+ * Returns the hash of an entry: SHA-256 over the hash before it and what it says, written as one JSON array.
+ * Different entries always have different arrays.
  */
 export function hashOf(link: Link): Buffer {
-  const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
-  const by = [link.actorKind, link.actorId, actor, origin, link.requestId];
-  const columns = [String(sequence), occurredAt, ...by, action, subject, reason, before, after, link.states];
-  return hash(
-    'sha256',
-    Buffer.concat([previousHash, Buffer.from(JSON.stringify(['scrip audit 1', ...columns]))]),
-    'buffer',
-  );
+  const said = SAID.map((name) => (name === 'sequence' ? String(link.sequence) : link[name]));
+  const text = Buffer.from(JSON.stringify(['scrip audit 1', ...said]));
+  return hash('sha256', Buffer.concat([link.previousHash, text]), 'buffer');
 }
 
 /** The values before or after a change. */
@@ -75,4 +78,42 @@ function sorted(detail: Detail): unknown {
   if (detail === null || typeof detail !== 'object') return detail;
   const entries = Object.entries(detail as Details).sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(entries.map(([name, value]) => [name, sorted(value)]));
+}
+
+/**
+ * The end of the chain is sealed under the key ring, in the transaction that appends. An attacker who can
+ * write to the database but lacks the key ring can cut or rewrite the chain, but cannot seal its end.
+ */
+
+/** The end of a chain: the newest entry, or the hash before the first one. */
+export type End = { readonly sequence: bigint; readonly hash: Buffer };
+
+/** The name under which the end is sealed. */
+const OWNER = 'audit head';
+
+export async function sealEnd(tx: Queries, keys: KeyRing, end: End): Promise<void> {
+  await tx.query(sql`
+    insert into audit_head (sealed) values (${keys.sealText(OWNER, textOf(end))})
+    on conflict (only_row) do update set sealed = excluded.sealed`);
+}
+
+/** Returns the sealed end in the database; undefined if nothing was ever appended, or if it was removed. */
+export async function readSealed(db: Queries): Promise<Buffer | undefined> {
+  const [row] = await db.query<{ sealed: Buffer }>(sql`select sealed from audit_head`);
+  return row?.sealed;
+}
+
+/** Returns whether an end is the sealed one. A chain without entries has none. */
+export function isSealed(keys: KeyRing, sealed: Buffer | undefined, end: End): boolean {
+  if (!sealed) return end.sequence === 0n;
+  try {
+    return keys.openText(OWNER, sealed) === textOf(end);
+  } catch {
+    // The seal was changed, or made under a key that the key ring lacks.
+    return false;
+  }
+}
+
+function textOf({ sequence, hash }: End): string {
+  return `${sequence} ${hash.toString('hex')}`;
 }

@@ -7,6 +7,7 @@ import { type Caller, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { ROLES, VERIFY } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import { End, Line, NullableText, Start, Text, Time, Titled, Word } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
 
@@ -39,8 +40,8 @@ const EntrySchema = Type.Object({
 export type AuditEntry = Static<typeof EntrySchema>;
 
 const COLUMNS = sql`
-sequence::text, occurred_at as "occurredAt", actor_kind as "actorKind", actor_id as "actorId", actor, origin,
-request_id as "requestId", action, subject, reason, before::json, after::json, encode(hash, 'hex') as hash`;
+${columnsOf(Type.Omit(EntrySchema, ['before', 'after', 'hash']))}, before::json, after::json,
+encode(hash, 'hex') as hash`;
 
 /** Lists the newest entries that meet a condition, newest first. */
 function newest(db: Queries, condition: Sql, count: number): Promise<AuditEntry[]> {
@@ -176,3 +177,29 @@ const breakGlass = reading({
 export const audits = { list, head, breakGlass };
 
 export const AUDIT = tableOf(...Object.values(audits));
+
+/** The actions in the audit that no operation has. Those of operations are declared with them. */
+export const OTHER_ACTIONS: Readonly<Record<string, string>> = {
+  'account.locked': 'An account or an address was locked after wrong attempts',
+  'approval.propose': 'Propose an operation that two people have to agree on',
+  'audit.broken': 'Scrip itself found that the chain of the audit is broken',
+  'keyring.drop': 'Drop a retired key',
+  'keyring.retire': 'A key is no longer used: everything is sealed under the newest',
+  'keyring.rotate': 'Begin to use a new key',
+  'operation.refused': 'A role or a merchant was refused an operation',
+  'session.begin': 'Sign in',
+  'session.end': 'Sign out',
+  'session.refused': 'A sign-in was refused',
+  'session.step-up': 'Confirm a sign-in with a second factor',
+  'session.step-up-refused': 'A second factor was refused',
+  'token.refused': 'A token was refused',
+  'user.add-passkey': 'Add a passkey',
+  'user.bind-oidc': 'Bind an account of the single sign-on',
+  'user.change-password': 'Change the password',
+  'user.enroll': 'Accept an invitation',
+  'user.remove-passkey': 'Remove a passkey',
+  'user.renew-recovery-codes': 'Make new recovery codes',
+  'voucher.export': 'Export the code and PIN of a voucher for a replacement card',
+  'voucher.import': 'Begin an import of vouchers from another system',
+  'voucher.imported': 'All vouchers of an import are in the books',
+};

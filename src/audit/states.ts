@@ -120,6 +120,11 @@ const INITIAL: Readonly<Record<string, object>> = {
 const kinds = Object.keys(STATES).sort((one, other) => other.length - one.length);
 const lineOf = ({ table, row, without = [] }: Part) =>
   `'${table} ' || jsonb_strip_nulls(${row ?? `to_jsonb(t) - '{${without.join()}}'::text[]`})::text`;
+/** Selects the rows of a part: the subject of each, its line in the digest, and the row as JSON. */
+const linesOf = (kind: string, part: Part) =>
+  raw(`select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line,
+  ${part.row ?? 'to_jsonb(t)'} as row
+from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`);
 const digestOf = (line: string) =>
   `encode(sha256(convert_to(string_agg(${line}, E'\\n' order by ${line} collate "C"), 'UTF8')), 'hex')`;
 
@@ -144,34 +149,26 @@ export function listStates(
     return sql`select 'voucher ' || v.serial_number as subject, ${raw(VOUCHER_STATE)} as digest
 from unnest(${keys.map((key) => bucketOf(BigInt(key)))}::integer[], ${keys}::bigint[]) as u (bucket, serial)
 cross join lateral show_voucher(u.bucket, u.serial) v`;
-  const parts = (STATES[kind] as readonly Part[]).map(
-    (part) => sql`select rtrim(${raw(`'${kind} ' || ${part.key}`)}) as subject, ${raw(lineOf(part))} as line
-from ${raw(`${part.table} t ${part.join ?? ''}`)}
-where ${raw(part.key)} = any (${keys}::${raw(part.type)}[]) and ${raw(part.where ?? 'true')}`,
+  const lines = (STATES[kind] as readonly Part[]).map(
+    (part) => sql`${linesOf(kind, part)} and ${raw(part.key)} = any (${keys}::${raw(part.type)}[])`,
   );
-  const lines = parts.reduce((one, other) => sql`${one}\nunion all\n${other}`);
-  return sql`select s.subject, ${raw(digestOf('s.line'))} as digest from (${lines}) s group by 1`;
+  return sql`select s.subject, ${raw(digestOf('s.line'))} as digest from (${unionOf(lines)}) s group by 1`;
 }
 
+const unionOf = (lists: readonly Sql[]) => lists.reduce((one, other) => sql`${one}\nunion all\n${other}`);
+
 /** The columns `subject`, `digest` and `is_initial` of all subjects but vouchers, as a query. */
-export const ALL_STATES = raw(`
-select s.subject, ${digestOf('s.line')} as digest,
-  count(*) = 1 and bool_and(case s.subject ${Object.entries(INITIAL)
-    .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
-    .join(' ')} else false end) as is_initial
-from (
-${Object.entries(STATES)
-  .flatMap(([kind, parts]) =>
-    parts.map(
-      (part) =>
-        raw(`select rtrim('${kind} ' || ${part.key}) as subject, ${lineOf(part)} as line,
-  ${part.row ?? 'to_jsonb(t)'} as row
-from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`).text,
-    ),
-  )
-  .join('\nunion all\n')}
-) s
-group by s.subject`);
+export const ALL_STATES = sql`
+select s.subject, ${raw(digestOf('s.line'))} as digest,
+  count(*) = 1 and bool_and(case s.subject ${raw(
+    Object.entries(INITIAL)
+      .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
+      .join(' '),
+  )} else false end) as is_initial
+from (${unionOf(
+  Object.entries(STATES).flatMap(([kind, parts]) => parts.map((part) => linesOf(kind, part))),
+)}) s
+group by s.subject`;
 
 /** The digest of a voucher `v`, to compare with its last entry. */
 export const VOUCHER_STATE = `encode(sha256(convert_to(${VOUCHER}::text, 'UTF8')), 'hex')`;

@@ -4,9 +4,9 @@ import { sql } from '../db/sql.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { alone, changing } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
+import { columnsOf } from '../row.ts';
 import { BROKEN } from './audit.ts';
-import { GENESIS, hashOf, type Link } from './chain.ts';
-import { type End, isSealed, readSealed } from './head.ts';
+import { type End, GENESIS, hashOf, isSealed, type Link, readSealed, SaidRow } from './chain.ts';
 
 export type Verification = {
   readonly ok: boolean;
@@ -48,11 +48,9 @@ export async function verifyAudit(
   let read = after?.sequence ?? -(2n ** 63n);
   let sealed: Buffer | undefined;
   for (;;) {
-    // The time is read as text, since a Date would lose microseconds.
     const rows = await db.query<Row>(sql`
-select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "occurredAt",
-  actor_kind as "actorKind", actor_id as "actorId", actor, origin, request_id as "requestId", action, subject,
-  reason, before, after, states, previous_hash as "previousHash", hash
+select ${columnsOf(Type.Omit(SaidRow, ['occurredAt']))}, previous_hash as "previousHash", hash,
+  to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "occurredAt"
 from audit where sequence > ${read} order by sequence limit ${PAGE}`);
     for (const row of rows) {
       const problem = problemOf(row, last);

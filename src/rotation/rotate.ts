@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { readSealed } from '../audit/head.ts';
+import { readSealed } from '../audit/chain.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';

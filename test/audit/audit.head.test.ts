@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { hashOf } from '../../src/audit/chain.ts';
+import { type End, hashOf, readSealed, sealEnd } from '../../src/audit/chain.ts';
 import { auditHead, listAudit } from '../../src/audit/entries.ts';
-import { type End, readSealed, sealEnd } from '../../src/audit/head.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import type { Operator, Service } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { OTHER_ACTIONS } from '../../src/audit/actions.ts';
+import { OTHER_ACTIONS } from '../../src/audit/entries.ts';
 import { sql } from '../../src/db/sql.ts';
 import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
