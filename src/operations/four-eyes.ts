@@ -53,7 +53,7 @@ export async function needsApproval(
  * Returns whether an account of the machine has to break the glass: once two people could approve, or once
  * the operator has chosen the delay. Until then, the operator sets the service up with the command line.
  */
-export async function isGlassClosed({ db }: Service): Promise<boolean> {
+export async function isGlassClosed({ db }: { readonly db: Queries }): Promise<boolean> {
   return (await areTwoPeople(db)) || (await readSettings(db)).approvalMode === 'delay';
 }
 

@@ -37,21 +37,24 @@ const NETWORK: Rule = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 
 /** What an attempt counts against. The first lock that is found refuses it. */
 export type Limits = readonly (readonly [subject: readonly (string | number | bigint)[], rule: Rule])[];
 
-export type Attempt = {
-  readonly door: Door;
-  readonly email: string;
-  readonly address: string;
-  /** The known device of the account from which the attempt comes. */
-  readonly device?: Device | undefined;
-};
-
 const ofDevice = ({ userId, id }: Device): Limits => [[['device', userId, id], GUESSER]];
 
 /**
  * Returns the limits for a password. They are those of a door, since the owner of an account at one door must
  * not gain guesses at another one, nor lock anybody out of it.
  */
-export function passwordLimits({ door, email, address, device }: Attempt): Limits {
+export function passwordLimits({
+  door,
+  email,
+  address,
+  device,
+}: {
+  readonly door: Door;
+  readonly email: string;
+  readonly address: string;
+  /** The known device of the account from which the attempt comes. */
+  readonly device?: Device | undefined;
+}): Limits {
   if (device) return ofDevice(device);
   const network = networkOf(address);
   return [
@@ -69,7 +72,11 @@ export function factorLimits({
   userId,
   address,
   device,
-}: Pick<Attempt, 'address' | 'device'> & { readonly userId: number }): Limits {
+}: {
+  readonly userId: number;
+  readonly address: string;
+  readonly device: Device | undefined;
+}): Limits {
   if (device) return ofDevice(device);
   return [
     [['network', networkOf(address)], NETWORK],
@@ -121,14 +128,14 @@ export async function attempt(
 ): Promise<void> {
   await countAttempt(service, trial);
   if (await check()) return;
-  record(service, trial, trial.actor ? 'session.step-up-refused' : 'session.refused');
+  record(service, trial);
   throw refusal();
 }
 
 function record(
   service: Service,
   { userId, by, origin, actor = null }: Omit<Trial, 'limits'>,
-  action: RefusedEvent['action'],
+  action: RefusedEvent['action'] = actor ? 'session.step-up-refused' : 'session.refused',
 ): void {
   const { address, requestId } = origin;
   const subject = userId === undefined ? UNKNOWN_ACCOUNT : `user ${userId}`;
@@ -144,8 +151,7 @@ export async function recordingRefusal<Result>(
   try {
     return await run();
   } catch (error) {
-    const isRefused = error instanceof Problem && error.code === 'unauthorized';
-    if (isRefused) record(service, trial, trial.actor ? 'session.step-up-refused' : 'session.refused');
+    if (error instanceof Problem && error.code === 'unauthorized') record(service, trial);
     throw error;
   }
 }
@@ -190,12 +196,9 @@ update sign_in_attempts set failures = failures - 1 where subject = ${hashOf(sub
  * out to be the user.
  */
 export async function forget(service: Service, limits: Limits): Promise<void> {
-  const isGuesser = ([, rule]: Limits[number]) => rule === GUESSER;
-  // Removes all attempts on an account from the count.
-  for (const [subject] of limits.filter(isGuesser))
-    await service.db.query(sql`delete from sign_in_attempts where subject = ${hashOf(subject)}`);
-  await takeBack(
-    service,
-    limits.filter((limit) => !isGuesser(limit)),
-  );
+  for (const limit of limits) {
+    const [subject, rule] = limit;
+    if (rule !== GUESSER) await takeBack(service, [limit]);
+    else await service.db.query(sql`delete from sign_in_attempts where subject = ${hashOf(subject)}`);
+  }
 }

@@ -12,8 +12,8 @@ import { type Sql, sql } from '../db/sql.ts';
 /** The time that a person has for the next step of a sign-in. */
 export const SIGN_IN_MS = 10 * 60_000;
 
-/** The clocks of two processes differ by less. */
-const CLOCKS_DIFFER_MS = 60_000;
+/** The clocks of two processes, or of this service and an identity provider, differ by less. */
+export const CLOCKS_DIFFER_MS = 60_000;
 const TOKEN_BYTES = 32;
 /**
  * The token begins with the time at which it expires, in milliseconds, and an id of 64 bits. The other 144

@@ -38,7 +38,7 @@ export async function inviteDemoPerson(operator: Operator, person: DemoPerson): 
   const now = service.clock();
   const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
   await service.db.transaction(async (tx) => {
-    const user = await insertUser(tx, { ...person, now });
+    const user = await insertUser(tx, person, now);
     // This machine confirms the account.
     await tx.query(sql`
 update users set

@@ -14,16 +14,6 @@ import { type Account, listAccounts, readAccounts } from './users.ts';
  * codes for the user to keep.
  */
 
-export type OpenInvitation = {
-  readonly email: string;
-  readonly name: string;
-  readonly roles: readonly string[];
-  readonly merchantId: number | null;
-  readonly expiresAt: Date;
-  /** The secret for the authenticator app. Each browser that opens the link is offered another one. */
-  readonly totp: { readonly secret: string; readonly uri: string };
-};
-
 const unknownLink = () =>
   new Problem(
     'unauthorized',
@@ -46,11 +36,12 @@ async function requireInvited({ service, door }: At, token: string): Promise<Acc
 }
 
 /**
- * Returns the content of an invitation's page.
+ * Returns the content of an invitation's page, with a secret for the authenticator app. Each browser that
+ * opens the link is offered another one.
  * @param browser a random token in a cookie of the browser
  * @throws Problem `unauthorized`
  */
-export async function openInvitation(at: At, token: string, browser: string): Promise<OpenInvitation> {
+export async function openInvitation(at: At, token: string, browser: string) {
   const user = await requireInvited(at, token);
   const secret = offeredTotpSecret(at.service, token, browser);
   const { email, name, roles, merchantId } = user;
@@ -106,8 +97,6 @@ returning id`;
 
 const NAME_LENGTH_MAX = 100;
 
-export type Enroll = { readonly name: string; readonly password: string; readonly totp: string };
-
 /**
  * Accepts an invitation and signs in.
  * @param browser the token of the browser that opened the invitation
@@ -118,7 +107,7 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
 export async function enroll(
   visitor: Visitor,
   { token, browser }: { readonly token: string; readonly browser: string },
-  { name, password, totp }: Enroll,
+  { name, password, totp }: { readonly name: string; readonly password: string; readonly totp: string },
 ): Promise<{ token: string; recoveryCodes: string[] }> {
   const { service } = visitor;
   const user = await requireInvited(visitor, token);

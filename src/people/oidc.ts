@@ -11,7 +11,16 @@ import {
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
-import { type Begun, begin, derived, type OidcAccount, readBegun, SIGN_IN_MS, useOnce } from './begun.ts';
+import {
+  type Begun,
+  begin,
+  CLOCKS_DIFFER_MS,
+  derived,
+  type OidcAccount,
+  readBegun,
+  SIGN_IN_MS,
+  useOnce,
+} from './begun.ts';
 import { renewStepped, SESSION_MS, type Session, STEP_UP_MS, type Visitor } from './sessions.ts';
 import { beginSecondFactor, notInvited, signIn } from './sign-in.ts';
 import { type Account, ofAddress, readAccounts } from './users.ts';
@@ -32,8 +41,6 @@ const SCOPE = 'openid email';
 /** The value of the claim `amr` for a sign-in with more than one factor (RFC 8176). */
 const MULTI_FACTOR = 'mfa';
 const TIMEOUT_S = 10;
-/** The clocks of the provider and of the service differ by less. */
-const CLOCKS_DIFFER_MS = 60_000;
 
 /**
  * The oldest sign-in at the provider that is accepted: as old as a session can become here, so that a session

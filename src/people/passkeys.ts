@@ -51,11 +51,20 @@ function challengeOf(service: Service, token: string, use: Use, userId: number |
   return Buffer.from(derived(service, token, `passkey ${use} ${userId}`));
 }
 
-/** Returns a challenge that was given to a browser, as a device signs it. @throws Problem `unauthorized` */
-function recall(service: Service, token: string, use: Use, userId: number | null): string {
+/**
+ * Returns what the answer of a device to a challenge has to contain.
+ * @throws Problem `unauthorized` if the challenge has expired; `conflict`
+ */
+function expectedOf(visitor: Visitor, token: string, use: Use, userId: number | null) {
+  const { service, origin } = visitor;
   if (!readBegun(token, service.clock()))
     throw new Problem('unauthorized', 'the challenge has expired: begin again');
-  return challengeOf(service, token, use, userId).toString('base64url');
+  return {
+    expectedChallenge: challengeOf(service, token, use, userId).toString('base64url'),
+    expectedOrigin: origin.page,
+    expectedRPID: hostOf(visitor),
+    requireUserVerification: true,
+  };
 }
 
 /** The options that the browser passes to a device, and the token that identifies the answer. */
@@ -94,19 +103,12 @@ export async function addPasskey(
   token: string,
   { name, response }: { readonly name: string; readonly response: RegistrationResponseJSON },
 ): Promise<{ id: string; name: string }> {
-  const expectedRPID = hostOf(own);
   const { service, session } = own;
   requireSteppedUp(session);
   const { user } = session;
-  const expectedChallenge = recall(service, token, 'add', user.id);
+  const expected = expectedOf(own, token, 'add', user.id);
   const { verifyRegistrationResponse } = await webAuthn();
-  const verified = await verifyRegistrationResponse({
-    response,
-    expectedChallenge,
-    expectedOrigin: own.origin.page,
-    expectedRPID,
-    requireUserVerification: true,
-  }).catch(() => undefined);
+  const verified = await verifyRegistrationResponse({ response, ...expected }).catch(() => undefined);
   if (!verified?.verified || !(await useOnce(service, token)))
     throw invalid('response', 'passkey', 'is not what the device was asked for');
   const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
@@ -137,10 +139,7 @@ export async function askForPasskey(
     challenge: challengeOf(service, token, use, session?.user.id ?? null),
     rpID,
     userVerification: 'required',
-    allowCredentials: known.map(({ id, transports }) => ({
-      id,
-      transports: transports as AuthenticatorTransportFuture[],
-    })),
+    allowCredentials: known.map(({ id, transports }) => ({ id, transports })),
   });
   return { options, token };
 }
@@ -161,10 +160,9 @@ async function acceptPasskey(
   response: AuthenticationResponseJSON,
   { token, use, userId }: { readonly token: string; readonly use: Use; readonly userId: number | null },
 ): Promise<number> {
-  const expectedRPID = hostOf(visitor);
   const { service } = visitor;
   const { db, clock } = service;
-  const expectedChallenge = recall(service, token, use, userId);
+  const expected = expectedOf(visitor, token, use, userId);
   if (!isCredentialId(response.id)) throw refused();
   const [row] = await db.query<{ id: string; userId: number; publicKey: Buffer; counter: bigint }>(sql`
 select id, user_id as "userId", public_key as "publicKey", counter from passkeys where id = ${response.id}`);
@@ -172,10 +170,7 @@ select id, user_id as "userId", public_key as "publicKey", counter from passkeys
   const { verifyAuthenticationResponse } = await webAuthn();
   const verified = await verifyAuthenticationResponse({
     response,
-    expectedChallenge,
-    expectedOrigin: visitor.origin.page,
-    expectedRPID,
-    requireUserVerification: true,
+    ...expected,
     credential: { id: row.id, publicKey: new Uint8Array(row.publicKey), counter: Number(row.counter) },
   }).catch(() => undefined);
   if (!verified?.verified) throw refused();
@@ -222,17 +217,17 @@ export async function stepUpByPasskey(
   });
 }
 
-export type PasskeyInfo = {
+type Passkey = {
   readonly id: string;
   readonly name: string;
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
-  readonly transports: readonly string[];
+  readonly transports: AuthenticatorTransportFuture[];
 };
 
 /** Lists the passkeys of a user, oldest first. */
-export async function listPasskeys({ db }: Service, userId: number): Promise<PasskeyInfo[]> {
-  return db.query<PasskeyInfo>(sql`
+export async function listPasskeys({ db }: Service, userId: number): Promise<Passkey[]> {
+  return db.query(sql`
 select id, name, transports, created_at as "createdAt", last_used_at as "lastUsedAt" from passkeys
 where user_id = ${userId} order by created_at, id limit 100`);
 }

@@ -213,20 +213,14 @@ returning id`);
 /** The hash of no token. */
 const NO_HASH = Buffer.alloc(0);
 
-export type SessionInfo = {
-  readonly id: bigint;
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date;
-  readonly expiresAt: Date;
-  readonly address: string;
-  readonly agent: string;
-};
+type ListedSession = Pick<SessionRow, 'id' | 'createdAt' | 'lastSeenAt' | 'expiresAt'> &
+  Pick<Origin, 'address' | 'agent'>;
 
 /** Lists the sessions of a user, newest first. */
-export async function listSessions({ service, session, door }: SignedIn): Promise<SessionInfo[]> {
+export async function listSessions({ service, session, door }: SignedIn) {
   const now = service.clock();
   const idleSince = new Date(now.getTime() - IDLE_MS[door]);
-  return service.db.query<SessionInfo>(sql`
+  return service.db.query<ListedSession>(sql`
 select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
   network as address, agent
 from sessions
@@ -283,25 +277,17 @@ delete from sessions where user_id = ${userId} and id is distinct from ${except}
   return ended.length;
 }
 
-/** Ends one of the sessions of a user who has one. @returns how many: 0 if it does not exist */
-export async function endOwnSession(own: SignedIn, id: bigint): Promise<number> {
-  return endOwn(own, async (tx) => {
-    const ended = await tx.query(sql`
-delete from sessions where user_id = ${own.session.user.id} and id = ${id} returning id`);
-    return ended.length;
-  });
-}
-
-/** Ends all other sessions of a user who has one. @returns how many */
-export async function endOtherSessions(own: SignedIn): Promise<number> {
-  return endOwn(own, (tx) => endSessions(tx, own.session.user.id, own.session.id));
-}
-
-async function endOwn(own: SignedIn, end: (tx: Queries) => Promise<number>): Promise<number> {
+/**
+ * Ends sessions of a user who has one: the one with an id, or all others.
+ * @returns how many: 0 if there is none
+ */
+export async function endOwnSessions(own: SignedIn, which: bigint | 'others'): Promise<number> {
+  const { id: current, user } = own.session;
   return own.service.db.transaction(async (tx) => {
-    const sessions = await end(tx);
-    if (sessions > 0)
-      await auditOwn(tx, own, own.session.user, { action: 'session.end', before: { sessions } });
+    const one = sql`delete from sessions where user_id = ${user.id} and id = ${which} returning id`;
+    const sessions =
+      which === 'others' ? await endSessions(tx, user.id, current) : (await tx.query(one)).length;
+    if (sessions > 0) await auditOwn(tx, own, user, { action: 'session.end', before: { sessions } });
     return sessions;
   });
 }

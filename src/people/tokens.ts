@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
+import { hashSecret, readSigned, sign } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { toEnd } from '../ledger/zone.ts';
@@ -32,10 +35,47 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { hashToken, isToken, newToken } from './token-text.ts';
 import { findUser, ofAddress, readAccounts, type User } from './users.ts';
 
 /** Tokens, with which machines call. A token has at most the rights of the people that it depends on. */
+
+/**
+ * The text of a token: a prefix, 43 characters of 128 random bits with a signature of this service, and 6 of
+ * a checksum, so that secret scanners recognize it.
+ */
+
+const PREFIX = 'scrop_';
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_BYTES = 16;
+const SIGNED_BYTES = 32;
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const FORM = /^scrop_[0-9A-Za-z]{49}$/;
+
+function base62(number: bigint, length: number): string {
+  let text = '';
+  for (let left = number; text.length < length; left /= 62n) text = DIGITS[Number(left % 62n)] + text;
+  return text;
+}
+
+const checksumOf = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
+
+/** Returns a new token, which is shown once. */
+export function newToken({ keys }: Service): string {
+  const signed = sign(keys, 'operator token', randomBytes(RANDOM_BYTES));
+  const body = PREFIX + base62(BigInt(`0x${signed.toString('hex')}`), SECRET_LENGTH);
+  return body + checksumOf(body);
+}
+
+/** Returns whether this service has made a token. Other texts need no database query. */
+export function isToken({ keys }: Service, text: string): boolean {
+  if (!FORM.test(text) || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+    return false;
+  const digits = [...text.slice(PREFIX.length, -CHECKSUM_LENGTH)];
+  const number = digits.reduce((sum, digit) => sum * 62n + BigInt(DIGITS.indexOf(digit)), 0n);
+  const signed = Buffer.from(number.toString(16).padStart(SIGNED_BYTES * 2, '0'), 'hex');
+  return signed.length === SIGNED_BYTES && readSigned(keys, 'operator token', signed) !== undefined;
+}
 
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
@@ -136,7 +176,7 @@ export async function findToken(service: Service, text: string, ip: string) {
   if (!isToken(service, text)) return undefined;
   const { db, clock } = service;
   const now = clock();
-  const [token] = await readTokens(db, sql`${TOKEN} where t.token_hash = ${hashToken(text)}`);
+  const [token] = await readTokens(db, sql`${TOKEN} where t.token_hash = ${hashSecret(text)}`);
   if (!token || token.revokedAt || token.expiresAt <= now || token.suspended) return undefined;
   if (token.networks && !containing(token.networks)(ip)) return undefined;
   if (!token.lastUsedAt || now.getTime() - token.lastUsedAt.getTime() > TOUCH_MS)
@@ -146,7 +186,7 @@ export async function findToken(service: Service, text: string, ip: string) {
 
 /** Returns the id of a token that is no longer accepted, for the audit. */
 export async function findTokenId({ db }: Service, text: string): Promise<number | undefined> {
-  const statement = sql`select id from operator_tokens where token_hash = ${hashToken(text)}`;
+  const statement = sql`select id from operator_tokens where token_hash = ${hashSecret(text)}`;
   return (await db.query<{ id: number }>(statement))[0]?.id;
 }
 
@@ -322,7 +362,7 @@ export const createToken = changing({
         .query<{ id: number }>(sql`
 insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
   made_by, shown_to, expires_at, created_at)
-values (${terms.name}, ${hashToken(token)}, ${terms.roles}, ${merchantId}, ${terms.networks},
+values (${terms.name}, ${hashSecret(token)}, ${terms.roles}, ${merchantId}, ${terms.networks},
   ${terms.stepUp}, ${caller.principal.name}, ${user?.id ?? null}, ${caller.principal.userId},
   ${caller.checkerId ?? null}, ${expiresAt}, ${clock()})
 returning id`)

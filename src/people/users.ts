@@ -184,65 +184,6 @@ order by id for update`);
     throw new Problem('conflict', 'this is the last owner: invite another one first');
 }
 
-/**
- * Sets the roles of a user, who then has to sign in again.
- * @throws Problem `not-found`; `invalid`; `conflict` for the last owner
- */
-export async function setUserRoles(operator: Operator, id: number, wanted: readonly string[]): Promise<User> {
-  return changeUser(operator, id, async (tx, user) => {
-    const roles = checkRoles(wanted, user.merchantId);
-    if (String(roles) === String(user.roles)) return { result: user };
-    if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
-    await endSessions(tx, id);
-    const result = await updateUser(tx, id, sql`roles = ${roles}`);
-    const audited = {
-      action: 'user.set-roles',
-      before: { roles: user.roles },
-      after: { roles },
-    };
-    return { result, audited };
-  });
-}
-
-/**
- * Disables a user and ends its sessions, or enables it again.
- * @throws Problem `not-found`; `conflict` for the last owner
- */
-export async function setUserDisabled(operator: Operator, id: number, disabled: boolean): Promise<User> {
-  return changeUser(operator, id, async (tx, user) => {
-    const was = user.state === 'disabled';
-    if (was === disabled) return { result: user };
-    if (disabled) {
-      await requireAnotherOwner(tx, user);
-      await endSessions(tx, id);
-    }
-    const at = disabled ? operator.service.clock() : null;
-    // An open invitation becomes void.
-    const values = sql`disabled_at = ${at}, invitation_hash = null, invitation_expires_at = null`;
-    const result = await updateUser(tx, id, values);
-    const action = disabled ? 'user.disable' : 'user.enable';
-    const audited = { action, before: { disabled: was }, after: { disabled } };
-    return { result, audited };
-  });
-}
-
-/**
- * Ends the sessions of a user.
- * @returns how many
- * @throws Problem `not-found`
- */
-export async function endUserSessions(operator: Operator, id: number): Promise<number> {
-  return changeUser(operator, id, async (tx, user) => {
-    const result = await endSessions(tx, user.id);
-    const audited = {
-      action: 'user.end-sessions',
-      before: { sessions: result },
-      after: { sessions: 0 },
-    };
-    return { result, audited };
-  });
-}
-
 const list = listing({
   name: 'user.list',
   summary: 'List users, oldest first',
@@ -293,7 +234,16 @@ const setRoles = changing({
     },
   },
   risk: 'step-up',
-  run: async (caller, { id, roles }) => withIds(await setUserRoles(caller, toId(id), roles)),
+  run: (caller, input) =>
+    changeUser(caller, toId(input.id), async (tx, user) => {
+      const roles = checkRoles(input.roles, user.merchantId);
+      if (String(roles) === String(user.roles)) return { result: withIds(user) };
+      if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
+      await endSessions(tx, user.id);
+      const result = await updateUser(tx, user.id, sql`roles = ${roles}`);
+      const audited = { action: 'user.set-roles', before: { roles: user.roles }, after: { roles } };
+      return { result: withIds(result), audited };
+    }),
 });
 
 function disabling(verb: 'disable' | 'enable') {
@@ -310,7 +260,21 @@ function disabling(verb: 'disable' | 'enable') {
     roles: GOVERN,
     approval: alone('It can be undone, and the person has the same password, factors and roles as before.'),
     risk: 'step-up',
-    run: async (caller, { id }) => withIds(await setUserDisabled(caller, toId(id), verb === 'disable')),
+    run: (caller, { id }) =>
+      changeUser(caller, toId(id), async (tx, user) => {
+        const [was, disabled] = [user.state === 'disabled', verb === 'disable'];
+        if (was === disabled) return { result: withIds(user) };
+        if (disabled) {
+          await requireAnotherOwner(tx, user);
+          await endSessions(tx, user.id);
+        }
+        const at = disabled ? caller.service.clock() : null;
+        // An open invitation becomes void.
+        const values = sql`disabled_at = ${at}, invitation_hash = null, invitation_expires_at = null`;
+        const result = withIds(await updateUser(tx, user.id, values));
+        const audited = { action: `user.${verb}`, before: { disabled: was }, after: { disabled } };
+        return { result, audited };
+      }),
   });
 }
 
@@ -332,13 +296,12 @@ const remove = changing({
           'conflict',
           'this user has enrolled before: disable it, since others may refer to it',
         );
-      const before = { email, roles, merchantId };
-      const audited = { action: 'user.remove', before };
+      const audited = { action: 'user.remove', before: { email, roles, merchantId } };
       return { result: withIds(user), audited };
     }),
 });
 
-const endAllSessions = changing({
+const endUserSessions = changing({
   name: 'user.end-sessions',
   summary: 'End all sessions of a user',
   path: '/users/:id/end-sessions',
@@ -346,7 +309,12 @@ const endAllSessions = changing({
   output: Type.Object({ id: UserId, ended: Count }),
   roles: GOVERN,
   approval: alone('It takes nothing away for good: the person signs in again.'),
-  run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
+  run: (caller, { id }) =>
+    changeUser(caller, toId(id), async (tx, user) => {
+      const ended = await endSessions(tx, user.id);
+      const audited = { action: 'user.end-sessions', before: { sessions: ended }, after: { sessions: 0 } };
+      return { result: { id, ended }, audited };
+    }),
 });
 
 /** Returns what two people have to know of a user. */
@@ -361,7 +329,7 @@ export const users = {
   disable: disabling('disable'),
   enable: disabling('enable'),
   remove,
-  endSessions: endAllSessions,
+  endSessions: endUserSessions,
 };
 
 export const USERS = tableOf(...Object.values(users));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { demoLinks, prepareDemo } from '../../src/cli/demo.ts';
-import { resetUser } from '../../src/people/invite.ts';
+import { invitations } from '../../src/people/invite.ts';
 import { Browser } from '../support/browser.ts';
 import { folderOf } from '../support/folder.ts';
 import { asOperator, testService } from '../support/harness.ts';
@@ -76,7 +76,7 @@ test('the demo ends with links that sign in an owner, finance, support and the o
   assert.equal((await owner?.post(`/users/${told[2].user.id}/disable`))?.status, 200);
   const reset = await finance?.post(`/users/${told[1].user.id}/reset-2fa`);
   assert.equal(reset?.status, 403);
-  await resetUser(asOperator(service), Number(told[1].user.id));
+  await invitations.reset.run(asOperator(service), { id: told[1].user.id });
   const again = await signInAll();
   assert.deepEqual(
     await Promise.all(again.map(async (each) => (await each.get('/session')).status)),

@@ -14,7 +14,7 @@ import { pay } from '../../src/settlement/pay.ts';
 import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { product, type Sold, sell, spend } from '../support/books.ts';
 import { invited } from '../support/browser.ts';
-import { COMMAND_LINE } from '../support/operator.api.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 import { ofFile } from '../support/scope.ts';
 import { close, openScene, type Scene, tradedDay } from '../support/settlements.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { sql } from '../../src/db/sql.ts';
-import { setUserRoles } from '../../src/people/users.ts';
+import { users } from '../../src/people/users.ts';
 import { approved, floatOf, scene, topUp, voucherOf } from '../support/approvals.ts';
 import { accept, type Browser, enrolled, invited, signIn } from '../support/browser.ts';
 import { asOperator } from '../support/harness.ts';
@@ -80,7 +80,7 @@ test('a role that can move money is granted by two people', async (t) => {
   assert.equal(reset.status, 202, reset.text);
   // A proposal lapses when its maker loses the right to make it.
   const pending = await proposeSettings(ada);
-  await setUserRoles(asOperator(listening.service), people[0].id, ['support']);
+  await users.setRoles.run(asOperator(listening.service), { id: String(people[0].id), roles: ['support'] });
   const refused = await bob.post(`/approvals/${pending}/approve`, {});
   assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text);
 });

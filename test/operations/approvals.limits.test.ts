@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sweepExpired } from '../../src/books/sweep.ts';
+import { hashSecret } from '../../src/credentials.ts';
 import { sql } from '../../src/db/sql.ts';
 import { topUp as topUpFloat } from '../../src/merchants/floats.ts';
-import { hashToken, newToken } from '../../src/people/token-text.ts';
+import { newToken } from '../../src/people/tokens.ts';
 import { createProduct, productDefaults } from '../../src/products/products.ts';
 import { type Browser, enrolled, type Person, signIn } from '../support/browser.ts';
 import { asOperator, type ListeningService, startListening } from '../support/harness.ts';
@@ -77,7 +78,7 @@ test('a person counts with all of their tokens, and a subject counts whoever mov
   const now = listening.clock.now();
   await listening.service.db.query(sql`
 insert into operator_tokens (name, token_hash, roles, step_up, created_by, user_id, expires_at, created_at)
-values ('export', ${hashToken(token)}, '{finance}', true, 'fiona', ${financier.id},
+values ('export', ${hashSecret(token)}, '{finance}', true, 'fiona', ${financier.id},
   ${now}::timestamptz + interval '1 hour', ${now})`);
   const asToken = { authorization: `Bearer ${token}`, cookie: undefined };
   assert.equal((await topUp(fiona, 'CHF', 6_000, {}, asToken)).status, 200);

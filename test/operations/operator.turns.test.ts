@@ -5,7 +5,7 @@ import type { Service } from '../../src/context.ts';
 import { Turns } from '../../src/db/turns.ts';
 import { reading, tableOf } from '../../src/operation.ts';
 import { perform } from '../../src/operations/perform.ts';
-import { COMMAND_LINE } from '../support/operator.api.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 
 test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {
   const begun: number[] = [];

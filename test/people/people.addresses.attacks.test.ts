@@ -3,9 +3,17 @@ import { after, before, beforeEach, test } from 'node:test';
 import { listAudit } from '../../src/audit/entries.ts';
 import { flushRefusals } from '../../src/audit/refusals.ts';
 import { sql } from '../../src/db/sql.ts';
-import { resetUser } from '../../src/people/invite.ts';
-import { Browser, codeOf, enrolled, invited, PASSWORD, type Person, signIn } from '../support/browser.ts';
-import { asOperator, type ListeningService, startListening } from '../support/harness.ts';
+import {
+  Browser,
+  codeOf,
+  enrolled,
+  invited,
+  PASSWORD,
+  type Person,
+  reset,
+  signIn,
+} from '../support/browser.ts';
+import { type ListeningService, startListening } from '../support/harness.ts';
 import { Operator } from '../support/operator.ts';
 import { typed } from '../support/scrip.ts';
 
@@ -173,7 +181,7 @@ test('an invitation is taken back, but not a user who has enrolled before', asyn
     merchantId: one,
   });
   assert.equal((await mallory.post(`/users/${person.id}/remove`)).status, 409);
-  await resetUser(asOperator(listening.service), person.id);
+  await reset(listening.service, person.id);
   assert.equal((await mallory.post(`/users/${person.id}/remove`)).status, 409);
   const team = (await mallory.get('/users')).body.items as { email: string }[];
   assert.ok(team.some(({ email }) => email === 'bob@example.com'));

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
-import { resetUser } from '../../src/people/invite.ts';
-import { Browser, codeOf, enrolled, invited, PASSWORD } from '../support/browser.ts';
-import { asOperator, type ListeningService, testService } from '../support/harness.ts';
+import { Browser, codeOf, enrolled, invited, PASSWORD, reset } from '../support/browser.ts';
+import { type ListeningService, testService } from '../support/harness.ts';
 
 /** Attacks on invitations: a link that leaked, was replaced, or was accepted already. */
 
@@ -104,7 +103,7 @@ test('a link from before a reset of the second factor stays void after it', asyn
   const listening = await testService(t);
   const first = await invited(listening.service, {});
   const { person } = await enrolled(listening);
-  const { token } = await resetUser(asOperator(listening.service), person.id);
+  const { token } = await reset(listening.service, person.id);
   const browser = new Browser(listening.baseUrl);
   assert.equal((await browser.post('/enrollment', { token: first.token })).status, 401);
   assert.equal((await browser.post('/enrollment', { token })).status, 200);

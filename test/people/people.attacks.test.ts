@@ -6,7 +6,7 @@ import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/log.ts';
 import { countAttempt, passwordLimits } from '../../src/people/attempts.ts';
-import { endUserSessions, setUserDisabled, setUserRoles } from '../../src/people/users.ts';
+import { users } from '../../src/people/users.ts';
 import { Problem } from '../../src/problem.ts';
 import { Browser, COST_OF_SERVICE, enrolled, invited, PASSWORD, signIn } from '../support/browser.ts';
 import { asOperator, testService } from '../support/harness.ts';
@@ -110,7 +110,7 @@ test('unknown addresses, wrong passwords and disabled users get one answer after
   const { service, baseUrl } = listening;
   const known = (await enrolled(listening)).person;
   const disabled = (await enrolled(listening, { email: 'off@example.com', roles: ['support'] })).person;
-  await setUserDisabled(asOperator(service), disabled.id, true);
+  await users.disable.run(asOperator(service), { id: String(disabled.id) });
   await invited(service, { email: 'not-yet@example.com' });
   // The work is that of the password's hash: one derivation of a key.
   let derived = 0;
@@ -138,11 +138,11 @@ test('an ended session is refused by every process at once', async (t) => {
   const two = await testService(t, one);
   const { person } = await enrolled(one);
   await enrolled(one, { email: 'second@example.com' });
-  const operator = asOperator(one.service);
+  const [operator, id] = [asOperator(one.service), String(person.id)];
   const ends: Record<string, () => Promise<unknown>> = {
-    'end-sessions': () => endUserSessions(operator, person.id),
-    'set-roles': () => setUserRoles(operator, person.id, ['owner', 'finance']),
-    disable: () => setUserDisabled(operator, person.id, true),
+    'end-sessions': () => users.endSessions.run(operator, { id }),
+    'set-roles': () => users.setRoles.run(operator, { id, roles: ['owner', 'finance'] }),
+    disable: () => users.disable.run(operator, { id }),
   };
   for (const [name, end] of Object.entries(ends)) {
     const browser = await signIn(one, person);

@@ -5,13 +5,11 @@ import { before, beforeEach, test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import { perform } from '../../src/operations/perform.ts';
 import { DEMO_OWNER, inviteDemoPerson } from '../../src/people/demo.ts';
-import { resetUser } from '../../src/people/invite.ts';
 import { createToken } from '../../src/people/tokens.ts';
 import { users as operations } from '../../src/people/users.ts';
 import { scene, voucherOf } from '../support/approvals.ts';
-import { accept, Browser, codeOf, enrolled, PASSWORD, type Person } from '../support/browser.ts';
-import { asOperator, type ListeningService } from '../support/harness.ts';
-import { COMMAND_LINE } from '../support/operator.api.ts';
+import { accept, Browser, codeOf, enrolled, PASSWORD, type Person, reset } from '../support/browser.ts';
+import { asOperator, COMMAND_LINE, type ListeningService } from '../support/harness.ts';
 import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 
@@ -194,7 +192,7 @@ test('somebody who could approve once, or has a token, is not removed like an in
     const id = users.find((user) => user.email === email)?.id ?? '';
     const made = await ada.post('/tokens', { roles: ['support'], for: 'support@demo.invalid' });
     assert.equal(made.status, 201, made.text);
-    await resetUser(asOperator(service), Number(id));
+    await reset(service, id);
     const request = { service, principal: COMMAND_LINE, input: { id } };
     await assert.rejects(perform(operations.remove as never, request), { code: 'conflict' }, email);
   }

@@ -3,9 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { SCHEDULE } from '../../src/cli/work.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
-import { resetUser } from '../../src/people/invite.ts';
-import { accept, Browser, enrolled, PASSWORD, type Person, signIn } from '../support/browser.ts';
-import { asOperator, testService } from '../support/harness.ts';
+import { accept, Browser, enrolled, PASSWORD, type Person, reset, signIn } from '../support/browser.ts';
+import { testService } from '../support/harness.ts';
 
 /** Strangers guess. They lock out each other, but nobody who has signed in before. */
 
@@ -124,7 +123,7 @@ test('only a cookie of this service, of this user, and of this enrollment makes 
     assert.equal(await attempt(forged.toString('base64url')), 429, `byte ${at}`);
   }
   assert.equal(await attempt(ofEve), 429);
-  const again = await resetUser(asOperator(service), person.id);
+  const again = await reset(service, person.id);
   clock.advance(1_000);
   await accept(listening, again.token);
   assert.equal(await attempt(value), 429, 'a device of an earlier enrollment');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
-import { setUserDisabled } from '../../src/people/users.ts';
+import { users } from '../../src/people/users.ts';
 import { Browser, enrolled, invited, type Person } from '../support/browser.ts';
 import { asOperator } from '../support/harness.ts';
 import { scene } from '../support/identity-provider.ts';
@@ -36,9 +36,10 @@ test('a person is refused who is not invited, is disabled, or has no verified ad
   account.verified = false;
   await refused();
   account.verified = true;
-  await setUserDisabled(asOperator(listening.service), userId, true);
+  const id = String(userId);
+  await users.disable.run(asOperator(listening.service), { id });
   await refused();
-  await setUserDisabled(asOperator(listening.service), userId, false);
+  await users.enable.run(asOperator(listening.service), { id });
   // Disabling revoked the invitation.
   await refused();
   const merchant = await listening.createMerchant();

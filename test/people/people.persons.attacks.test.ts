@@ -8,7 +8,7 @@ import { createToken } from '../../src/people/tokens.ts';
 import { approved, floatOf, scene, voucherOf } from '../support/approvals.ts';
 import { accept, Browser, enrolled } from '../support/browser.ts';
 import type { ListeningService } from '../support/harness.ts';
-import { COMMAND_LINE } from '../support/operator.api.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 import { ofFile } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { hashOfBearer, newBearer } from '../../src/credentials.ts';
 import { sql } from '../../src/db/sql.ts';
 import { admitTo, openDesk } from '../../src/http/operator/desk.ts';
 import { hashPassword, isPassword, PASSWORD_COST } from '../../src/people/password.ts';
-import { isToken, newToken } from '../../src/people/token-text.ts';
+import { isToken, newToken } from '../../src/people/tokens.ts';
 import { Browser, enrolled, PASSWORD, signIn } from '../support/browser.ts';
 import { serviceWithoutDatabase, testService } from '../support/harness.ts';
 

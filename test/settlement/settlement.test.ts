@@ -17,7 +17,7 @@ import { pay } from '../../src/settlement/pay.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
 import { linesOf } from '../../src/settlement/show.ts';
 import { proveSound, sell, spend } from '../support/books.ts';
-import { COMMAND_LINE } from '../support/operator.api.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 import { close, dollars, openScene, settledDay, terms } from '../support/settlements.ts';
 
 test('a share is rounded half away from zero', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { TOTP } from 'otpauth';
 import type { Service } from '../../src/context.ts';
-import { inviteUser } from '../../src/people/invite.ts';
+import { invitations } from '../../src/people/invite.ts';
 import { PASSWORD_COST } from '../../src/people/password.ts';
 import type { Door } from '../../src/people/sessions.ts';
 import { asOperator, type ListeningService } from './harness.ts';
@@ -108,7 +108,20 @@ export async function invited(
   service: Service,
   { email = 'ada@example.com', roles = ['owner'], merchantId }: Wanted,
 ) {
-  return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
+  const of = merchantId === undefined ? null : String(merchantId);
+  return linkTo(
+    invitations.invite.run(asOperator(service), { email, roles: roles as never, merchantId: of }),
+  );
+}
+
+/** Makes a link with which a user enrolls again. */
+export function reset(service: Service, id: number | string) {
+  return linkTo(invitations.reset.run(asOperator(service), { id: String(id) }));
+}
+
+async function linkTo(invitation: ReturnType<typeof invitations.reset.run>) {
+  const { id, link } = await invitation;
+  return { userId: Number(id), token: link.slice(link.indexOf('#') + 1) };
 }
 
 /** Invites a person, who enrolls in a browser and is then signed in. */

@@ -6,7 +6,7 @@ import { createMerchant } from '../../src/api-keys/create-merchant.ts';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
 import { findBatchBy } from '../../src/batches/batch.ts';
 import { fillBatch } from '../../src/batches/fill.ts';
-import { createService, type Operator, type Permission, type Service } from '../../src/context.ts';
+import { createService, type Permission, type Service } from '../../src/context.ts';
 import { bucketsOf, readBuckets } from '../../src/db/buckets.ts';
 import { type Database, openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
@@ -16,6 +16,8 @@ import { openKeyRing } from '../../src/keyring/store.ts';
 import { createLogger } from '../../src/log.ts';
 import { permitMerchant } from '../../src/merchants/merchants.ts';
 import { Readiness } from '../../src/monitor/readiness.ts';
+import type { Caller } from '../../src/operation.ts';
+import type { Principal } from '../../src/principal.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
@@ -89,10 +91,25 @@ export type ListeningService = TestService & {
   request(merchant: TestMerchant, request: ApiRequest): Promise<Answer>;
 };
 
-/** The operator of a service. */
-export function asOperator(service: Service): Operator {
+/** The command line, as a principal. */
+export const COMMAND_LINE: Principal = {
+  kind: 'command-line',
+  id: null,
+  userId: null,
+  name: 'tester',
+  roles: ['owner'],
+  merchantId: null,
+  origin: 'tests',
+  requestId: null,
+  steppedUp: true,
+};
+
+/** The operator of a service, at a command line that needs nobody else. */
+export function asOperator(service: Service): Caller {
   return {
     service,
+    principal: { ...COMMAND_LINE, kind: 'break-glass' },
+    isAgreed: true,
     actor: { kind: 'command-line', id: null, requestId: null, name: 'tester', origin: 'tests', reason: null },
   };
 }

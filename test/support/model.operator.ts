@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { cancelBatch } from '../../src/batches/cancel.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
+import type { Operator } from '../../src/context.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { Refusal } from '../../src/refusal.ts';
 import {
@@ -77,7 +78,7 @@ async function produced(service: Service, transactionId: string): Promise<string
 }
 
 /** Replaces a voucher. @returns the new one with its code and PIN */
-async function replaced(operator: ReturnType<typeof asOperator>, serial: bigint) {
+async function replaced(operator: Operator, serial: bigint) {
   const made = await replaceVoucher(operator, serial);
   const sealed = await sealedOf(operator.service, made);
   return { serial: String(made), serialNumber: Number(made), ...operator.service.keys.open(made, sealed) };

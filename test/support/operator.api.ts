@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { perform } from '../../src/operations/perform.ts';
 import { createToken } from '../../src/people/tokens.ts';
-import type { Principal } from '../../src/principal.ts';
-import { type ListeningService, startListening, type TestService } from './harness.ts';
+import { COMMAND_LINE, type ListeningService, startListening, type TestService } from './harness.ts';
 
 /** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */
 
@@ -23,19 +22,6 @@ export type OperatorApi = {
   get(path: string, headers?: Headers_): Promise<Answer>;
   post(path: string, body: unknown, headers?: Headers_): Promise<Answer>;
   call(method: string, url: string, body?: unknown, headers?: Headers_): Promise<Answer>;
-};
-
-/** The command line, as a principal. */
-export const COMMAND_LINE: Principal = {
-  kind: 'command-line',
-  id: null,
-  userId: null,
-  name: 'tester',
-  roles: ['owner'],
-  merchantId: null,
-  origin: 'tests',
-  requestId: null,
-  steppedUp: true,
 };
 
 /** Creates a token with roles and the right to step up, for the operator or for a merchant. */

@@ -20,8 +20,7 @@ import {
   stepUpByPasskey,
 } from '../../people/passkeys.ts';
 import {
-  endOtherSessions,
-  endOwnSession,
+  endOwnSessions,
   findSession,
   listSessions,
   type Origin,
@@ -107,7 +106,7 @@ const acceptLink = visiting('POST /enrollment/complete', Enrollment, async (aske
 });
 
 const signOut = signedIn('DELETE /session', Nothing, async (own) => {
-  await endOwnSession(own, own.session.id);
+  await endOwnSessions(own, own.session.id);
   setCookie(own.reply, 'session', own.door, undefined);
   // What the browser keeps of the pages. Its storage holds only language and colors.
   own.reply.header('clear-site-data', '"cache"');
@@ -136,7 +135,7 @@ const list = signedIn('GET /sessions', Nothing, async (own) => {
 
 const end = signedIn('DELETE /sessions/:id', Nothing, async (own) => {
   const id = idIn(own);
-  if (!/^\d{1,18}$/.test(id) || (await endOwnSession(own, BigInt(id))) === 0) throw notFound('such session');
+  if (!/^\d{1,18}$/.test(id) || (await endOwnSessions(own, BigInt(id))) === 0) throw notFound('such session');
 });
 
 const idIn = ({ request }: Asked<unknown>) => (request.params as { id: string }).id;
@@ -160,7 +159,9 @@ const ROUTES = [
   stepUpAgain,
   list,
   end,
-  signedIn('POST /sessions/end-others', Nothing, async (own) => ({ ended: await endOtherSessions(own) })),
+  signedIn('POST /sessions/end-others', Nothing, async (own) => ({
+    ended: await endOwnSessions(own, 'others'),
+  })),
   signedIn('POST /account/password', Password, (own) => changePassword(own, own.body)),
   signedIn('POST /account/recovery-codes', Nothing, async (own) => ({
     recoveryCodes: await renewRecoveryCodes(own),
