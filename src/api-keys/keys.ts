@@ -26,7 +26,6 @@ import {
   Word,
 } from '../schema.ts';
 import { dayOf } from './cache.ts';
-import type { Limit } from './limits.ts';
 
 /** API keys, with which merchants call. */
 
@@ -159,8 +158,10 @@ insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at
 values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${all.scopes}::text[],
   ${all.networks}::text[], ${all.expiresAt}, ${all.perSecond}, ${all.burst}, ${now}, ${isOfMerchant})`);
   const after = { merchantId, ...all, madeBy: isOfMerchant ? 'merchant' : 'operator' };
-  return { key, change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after } };
+  return { key, change: { action: 'api-key.create', subject: subjectOf(key.keyId), after } };
 }
+
+const subjectOf = (keyId: string) => `api-key ${keyId}`;
 
 type Locked = KeyTerms & Pick<ApiKey, 'revokedAt' | 'rotatedTo'> & { readonly merchantId: number };
 
@@ -171,96 +172,6 @@ select merchant_id as "merchantId", scopes, networks, expires_at as "expiresAt",
   rotated_to as "rotatedTo", calls_per_second as "perSecond", calls_burst as burst
 from api_keys where id = ${keyId} for update`;
   return requireRow(tx, statement, `key ${keyId}`);
-}
-
-/**
- * Creates a key with the scopes, networks and limit of another key, which ends after the overlap.
- * @param expiresAt of the new key, which does not inherit the expiry of the old one
- * @returns the new key, and the end of the old one
- * @throws Problem if there is no such key, or the key has ended or was rotated before
- */
-export async function rotateKey(
-  operator: Operator,
-  keyId: string,
-  overlapMs: number,
-  expiresAt: Date | null,
-  isOfMerchant = false,
-): Promise<NewKey & { readonly until: Date }> {
-  const now = operator.service.clock();
-  return operator.service.db.transaction(async (tx) => {
-    const { merchantId, revokedAt, rotatedTo, ...old } = await lockKey(tx, keyId);
-    if (revokedAt || (old.expiresAt && old.expiresAt <= now))
-      throw new Problem('conflict', 'it has ended: create a key');
-    if (rotatedTo) throw new Problem('conflict', `it was rotated already: ${rotatedTo} takes its place`);
-    if (expiresAt && expiresAt <= now)
-      throw new Problem('conflict', 'the new key would have expired already');
-    const { key, change } = await makeKey(tx, merchantId, now, { ...old, expiresAt }, isOfMerchant);
-    const end = new Date(now.getTime() + overlapMs);
-    // The old key ends after the overlap, or earlier if it would have expired anyway.
-    const [row] = await tx.query<{ until: Date }>(sql`
-update api_keys set
-  rotated_to = ${key.keyId}, expires_at = least(coalesce(expires_at, 'infinity'), ${end}::timestamptz)
-where id = ${keyId} returning expires_at as until`);
-    const until = row?.until as Date;
-    await audit(tx, operator, change, {
-      action: 'api-key.rotate',
-      subject: `api-key ${keyId}`,
-      before: { expiresAt: old.expiresAt },
-      after: { expiresAt: until, rotatedTo: key.keyId },
-    });
-    return { ...key, until };
-  });
-}
-
-/** Sets the rate limit of a key, or removes it (null). @throws Problem if there is no such key */
-export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<void> {
-  const after = { perSecond: limit?.perSecond ?? null, burst: limit?.burst ?? null };
-  await operator.service.db.transaction(async (tx) => {
-    const { perSecond, burst } = await lockKey(tx, keyId);
-    await tx.query(sql`
-update api_keys set calls_per_second = ${after.perSecond}, calls_burst = ${after.burst}
-where id = ${keyId}`);
-    const before = { perSecond, burst };
-    await audit(tx, operator, { action: 'api-key.limit', subject: `api-key ${keyId}`, before, after });
-  });
-}
-
-/**
- * Revokes a key. It takes effect within a second on every process.
- * @param ownerId the merchant that has to have the key; null: whichever has it
- * @throws Problem if there is no such key
- */
-export async function revokeKey(operator: Operator, keyId: string, ownerId: number | null): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    const { merchantId, revokedAt } = await lockKey(tx, keyId);
-    if (ownerId !== null && ownerId !== merchantId) throw notFound(`key ${keyId} of merchant ${ownerId}`);
-    const after = { revokedAt: revokedAt ?? operator.service.clock() };
-    await tx.query(sql`update api_keys set revoked_at = ${after.revokedAt} where id = ${keyId}`);
-    const [action, subject] = ['api-key.revoke', `api-key ${keyId}`];
-    await audit(tx, operator, { action, subject, before: { revokedAt }, after });
-  });
-}
-
-/** Stops counting the key's guesses of today. @throws Problem if it has made no calls today */
-export async function pardon(operator: Operator, keyId: string): Promise<void> {
-  const { service } = operator;
-  await service.db.transaction(async (tx) => {
-    const [day] = await tx.query<{ pardoned: number; before: number; blockedAt: Date | null }>(sql`
-update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
-from (
-  select key_id, day, pardoned_guesses, blocked_at from api_key_days
-  where key_id = ${keyId} and day = ${dayOf(service.clock())}::date for update
-) b
-where d.key_id = b.key_id and d.day = b.day
-returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocked_at as "blockedAt"`);
-    if (!day)
-      throw new Problem('conflict', `the key ${keyId} has made no calls today: there is nothing to pardon`);
-    // The caches of all processes read the key again.
-    await tx.query(sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`);
-    const before = { pardonedGuesses: day.before, blockedAt: day.blockedAt };
-    const after = { pardonedGuesses: day.pardoned, blockedAt: null };
-    await audit(tx, operator, { action: 'api-key.pardon', subject: `api-key ${keyId}`, before, after });
-  });
 }
 
 /** Selects keys, with their counts of today and their last use. */
@@ -411,9 +322,30 @@ const rotate = changing({
     },
   },
   async run(caller, { keyId, overlap = '24h', expiresAt }) {
-    const end = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
-    const made = await rotateKey(caller, keyId, toMs(overlap), end, isOfMerchant(caller));
-    return { keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until };
+    const { db, clock } = caller.service;
+    const now = clock();
+    const overlapEnd = new Date(now.getTime() + toMs(overlap));
+    const newEnd = expiresAt === undefined ? null : await toEnd(caller, expiresAt, 'expiresAt');
+    return db.transaction(async (tx) => {
+      const { merchantId, revokedAt, rotatedTo, ...old } = await lockKey(tx, keyId);
+      if (revokedAt || (old.expiresAt && old.expiresAt <= now))
+        throw new Problem('conflict', 'it has ended: create a key');
+      if (rotatedTo) throw new Problem('conflict', `it was rotated already: ${rotatedTo} takes its place`);
+      if (newEnd && newEnd <= now) throw new Problem('conflict', 'the new key would have expired already');
+      const terms = { ...old, expiresAt: newEnd };
+      const { key, change } = await makeKey(tx, merchantId, now, terms, isOfMerchant(caller));
+      // The old key ends after the overlap, or earlier if it would have expired anyway.
+      const until = old.expiresAt && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd;
+      await tx.query(sql`
+update api_keys set rotated_to = ${key.keyId}, expires_at = ${until} where id = ${keyId}`);
+      await audit(tx, caller, change, {
+        action: 'api-key.rotate',
+        subject: subjectOf(keyId),
+        before: { expiresAt: old.expiresAt },
+        after: { expiresAt: until, rotatedTo: key.keyId },
+      });
+      return { ...key, replaces: keyId, until };
+    });
   },
 });
 
@@ -426,7 +358,16 @@ const revoke = changing({
   roles: CONNECT,
   approval: alone('It takes a right away, and another key can be made.'),
   async run(caller, { keyId, merchantId }) {
-    await revokeKey(caller, keyId, merchantId === undefined ? null : toId(merchantId, 'merchantId'));
+    const { db, clock } = caller.service;
+    await db.transaction(async (tx) => {
+      const { merchantId: owner, revokedAt } = await lockKey(tx, keyId);
+      if (merchantId !== undefined && toId(merchantId, 'merchantId') !== owner)
+        throw notFound(`key ${keyId} of merchant ${merchantId}`);
+      const after = { revokedAt: revokedAt ?? clock() };
+      await tx.query(sql`update api_keys set revoked_at = ${after.revokedAt} where id = ${keyId}`);
+      const subject = subjectOf(keyId);
+      await audit(tx, caller, { action: 'api-key.revoke', subject, before: { revokedAt }, after });
+    });
     return requireKey(caller, keyId);
   },
 });
@@ -453,13 +394,20 @@ const limit = changing({
   approval: alone('It changes how fast a key calls, and can be changed back.'),
   async run(caller, { keyId, perSecond, burst }) {
     if (perSecond === null && burst !== undefined) throw invalid('burst', 'dependent', 'needs perSecond');
-    const wanted = perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
-    await limitKey(caller, keyId, wanted);
+    const after = { perSecond, burst: burst ?? perSecond };
+    await caller.service.db.transaction(async (tx) => {
+      const old = await lockKey(tx, keyId);
+      await tx.query(sql`
+update api_keys set calls_per_second = ${after.perSecond}, calls_burst = ${after.burst}
+where id = ${keyId}`);
+      const before = { perSecond: old.perSecond, burst: old.burst };
+      await audit(tx, caller, { action: 'api-key.limit', subject: subjectOf(keyId), before, after });
+    });
     return requireKey(caller, keyId);
   },
 });
 
-const pardonKey = changing({
+const pardon = changing({
   name: 'api-key.pardon',
   title: 'Lift the guessing block',
   summary: "End a key's block for guessing: the guesses of today no longer count",
@@ -471,11 +419,28 @@ const pardonKey = changing({
   risk: 'step-up',
   async run(caller, { keyId }) {
     await requireKey(caller, keyId);
-    await pardon(caller, keyId);
+    const { db, clock } = caller.service;
+    await db.transaction(async (tx) => {
+      const [day] = await tx.query<{ pardoned: number; before: number; blockedAt: Date | null }>(sql`
+update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
+from (
+  select key_id, day, pardoned_guesses, blocked_at from api_key_days
+  where key_id = ${keyId} and day = ${dayOf(clock())}::date for update
+) b
+where d.key_id = b.key_id and d.day = b.day
+returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocked_at as "blockedAt"`);
+      if (!day)
+        throw new Problem('conflict', `the key ${keyId} has made no calls today: there is nothing to pardon`);
+      // The caches of all processes read the key again.
+      await tx.query(sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`);
+      const before = { pardonedGuesses: day.before, blockedAt: day.blockedAt };
+      const after = { pardonedGuesses: day.pardoned, blockedAt: null };
+      await audit(tx, caller, { action: 'api-key.pardon', subject: subjectOf(keyId), before, after });
+    });
     return requireKey(caller, keyId);
   },
 });
 
-export const apiKeys = { create, list, show, rotate, revoke, limit, pardon: pardonKey };
+export const apiKeys = { create, list, show, rotate, revoke, limit, pardon };
 
 export const API_KEYS = tableOf(...Object.values(apiKeys));

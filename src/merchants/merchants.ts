@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
 import { type Context, kept, type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { assign, type Sql, sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
@@ -123,63 +123,6 @@ cross join lateral (select r.* from merchants r where r.id = g.id) m
 join products p on p.id = m.default_product_id order by m.id`);
 }
 
-/** Grants or removes a permission. @throws Problem if there is no such merchant */
-export async function permitMerchant(
-  operator: Operator,
-  id: number,
-  permission: Permission,
-  allowed: boolean,
-): Promise<void> {
-  const without = sql`array_remove(permissions, ${permission})`;
-  await change(operator, id, {
-    action: allowed ? 'merchant.permit' : 'merchant.forbid',
-    fields: ['permissions'],
-    set: sql`permissions = ${allowed ? sql`array_append(${without}, ${permission})` : without}`,
-  });
-}
-
-/** Suspends or resumes a merchant. @throws Problem if there is no such merchant */
-export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<void> {
-  await change(operator, id, {
-    action: suspended ? 'merchant.suspend' : 'merchant.resume',
-    fields: ['suspendedAt'],
-    // A merchant that is suspended already keeps its time.
-    set: suspended
-      ? sql`suspended_at = coalesce(suspended_at, ${operator.service.clock()})`
-      : sql`suspended_at = null`,
-  });
-}
-
-/**
- * Changes the name of a merchant, its opacity and its default product; null does not change a setting.
- * @throws Problem if there is no such merchant
- */
-export async function changeMerchant(
-  operator: Operator,
-  id: number,
-  wanted: {
-    readonly name: string | null;
-    readonly opaque: boolean | null;
-    readonly productId: number | null;
-  },
-): Promise<void> {
-  const { name, opaque, productId } = wanted;
-  await change(operator, id, {
-    action: 'merchant.set',
-    fields: ['name', 'opaque', 'product'],
-    // The name that a merchant has until it gets another one is kept.
-    ...(name !== null && {
-      first: sql`
-insert into merchant_names (merchant_id, until, name)
-select id, ${operator.service.clock()}, name from merchants where id = ${id} and name <> ${name}
-on conflict do nothing`,
-    }),
-    set: sql`
-name = coalesce(${name}, name), opaque = coalesce(${opaque}::boolean, opaque),
-default_product_id = coalesce(${productId}::int, default_product_id)`,
-  });
-}
-
 export const subjectOf = (id: number) => `merchant ${id}`;
 
 type MerchantChange = {
@@ -190,19 +133,24 @@ type MerchantChange = {
   readonly set: Sql;
 };
 
-/** Changes a merchant under its lock, and writes both versions to the audit. */
-async function change(operator: Operator, id: number, wanted: MerchantChange): Promise<void> {
+/**
+ * Changes a merchant under its lock, and writes both versions to the audit.
+ * @returns the merchant as it is then
+ */
+async function change(caller: Caller, text: string, wanted: MerchantChange) {
   const { action, fields, first, set } = wanted;
+  const id = toId(text);
   const pick = (merchant: MerchantInfo | undefined): Details =>
     Object.fromEntries(fields.map((field) => [field, merchant?.[field] ?? null])) as Details;
-  await operator.service.db.transaction(async (tx) => {
+  await caller.service.db.transaction(async (tx) => {
     const subject = subjectOf(id);
     await requireRow(tx, sql`select id from merchants where id = ${id} for update`, subject);
     const before = pick(await findMerchant(tx, id));
     if (first) await tx.query(first);
     await tx.query(sql`update merchants set ${set} where id = ${id}`);
-    await audit(tx, operator, { action, subject, before, after: pick(await findMerchant(tx, id)) });
+    await audit(tx, caller, { action, subject, before, after: pick(await findMerchant(tx, id)) });
   });
+  return show(caller, text);
 }
 
 /** The key id of calls by an operator. No key has this id. */
@@ -317,10 +265,16 @@ function suspension(verb: 'suspend' | 'resume') {
     roles: MANAGE,
     approval: alone('It moves no money, and can be undone.'),
     risk: verb === 'resume' ? 'step-up' : 'plain',
-    async run(caller, { id }) {
-      await suspendMerchant(caller, toId(id), verb === 'suspend');
-      return show(caller, id);
-    },
+    run: (caller, { id }) =>
+      change(caller, id, {
+        action: `merchant.${verb}`,
+        fields: ['suspendedAt'],
+        // A merchant that is suspended already keeps its time.
+        set:
+          verb === 'suspend'
+            ? sql`suspended_at = coalesce(suspended_at, ${caller.service.clock()})`
+            : sql`suspended_at = null`,
+      }),
   });
 }
 
@@ -335,9 +289,13 @@ function permission(verb: 'permit' | 'forbid') {
     roles: MANAGE,
     approval: alone('It can be taken back, and a key that is bound to scopes gets nothing by it.'),
     risk: verb === 'permit' ? 'step-up' : 'plain',
-    async run(caller, input) {
-      await permitMerchant(caller, toId(input.id), input.permission, verb === 'permit');
-      return show(caller, input.id);
+    run(caller, { id, permission }) {
+      const without = sql`array_remove(permissions, ${permission})`;
+      return change(caller, id, {
+        action: `merchant.${verb}`,
+        fields: ['permissions'],
+        set: sql`permissions = ${verb === 'permit' ? sql`array_append(${without}, ${permission})` : without}`,
+      });
     },
   });
 }
@@ -356,12 +314,25 @@ const setMerchant = changing({
   output: MerchantWithFloats,
   roles: MANAGE,
   approval: alone('It moves no money, and can be changed back.'),
-  async run(caller, { id, name = null, opaque = null, product }) {
-    if (name === null && opaque === null && product === undefined)
+  async run(caller, { id, name, opaque, product }) {
+    const { db, clock } = caller.service;
+    const productId = product === undefined ? undefined : (await requireProduct(db, product)).id;
+    const wanted = Object.entries({ name, opaque, default_product_id: productId });
+    const set = wanted.filter(([, value]) => value !== undefined);
+    if (set.length === 0)
       throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
-    const productId = product === undefined ? null : (await requireProduct(caller.service.db, product)).id;
-    await changeMerchant(caller, toId(id), { name, opaque, productId });
-    return show(caller, id);
+    return change(caller, id, {
+      action: 'merchant.set',
+      fields: ['name', 'opaque', 'product'],
+      // The name that a merchant has until it gets another one is kept.
+      ...(name !== undefined && {
+        first: sql`
+insert into merchant_names (merchant_id, until, name)
+select id, ${clock()}, name from merchants where id = ${toId(id)} and name <> ${name}
+on conflict do nothing`,
+      }),
+      set: assign(Object.fromEntries(set)),
+    });
   },
 });
 

@@ -209,27 +209,6 @@ export async function listProducts(db: Queries, after = 0, count = 10_000): Prom
 select ${COLUMNS} from products where id > ${after} order by id limit ${count}`);
 }
 
-export type ProductChange = Partial<Pick<Product, keyof typeof CHANGES>>;
-
-/** Changes terms of a product, for future batches. @throws Problem */
-export async function changeProduct(
-  operator: Operator,
-  code: string,
-  wanted: ProductChange,
-): Promise<Product> {
-  return change(operator, code, { action: 'product.set', wanted, shown: termsOf });
-}
-
-/** Puts a product on sale or takes it off sale. Existing vouchers do not change. @throws Problem */
-export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product> {
-  const action = onSale ? 'product.on-sale' : 'product.off-sale';
-  return change(operator, code, {
-    action,
-    wanted: { onSale },
-    shown: (product) => ({ onSale: product.onSale }),
-  });
-}
-
 type Change = {
   readonly action: string;
   readonly wanted: Partial<Product>;
@@ -237,6 +216,7 @@ type Change = {
   readonly shown: (product: Product) => Details;
 };
 
+/** Changes a product, for future batches: existing vouchers do not change. @throws Problem */
 async function change(operator: Operator, code: string, { action, wanted, shown }: Change): Promise<Product> {
   return operator.service.db.transaction(async (tx) => {
     const before = await requireRow<Product>(
@@ -344,10 +324,10 @@ const set = changing({
   approval: alone('It moves no money: the terms of existing batches stay.'),
   async run(caller, { code, ...given }) {
     const { currency } = await requireProduct(caller.service.db, code);
-    const change = inMinor(given, currency);
-    if (Object.keys(change).length === 0)
+    const wanted = inMinor(given, currency);
+    if (Object.keys(wanted).length === 0)
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
-    return changeProduct(caller, code, change);
+    return change(caller, code, { action: 'product.set', wanted, shown: termsOf });
   },
 });
 
@@ -361,7 +341,12 @@ function sale(verb: 'on-sale' | 'off-sale') {
     output: ProductSchema,
     roles: MANAGE,
     approval: alone('It moves no money, and can be undone.'),
-    run: (caller, { code }) => putOnSale(caller, code, verb === 'on-sale'),
+    run: (caller, { code }) =>
+      change(caller, code, {
+        action: `product.${verb}`,
+        wanted: { onSale: verb === 'on-sale' },
+        shown: ({ onSale }) => ({ onSale }),
+      }),
   });
 }
 

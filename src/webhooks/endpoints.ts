@@ -157,57 +157,6 @@ select id::text, pending::int, failed::int from count_deliveries(${ids}::integer
   return rows.map((row) => ({ ...row, pending: 0, failed: 0, ...byId.get(row.id) }));
 }
 
-/** Removes an endpoint: no more events are sent to it. @throws Problem if there is none */
-export async function removeEndpoint(operator: Operator, id: number): Promise<void> {
-  const removedAt = operator.service.clock();
-  await change(operator, id, {
-    action: 'webhook.remove',
-    before: sql`merchant_id as "merchantId", url, events, full_vouchers as full, removed_at as "removedAt"`,
-    set: async () => sql`removed_at = ${removedAt}`,
-    after: { removedAt },
-  });
-}
-
-/**
- * Enables an endpoint. Events since it was disabled are not sent automatically.
- * @throws Problem if there is none
- */
-export async function enableEndpoint(operator: Operator, id: number): Promise<void> {
-  await change(operator, id, {
-    action: 'webhook.enable',
-    before: sql`
-failing_since as "failingSince", disabled_at as "disabledAt", disabled_reason as "disabledReason"`,
-    set: async () => sql`
-disabled_at = null, disabled_reason = null, failing_since = null,
-enabled_at = case when disabled_at is null then enabled_at else ${operator.service.clock()} end`,
-    after: { failingSince: null, disabledAt: null, disabledReason: null },
-  });
-}
-
-/**
- * Gives an endpoint a new secret. For 24 hours, deliveries are signed with both secrets, so that the receiver
- * can switch.
- * @returns the new secret, which is shown once, and the end of the old one
- * @throws Problem if there is no such endpoint
- */
-export async function rotateSecret(operator: Operator, id: number) {
-  const { keys, clock } = operator.service;
-  const secret = newWebhookSecret();
-  const previousSecretUntil = new Date(clock().getTime() + OVERLAP_MS);
-  await change(operator, id, {
-    action: 'webhook.rotate',
-    before: sql`previous_until as "previousSecretUntil"`,
-    async set(tx) {
-      await holdKeyRing(tx, keys);
-      return sql`
-previous_secret = secret, previous_until = ${previousSecretUntil},
-secret = ${keys.sealText(ownerOf(id), secret)}`;
-    },
-    after: { previousSecretUntil },
-  });
-  return { secret, previousSecretUntil };
-}
-
 type EndpointChange = {
   readonly action: string;
   /** The columns as the audit names them. */
@@ -319,7 +268,13 @@ const remove = changing({
   roles: CONNECT,
   approval: alone('It takes nothing away for good: the endpoint can be added again.'),
   async run(caller, { id }) {
-    await removeEndpoint(caller, toId(id));
+    const removedAt = caller.service.clock();
+    await change(caller, toId(id), {
+      action: 'webhook.remove',
+      before: sql`merchant_id as "merchantId", url, events, full_vouchers as full, removed_at as "removedAt"`,
+      set: async () => sql`removed_at = ${removedAt}`,
+      after: { removedAt },
+    });
     return { id, removed: true };
   },
 });
@@ -333,7 +288,16 @@ const enable = changing({
   roles: CONNECT,
   approval: alone('It sends to an address that was added before.'),
   async run(caller, { id }) {
-    await enableEndpoint(caller, toId(id));
+    await change(caller, toId(id), {
+      action: 'webhook.enable',
+      before: sql`
+failing_since as "failingSince", disabled_at as "disabledAt", disabled_reason as "disabledReason"`,
+      // Events since it was disabled are not sent by themselves.
+      set: async () => sql`
+disabled_at = null, disabled_reason = null, failing_since = null,
+enabled_at = case when disabled_at is null then enabled_at else ${caller.service.clock()} end`,
+      after: { failingSince: null, disabledAt: null, disabledReason: null },
+    });
     return requireEndpoint(caller, id);
   },
 });
@@ -348,7 +312,23 @@ const rotate = changing({
   roles: CONNECT,
   approval: alone('The secret proves who sent an event. It opens nothing.'),
   risk: 'step-up',
-  run: async (caller, { id }) => ({ id, ...(await rotateSecret(caller, toId(id))) }),
+  async run(caller, { id }) {
+    const { keys, clock } = caller.service;
+    const secret = newWebhookSecret();
+    const previousSecretUntil = new Date(clock().getTime() + OVERLAP_MS);
+    await change(caller, toId(id), {
+      action: 'webhook.rotate',
+      before: sql`previous_until as "previousSecretUntil"`,
+      async set(tx) {
+        await holdKeyRing(tx, keys);
+        return sql`
+previous_secret = secret, previous_until = ${previousSecretUntil},
+secret = ${keys.sealText(ownerOf(toId(id)), secret)}`;
+      },
+      after: { previousSecretUntil },
+    });
+    return { id, secret, previousSecretUntil };
+  },
 });
 
 export const webhooks = { add, list, show, remove, enable, rotate };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createKey, findKeyInfo, revokeKey } from '../../src/api-keys/keys.ts';
-import { findMerchant, permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
+import { apiKeys, createKey, findKeyInfo } from '../../src/api-keys/keys.ts';
+import { findMerchant, merchants } from '../../src/merchants/merchants.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails } from '../support/dialects.ts';
 import { asOperator, basic } from '../support/harness.ts';
 import { Till, UNKNOWN } from '../support/till.ts';
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       const { service, clock, request } = till.testService;
       const { merchant } = till;
       const old = await createKey(asOperator(service), merchant.id);
-      await revokeKey(asOperator(service), old.keyId, merchant.id);
+      await apiKeys.revoke.run(asOperator(service), { keyId: old.keyId });
       clock.advance(SECOND_MS);
       for (const [keyId, secret] of [
         ['key_thatIsUnknown000', merchant.secret],
@@ -55,7 +55,7 @@ for (const dialect of DIALECTS) {
       const { keyId, secret } = await createKey(asOperator(service), till.merchant.id);
       await till.done(dialect.list());
       await second.done(dialect.list());
-      await revokeKey(asOperator(service), till.merchant.keyId, till.merchant.id);
+      await apiKeys.revoke.run(asOperator(service), { keyId: till.merchant.keyId });
       clock.advance(SECOND_MS);
       await till.refused(dialect, '01', dialect.list());
       await second.refused(dialect, '01', dialect.list());
@@ -67,13 +67,13 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       await till.done(dialect.list());
-      await suspendMerchant(asOperator(service), till.merchant.id, true);
+      await merchants.suspend.run(asOperator(service), { id: String(till.merchant.id) });
       clock.advance(SECOND_MS);
       for (const asked of everyCall(dialect)) {
         const { body } = await till.refused(dialect, '04', asked);
         assert.equal(body.message, 'Merchant suspended');
       }
-      await suspendMerchant(asOperator(service), till.merchant.id, false);
+      await merchants.resume.run(asOperator(service), { id: String(till.merchant.id) });
       clock.advance(SECOND_MS);
       await till.done(dialect.list());
     });
@@ -90,7 +90,7 @@ for (const dialect of DIALECTS) {
         ['download', dialect.download('y')],
       ] as const) {
         assert.notEqual((await till.ask(asked)).statusCode, '03');
-        await permitMerchant(asOperator(service), till.merchant.id, permission, false);
+        await merchants.forbid.run(asOperator(service), { id: String(till.merchant.id), permission });
         clock.advance(SECOND_MS);
         const { body } = await till.refused(dialect, '03', asked);
         assert.equal(body.message, 'Access denied');
@@ -107,8 +107,8 @@ test('a key is created and revoked, and a merchant suspended, at the time of the
   const at = new Date('2020-02-29T12:00:00Z');
   clock.set(at);
   const { keyId } = await createKey(asOperator(service), till.merchant.id);
-  await revokeKey(asOperator(service), keyId, till.merchant.id);
-  await suspendMerchant(asOperator(service), till.merchant.id, true);
+  await apiKeys.revoke.run(asOperator(service), { keyId });
+  await merchants.suspend.run(asOperator(service), { id: String(till.merchant.id) });
   const key = await findKeyInfo(service, keyId);
   const merchant = await findMerchant(service.db, till.merchant.id);
   assert.deepEqual([key?.createdAt, key?.revokedAt, merchant?.suspendedAt], [at, at, at]);

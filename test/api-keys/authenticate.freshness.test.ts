@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { admit, authenticate } from '../../src/api-keys/authenticate.ts';
-import { createKey, revokeKey } from '../../src/api-keys/keys.ts';
+import { apiKeys, createKey } from '../../src/api-keys/keys.ts';
 import { createService } from '../../src/context.ts';
 import type { HotStatement } from '../../src/db/sql.ts';
-import { permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import type { Refusal } from '../../src/refusal.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 
@@ -66,7 +66,7 @@ describe('the key cache of a process', () => {
     const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
-    await revokeKey(asOperator(testService.service), keyId, null);
+    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
     state.aheadMs += 900;
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
   });
@@ -75,11 +75,11 @@ describe('the key cache of a process', () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     admit(await authenticate(process, basic(keyId, secret)), true);
-    await suspendMerchant(asOperator(testService.service), Number(id), true);
+    await merchants.suspend.run(asOperator(testService.service), { id: String(id) });
     state.aheadMs += 900;
     const suspended = await authenticate(process, basic(keyId, secret));
     assert.throws(() => admit(suspended, false), refusal('04'));
-    await suspendMerchant(asOperator(testService.service), Number(id), false);
+    await merchants.resume.run(asOperator(testService.service), { id: String(id) });
     state.aheadMs += 900;
     admit(await authenticate(process, basic(keyId, secret)), false);
   });
@@ -90,8 +90,11 @@ describe('the key cache of a process', () => {
     const permissions = async () =>
       (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
     assert.ok(!(await permissions()).has('update-redemption'));
-    await permitMerchant(asOperator(testService.service), Number(id), 'update-redemption', true);
-    await permitMerchant(asOperator(testService.service), Number(id), 'redeem', false);
+    await merchants.permit.run(asOperator(testService.service), {
+      id: String(id),
+      permission: 'update-redemption',
+    });
+    await merchants.forbid.run(asOperator(testService.service), { id: String(id), permission: 'redeem' });
     state.aheadMs += 900;
     assert.ok((await permissions()).has('update-redemption'));
     assert.ok(!(await permissions()).has('redeem'));
@@ -108,7 +111,7 @@ describe('the key cache of a process', () => {
     state.aheadMs += 500;
     await authenticate(process, basic(keyId, secret));
     state.aheadMs += 900;
-    await revokeKey(asOperator(testService.service), keyId, null);
+    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
     // The look-up under way was sent before the key was revoked, so it cannot admit a later call.
     const late = authenticate(process, basic(keyId, secret));
     open();
@@ -185,7 +188,7 @@ describe('credentials', () => {
     const { process } = startProcess();
     const { context } = await authenticate(process, basic(second.keyId, second.secret));
     assert.equal(context.merchant.id, Number(id));
-    await revokeKey(asOperator(testService.service), keyId, Number(id));
+    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
     await authenticate(process, basic(second.keyId, second.secret));
   });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { admit, authenticate } from '../../src/api-keys/authenticate.ts';
 import { blockGuesser, countCall, flushCalls, recordGuesses } from '../../src/api-keys/guesses.ts';
-import { limitKey, listKeys, pardon } from '../../src/api-keys/keys.ts';
+import { apiKeys, listKeys } from '../../src/api-keys/keys.ts';
 import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
-import { suspendMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import type { Refusal } from '../../src/refusal.ts';
 import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 
@@ -126,7 +126,7 @@ describe('the guess limit of a key', () => {
     const key = await newKey();
     const { process, state } = startProcess();
     for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
-    await pardon(asOperator(process), key.keyId);
+    await apiKeys.pardon.run(asOperator(process), { keyId: key.keyId });
     state.nowMs += 900;
     for (let guess = 1; guess <= 51; guess++) assert.equal(await call(process, key, true), 'answered');
     assert.equal(((await call(process, key, true)) as Refusal).code, '97');
@@ -149,12 +149,12 @@ describe('a key whose codes are mostly right', () => {
   test('gets no credit for calls refused by its rate limit, by its block, or by a suspension', async () => {
     const { service } = testService;
     const limited = await newKey();
-    await limitKey(asOperator(service), limited.keyId, { perSecond: 1, burst: 2 });
+    await apiKeys.limit.run(asOperator(service), { keyId: limited.keyId, perSecond: 1, burst: 2 });
     const stopped = await newKey();
     const suspended = await newKey();
     const { process, state } = startProcess();
     for (let guess = 1; guess <= 51; guess++) await call(process, stopped, true);
-    await suspendMerchant(asOperator(service), suspended.id, true);
+    await merchants.suspend.run(asOperator(service), { id: String(suspended.id) });
     for (const key of [limited, stopped, suspended])
       for (let count = 0; count < 100; count++) await call(process, key, false);
     // A call without a PIN is still admitted, and counts.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { pardon } from '../../src/api-keys/keys.ts';
+import { apiKeys } from '../../src/api-keys/keys.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { Till, UNKNOWN, withWrongPin } from '../support/till.ts';
@@ -43,7 +43,7 @@ for (const dialect of DIALECTS) {
       for (let guess = 1; guess <= 51; guess++)
         await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'x'));
       await till.refused(dialect, '97', dialect.balance(voucher));
-      await pardon(asOperator(service), till.merchant.keyId);
+      await apiKeys.pardon.run(asOperator(service), { keyId: till.merchant.keyId });
       clock.advance(SECOND_MS);
       await till.done(dialect.balance(voucher));
     });

@@ -2,16 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
 import {
+  apiKeys,
   createKey,
   findKeyInfo,
   listKeys,
   type NewKey,
   type Restrictions,
-  revokeKey,
-  rotateKey,
 } from '../../src/api-keys/keys.ts';
 import { buildServer } from '../../src/http/server.ts';
-import { permitMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import { containing, readNetwork } from '../../src/network.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator, basic } from '../support/harness.ts';
@@ -43,7 +42,7 @@ for (const dialect of DIALECTS) {
       await restricted.refused(dialect, '03', dialect.generate('y', 1, 1));
       await till.done(dialect.generate('y', 1, 1));
       // A scope alone is no permission: the merchant must have it too.
-      await permitMerchant(operator, till.merchant.id, 'redeem', false);
+      await merchants.forbid.run(operator, { id: String(till.merchant.id), permission: 'redeem' });
       till.testService.clock.advance(SECOND_MS);
       await restricted.refused(dialect, '03', dialect.redeem(voucher, 1, 'z'));
     });
@@ -164,9 +163,8 @@ describe('the rotation of an API key', () => {
     });
     const { service, clock } = till.testService;
     clock.set(new Date());
-    const made = await rotateKey(operator, key.keyId, HOUR_MS, null);
-    assert.ok(made);
-    const renewed = withKey(till, made);
+    const made = await apiKeys.rotate.run(operator, { keyId: key.keyId, overlap: '1h' });
+    const renewed = withKey(till, made as NewKey);
     await restricted.done(dialect.list());
     await renewed.done(dialect.list());
     await renewed.refused(dialect, '03', dialect.generate('y', 1, 1));
@@ -176,19 +174,22 @@ describe('the rotation of an API key', () => {
     const info = await findKeyInfo(service, made.keyId);
     assert.deepEqual([info?.scopes, info?.networks, info?.expiresAt], [['balance'], ['127.0.0.0/8'], null]);
     assert.equal((await findKeyInfo(service, key.keyId))?.rotatedTo, made.keyId);
-    await assert.rejects(rotateKey(operator, key.keyId, HOUR_MS, null), /ended/);
+    await assert.rejects(apiKeys.rotate.run(operator, { keyId: key.keyId, overlap: '1h' }), /ended/);
   });
 
   test('never extends the expiry of the old key, and happens once', async (t) => {
     const expiresAt = new Date(Date.now() + HOUR_MS);
     const { operator, key } = await openWith(t, { expiresAt });
-    const made = await rotateKey(operator, key.keyId, 24 * HOUR_MS, null);
+    const made = await apiKeys.rotate.run(operator, { keyId: key.keyId, overlap: '24h' });
     assert.deepEqual(made?.until, expiresAt);
     await assert.rejects(
-      rotateKey(operator, key.keyId, HOUR_MS, null),
+      apiKeys.rotate.run(operator, { keyId: key.keyId, overlap: '1h' }),
       new RegExp(`${made?.keyId} takes its place`),
     );
-    await assert.rejects(rotateKey(operator, 'key_unknown', HOUR_MS, null), /there is no key/);
+    await assert.rejects(
+      apiKeys.rotate.run(operator, { keyId: 'key_unknown', overlap: '1h' }),
+      /there is no key/,
+    );
   });
 });
 
@@ -213,12 +214,12 @@ test('a merchant has at most 100 keys, and gets at most 100 in a day', async (t)
   const made = await Promise.all(Array.from({ length: 99 }, create));
   await assert.rejects(create(), /at most 100 keys/);
   // A new key for each that was blocked would permit any number of guesses.
-  await revokeKey(operator, keyId, id);
+  await apiKeys.revoke.run(operator, { keyId });
   await assert.rejects(create(), /as many in 24 hours/);
   clock.advance(24 * HOUR_MS + 1);
   await create();
   await assert.rejects(create(), /at most 100 keys/);
-  await revokeKey(operator, made[0] as string, id);
+  await apiKeys.revoke.run(operator, { keyId: made[0] as string });
   await create();
 });
 

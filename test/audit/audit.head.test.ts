@@ -3,16 +3,17 @@ import { after, before, describe, test } from 'node:test';
 import { type End, hashOf, readSealed, sealEnd } from '../../src/audit/chain.ts';
 import { auditHead, listAudit } from '../../src/audit/entries.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
-import type { Operator, Service } from '../../src/context.ts';
+import type { Service } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { topUp } from '../../src/merchants/floats.ts';
-import { suspendMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
+import type { Caller } from '../../src/operation.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 
 let testService: TestService;
 let service: Service;
-let operator: Operator;
+let operator: Caller;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 
 before(async () => {
@@ -22,7 +23,8 @@ before(async () => {
   owner = await openOwner(testService.url);
   await owner.query(sql`set search_path to scrip`);
   const { id } = await testService.createMerchant();
-  for (let count = 0; count < 10; count++) await suspendMerchant(operator, id, count % 2 === 0);
+  for (let count = 0; count < 10; count++)
+    await merchants[count % 2 === 0 ? 'suspend' : 'resume'].run(operator, { id: String(id) });
 });
 
 after(async () => {
@@ -58,7 +60,7 @@ describe('the sealed end of the audit', () => {
     }
     const published = (await auditHead(service.db))?.hash as string;
     // A published head is valid as long as it is one of the entries.
-    await suspendMerchant(operator, 1, false);
+    await merchants.resume.run(operator, { id: '1' });
     assert.equal((await verifyAudit(service, published)).ok, true);
   });
 
@@ -84,7 +86,7 @@ describe('the sealed end of the audit', () => {
 
   test('fails the verification if it was changed, replaced by an older one, or deleted', async () => {
     const was = `'\\x${((await readSealed(service.db)) as Buffer).toString('hex')}'`;
-    await suspendMerchant(operator, 1, false);
+    await merchants.resume.run(operator, { id: '1' });
     const now = `'\\x${((await readSealed(service.db)) as Buffer).toString('hex')}'`;
     for (const change of [`sealed = ${was}`, "sealed = sealed || '\\x00'", "sealed = ''"]) {
       await owner.query({ text: `update audit_head set ${change}`, values: [] });
@@ -145,17 +147,17 @@ describe('the sealed end of the audit', () => {
       broken: null,
     });
     const { id } = await other.createMerchant();
-    await suspendMerchant(by, id, true);
+    await merchants.suspend.run(by, { id: String(id) });
     const last = (await auditHead(other.service.db))?.sequence as bigint;
     await cutter.query(sql`delete from scrip.audit where sequence = ${last}`);
     await cutter.close();
-    await suspendMerchant(by, id, false);
+    await merchants.resume.run(by, { id: String(id) });
     const [mine, found] = await listAudit(other.service.db, null, 2);
     assert.deepEqual(
       [mine?.action, found?.action, found?.actor],
       ['merchant.resume', 'audit.broken', 'scrip'],
     );
-    await suspendMerchant(by, id, true);
+    await merchants.suspend.run(by, { id: String(id) });
     const { ok, broken } = await verifyAudit(other.service, null);
     assert.deepEqual([ok, String(broken?.sequence)], [false, found?.sequence]);
     assert.match(broken?.problem ?? '', /before it did not end with the entry that was sealed/);

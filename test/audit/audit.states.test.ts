@@ -13,7 +13,7 @@ import { UNSET } from '../../src/ledger/reconcile.records.ts';
 import { EVER, statementOf } from '../../src/ledger/reconcile.scope.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { setLow, topUp } from '../../src/merchants/floats.ts';
-import { changeMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
@@ -71,7 +71,7 @@ before(async () => {
   await blockVoucher(operator, two.serial);
   await extendVoucher(operator, three.serial, new Date('2026-06-30T23:59:59.999Z'));
   await replaceVoucher(operator, three.serial);
-  await changeMerchant(operator, id, { name: 'Shop & Sons', opaque: null, productId: null });
+  await merchants.set.run(operator, { id: String(id), name: 'Shop & Sons' });
   await ledger.at('2026-03-02T00:30:00Z');
   await close(ledger);
   const [draft] = await draftSettlements(operator, { merchantId: id });

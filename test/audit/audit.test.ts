@@ -2,19 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { createMerchant } from '../../src/api-keys/create-merchant.ts';
-import { createKey, revokeKey } from '../../src/api-keys/keys.ts';
+import { apiKeys, createKey } from '../../src/api-keys/keys.ts';
 import { audit } from '../../src/audit/audit.ts';
 import { auditHead, listAudit } from '../../src/audit/entries.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
 import { generate } from '../../src/batches/generate.ts';
-import type { Operator, Service } from '../../src/context.ts';
+import type { Service } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { topUp } from '../../src/merchants/floats.ts';
-import { changeMerchant, permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
-import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
+import type { Caller } from '../../src/operation.ts';
+import { createProduct, productDefaults, products } from '../../src/products/products.ts';
 import {
   blockVoucher,
   extendVoucher,
@@ -27,14 +28,14 @@ import { type Made, makeVouchers } from '../support/operator.ts';
 
 let testService: TestService;
 let service: Service;
-let operator: Operator;
+let operator: Caller;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 
 before(async () => {
   testService = await startTestService();
   service = testService.service;
   operator = {
-    service,
+    ...asOperator(service),
     actor: {
       kind: 'command-line',
       id: null,
@@ -63,7 +64,9 @@ async function entriesOf(run: () => Promise<unknown>) {
 describe('the audit', () => {
   test('records the actor, origin and reason of a change, and the state before and after', async () => {
     const { id } = await testService.createMerchant();
-    const [entry, ...more] = await entriesOf(() => permitMerchant(operator, id, 'update-redemption', true));
+    const [entry, ...more] = await entriesOf(() =>
+      merchants.permit.run(operator, { id: String(id), permission: 'update-redemption' }),
+    );
     assert.equal(more.length, 0);
     assert.deepEqual(
       [entry?.actor, entry?.origin, entry?.reason, entry?.action, entry?.subject],
@@ -85,15 +88,15 @@ describe('the audit', () => {
     const { batch } = await generate(context, { reference: 'canceled', quantity: 11, value: 1 });
     const changes: [string, () => Promise<unknown>][] = [
       ['merchant.create api-key.create float.top-up', () => createMerchant(operator, wanted)],
-      ['merchant.forbid', () => permitMerchant(operator, id, 'redeem', false)],
-      ['merchant.suspend', () => suspendMerchant(operator, id, true)],
-      ['merchant.resume', () => suspendMerchant(operator, id, false)],
-      ['merchant.set', () => changeMerchant(operator, id, { name: null, opaque: true, productId: null })],
+      ['merchant.forbid', () => merchants.forbid.run(operator, { id: String(id), permission: 'redeem' })],
+      ['merchant.suspend', () => merchants.suspend.run(operator, { id: String(id) })],
+      ['merchant.resume', () => merchants.resume.run(operator, { id: String(id) })],
+      ['merchant.set', () => merchants.set.run(operator, { id: String(id), opaque: true })],
       ['api-key.create', () => createKey(operator, id)],
-      ['api-key.revoke', () => revokeKey(operator, keyId, null)],
+      ['api-key.revoke', () => apiKeys.revoke.run(operator, { keyId })],
       ['float.top-up', () => topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 1n })],
       ['product.create', () => createProduct(operator, product)],
-      ['product.off-sale', () => putOnSale(operator, 'AUDITED', false)],
+      ['product.off-sale', () => products.offSale.run(operator, { code: 'AUDITED' })],
       ['voucher.block', () => blockVoucher(operator, first.serialNumber)],
       ['voucher.unblock', () => unblockVoucher(operator, first.serialNumber)],
       ['voucher.unlock-pin', () => unlockPin(operator, first.serialNumber)],
@@ -112,8 +115,8 @@ describe('the audit', () => {
     const { id } = await testService.createMerchant();
     const entries = await entriesOf(async () => {
       await assert.rejects(blockVoucher(operator, 10_999_999_999n));
-      await assert.rejects(suspendMerchant(operator, 999_999, true));
-      await assert.rejects(revokeKey(operator, 'key_unknown', null));
+      await assert.rejects(merchants.suspend.run(operator, { id: '999999' }));
+      await assert.rejects(apiKeys.revoke.run(operator, { keyId: 'key_unknown' }));
       await assert.rejects(topUp(operator, { merchantId: id, currency: 'USD', amountMinor: MINOR_MAX }));
       // A transaction that rolls back takes its entry with it.
       await assert.rejects(
@@ -171,7 +174,8 @@ describe('verifying the audit', () => {
 
   before(async () => {
     const { id } = await testService.createMerchant();
-    for (let count = 0; count < 10; count++) await suspendMerchant(operator, id, count % 2 === 0);
+    for (let count = 0; count < 10; count++)
+      await merchants[count % 2 === 0 ? 'suspend' : 'resume'].run(operator, { id: String(id) });
   });
 
   const at = async (back: bigint) => ((await auditHead(service.db))?.sequence ?? 0n) - back;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { changeMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
-import { putOnSale } from '../../src/products/products.ts';
+import { products } from '../../src/products/products.ts';
 import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
@@ -116,7 +116,7 @@ describe('a product', () => {
     const till = await Till.open(t);
     const { service } = till.testService;
     await till.product('OFF');
-    await putOnSale(asOperator(service), 'OFF', false);
+    await products.offSale.run(asOperator(service), { code: 'OFF' });
     const other = await Till.at(till.testService);
     await till.product('THEIRS', { merchantId: String(other.merchant.id) });
     for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
@@ -218,7 +218,7 @@ describe('the retry of a successful generation', () => {
     const { service, url } = till.testService;
     const other = await Till.at(till.testService);
     const first = await till.done(A.generate('x', 5, 25));
-    await putOnSale(asOperator(service), 'DEFAULT', false);
+    await products.offSale.run(asOperator(service), { code: 'DEFAULT' });
     const owner = await ownerOf(t, url);
     const limits = `min_value_minor = 9000, max_value_minor = 9500, max_quantity = 2, merchant_id = ${other.merchant.id}`;
     await owner.query({ text: `update scrip.products set ${limits} where code = 'DEFAULT'`, values: [] });
@@ -237,10 +237,10 @@ describe('the retry of a successful generation', () => {
     test(`is a replay after the default product changed to one in ${currency}, without a float`, async (t) => {
       const till = await Till.open(t, { float: 2_50n });
       const { service, clock } = till.testService;
-      const product = await till.product('OTHER', {}, currency, decimals);
+      await till.product('OTHER', {}, currency, decimals);
       const first = await till.done(generateB('x', { value: 2.5 }));
-      const change = { name: null, opaque: null, productId: product?.id as number };
-      await changeMerchant(asOperator(service), till.merchant.id, change);
+      const id = String(till.merchant.id);
+      await merchants.set.run(asOperator(service), { id, product: 'OTHER' });
       clock.advance(1_000);
       const again = await till.done(generateB('x', { value: 2.5 }));
       assert.deepEqual([again.replayed, again.data], [true, first.data]);

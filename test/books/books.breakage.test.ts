@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setBreakageRate } from '../../src/books/rules.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
-import { changeProduct } from '../../src/products/products.ts';
+import { products } from '../../src/products/products.ts';
 import { cancelVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from '../support/books.ts';
 import { make, type Row, rowsOf } from '../support/reports.ts';
@@ -84,7 +84,7 @@ test('a voucher is estimated by the policy that its batch was ordered with', asy
   const { operator } = ledger;
   const shop = await ledger.merchant();
   const policy = (code: string, expiryPolicy: 'operator' | 'unclaimed') =>
-    changeProduct(operator, code, { expiryPolicy });
+    products.set.run(operator, { code, expiryPolicy });
   for (const [code, first, second] of [
     ['STATE', 'unclaimed', 'operator'],
     ['OWN', 'operator', 'unclaimed'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Service } from '../../src/context.ts';
-import { changeMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import type { FieldError, Refusal } from '../../src/refusal.ts';
 import { playDays } from '../support/books.history.ts';
 import { exportedText, make, rowsOf } from '../support/reports.ts';
@@ -83,8 +83,8 @@ test('the days and merchants of a report', async (t) => {
       await exportedText(service, { format: 'camt053', ...WHOLE }),
     ];
     const before = await all();
-    const renamed = { name: 'Under new management', opaque: null, productId: null };
-    await changeMerchant(ledger.operator, shop, renamed);
+    const renamed = { id: String(shop), name: 'Under new management' };
+    await merchants.set.run(ledger.operator, renamed);
     assert.deepEqual(await all(), before);
     const [today] = rowsOf(await make(service, 'R2', { from: '2026-03-06', to: '2026-03-07' }));
     assert.equal(today?.['issuer'], 'Under new management');

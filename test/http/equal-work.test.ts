@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { flushCalls } from '../../src/api-keys/guesses.ts';
-import { createKey, revokeKey } from '../../src/api-keys/keys.ts';
+import { apiKeys, createKey } from '../../src/api-keys/keys.ts';
 import { type Context, createService, type Service } from '../../src/context.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import { type HotStatement, type Sql, sql } from '../../src/db/sql.ts';
@@ -144,7 +144,7 @@ test('a wrong secret and an unknown, revoked or expired key run the same look-up
   const { keyId, secret, id } = till.merchant;
   const operator = asOperator(plain);
   const revoked = await createKey(operator, id);
-  await revokeKey(operator, revoked.keyId, id);
+  await apiKeys.revoke.run(operator, { keyId: revoked.keyId });
   const expired = await createKey(operator, id, { expiresAt: new Date(clock.now().getTime() + 1_000) });
   const { service, of } = recorded(plain);
   const basic = (user: string, password: string) => `Basic ${btoa(`${user}:${password}`)}`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createKey, limitKey } from '../../src/api-keys/keys.ts';
+import { apiKeys, createKey } from '../../src/api-keys/keys.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator, basic } from '../support/harness.ts';
 import { Till, UNKNOWN } from '../support/till.ts';
@@ -11,7 +11,7 @@ const SECOND_MS = 1_000;
 async function openLimited(t: Parameters<typeof Till.open>[0], perSecond: number, burst: number) {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
-  await limitKey(asOperator(service), till.merchant.keyId, { perSecond, burst });
+  await apiKeys.limit.run(asOperator(service), { keyId: till.merchant.keyId, perSecond, burst });
   clock.set(new Date());
   return { till, clock, operator: asOperator(service) };
 }
@@ -68,11 +68,11 @@ for (const dialect of DIALECTS) {
       const { till, clock, operator } = await openLimited(t, 1, 1);
       await till.done(dialect.list());
       await till.refused(dialect, '97', dialect.list());
-      await limitKey(operator, till.merchant.keyId, null);
+      await apiKeys.limit.run(operator, { keyId: till.merchant.keyId, perSecond: null });
       clock.advance(SECOND_MS);
       for (let call = 0; call < 3; call++) await till.done(dialect.list());
       // Setting the clock back allows no second burst.
-      await limitKey(operator, till.merchant.keyId, { perSecond: 1, burst: 1 });
+      await apiKeys.limit.run(operator, { keyId: till.merchant.keyId, perSecond: 1, burst: 1 });
       clock.advance(SECOND_MS);
       await till.done(dialect.list());
       clock.advance(-10 * SECOND_MS);

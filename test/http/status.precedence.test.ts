@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { revokeKey } from '../../src/api-keys/keys.ts';
-import { permitMerchant, suspendMerchant } from '../../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
+import { apiKeys } from '../../src/api-keys/keys.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
+import { createProduct, productDefaults, products } from '../../src/products/products.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -63,11 +63,11 @@ for (const dialect of DIALECTS) {
       await till.refused(dialect, '30', wrongForm);
       // More than fifty guesses in a day.
       for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.balance(UNKNOWN));
-      await suspendMerchant(asOperator(service), till.merchant.id, true);
+      await merchants.suspend.run(asOperator(service), { id: String(till.merchant.id) });
       clock.advance(SECOND_MS);
       await till.refused(dialect, '97', wrongForm);
       await till.refused(dialect, '04', dialect.generate('', 0, -1));
-      await revokeKey(asOperator(service), till.merchant.keyId, null);
+      await apiKeys.revoke.run(asOperator(service), { keyId: till.merchant.keyId });
       clock.advance(SECOND_MS);
       await till.refused(dialect, '01', wrongForm);
       const unknown = await till.ask({ method: 'GET', path: `${dialect.prefix}/unknown` });
@@ -168,11 +168,11 @@ test('the refusals of a generation come in the order 13, 03, 94, 17, 15, 61, 16'
   await till.done(B.generate('used', 1, 10));
   await till.refused(B, '94', request('used', 100_001, 1e6));
   await till.refused(B, '17', request('x', 100_001, 1e6));
-  await putOnSale(asOperator(service), 'DEFAULT', false);
+  await products.offSale.run(asOperator(service), { code: 'DEFAULT' });
   await till.refused(B, '94', request('used', 100_001, 1e6));
   await till.refused(B, '17', request('x', 100_001, 1e6));
   await till.refused(B, '15', B.generate('x', 100_001, 1e6));
-  await permitMerchant(asOperator(service), till.merchant.id, 'generate', false);
+  await merchants.forbid.run(asOperator(service), { id: String(till.merchant.id), permission: 'generate' });
   clock.advance(SECOND_MS);
   await till.refused(B, '13', request('used', 1, -1));
   await till.refused(B, '03', request('used', 1, 1e6));

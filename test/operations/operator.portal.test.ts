@@ -4,7 +4,7 @@ import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { audit } from '../../src/audit/audit.ts';
 import type { Permission } from '../../src/context.ts';
 import { exampleOf } from '../../src/http/operator/openapi.ts';
-import { suspendMerchant } from '../../src/merchants/merchants.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import type { Decline } from '../../src/vouchers/declines.ts';
@@ -217,7 +217,7 @@ describe('the portal', () => {
   test('lets the people of a suspended merchant read, and change nothing', async () => {
     const { service } = api.testService;
     const side = await makeSide();
-    await suspendMerchant(asOperator(service), side.merchantId, true);
+    await merchants.suspend.run(asOperator(service), { id: String(side.merchantId) });
     const changes = PORTAL_OPERATIONS.filter(({ effect, isForPeople }) => effect !== 'read' && !isForPeople);
     assert.ok(changes.length >= 12);
     for (const operation of changes) {
@@ -236,7 +236,7 @@ describe('the portal', () => {
     const [{ code, pin }] = side.vouchers as [Made];
     const { body: checked } = await ask(side, 'POST', '/vouchers/check', { code, pin });
     assert.equal(checked.code, '04', 'as at the till');
-    await suspendMerchant(asOperator(service), side.merchantId, false);
+    await merchants.resume.run(asOperator(service), { id: String(side.merchantId) });
     assert.equal((await ask(side, 'POST', '/vouchers/check', { code, pin })).body.balance, 25);
   });
 
@@ -259,8 +259,8 @@ describe('the portal', () => {
       requestId: null,
       reason: 'we suspect fraud',
     } as const;
-    await suspendMerchant({ service, actor }, side.merchantId, true);
-    await suspendMerchant({ service, actor }, side.merchantId, false);
+    await merchants.suspend.run({ ...asOperator(service), actor }, { id: String(side.merchantId) });
+    await merchants.resume.run({ ...asOperator(service), actor }, { id: String(side.merchantId) });
     const own = {
       ...actor,
       kind: 'token',

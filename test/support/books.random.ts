@@ -7,10 +7,11 @@ import { setGlAccount } from '../../src/books/gl.ts';
 import { transferOwn } from '../../src/books/own.ts';
 import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
-import type { Context, Operator } from '../../src/context.ts';
+import type { Context } from '../../src/context.ts';
 import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { topUp } from '../../src/merchants/floats.ts';
-import { changeProduct, createProduct, productDefaults } from '../../src/products/products.ts';
+import type { Caller } from '../../src/operation.ts';
+import { createProduct, productDefaults, products } from '../../src/products/products.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { Refusal } from '../../src/refusal.ts';
 import { PERCENT_PPM } from '../../src/schema.ts';
@@ -44,7 +45,7 @@ function chance(seed: number): () => number {
 export type World = {
   readonly t: TestContext;
   readonly ledger: Ledger;
-  readonly operator: Operator;
+  readonly operator: Caller;
   readonly random: () => number;
   readonly shops: readonly Context[];
   readonly cards: { readonly sold: Sold; readonly currency: string }[];
@@ -192,7 +193,7 @@ const ACTS: readonly Act[] = [
   async ({ random, operator }) => {
     // Batches that were ordered before keep their policy.
     const expiryPolicy = pick(random, ['operator', 'issuer', 'unclaimed'] as const);
-    await changeProduct(operator, 'USD-SHORT', { expiryPolicy });
+    await products.set.run(operator, { code: 'USD-SHORT', expiryPolicy });
   },
   async ({ random, cards, operator }) => {
     if (random() < 0.2) await blockVoucher(operator, pick(random, cards).sold.serial);

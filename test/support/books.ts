@@ -11,6 +11,7 @@ import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
+import type { Caller } from '../../src/operation.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../../src/products/products.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
@@ -23,7 +24,7 @@ import type { Scope } from './scope.ts';
  */
 export type Ledger = {
   readonly started: TestService;
-  readonly operator: Operator;
+  readonly operator: Caller;
   /** Moves both clocks. */
   at(time: string | Date): Promise<void>;
   /** Runs SQL as the owner of the database, also to tamper with it. */

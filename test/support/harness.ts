@@ -14,8 +14,8 @@ import { withWorkers } from '../../src/db/workers.ts';
 import { newKeyRing, readKeyRing } from '../../src/keyring/file.ts';
 import { openKeyRing } from '../../src/keyring/store.ts';
 import { createLogger } from '../../src/log.ts';
-import { permitMerchant } from '../../src/merchants/merchants.ts';
 import { Readiness } from '../../src/monitor/readiness.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import type { Caller } from '../../src/operation.ts';
 import type { Principal } from '../../src/principal.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
@@ -278,7 +278,8 @@ async function makeMerchant(service: Service, options: NewMerchant = {}): Promis
     productId: product.id,
     ...(float > 0n && { float: { currency: product.currency, amountMinor: float } }),
   });
-  for (const permission of forbid) await permitMerchant(asOperator(service), id, permission, false);
+  for (const permission of forbid)
+    await merchants.forbid.run(asOperator(service), { id: String(id), permission });
   return { id, keyId, secret, authorization: basic(keyId, secret) };
 }
 

@@ -1,5 +1,5 @@
-import { suspendMerchant } from '../../src/merchants/merchants.ts';
-import { createProduct, productDefaults, putOnSale } from '../../src/products/products.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
+import { createProduct, productDefaults, products } from '../../src/products/products.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 import { FLOAT_MINOR, MERCHANTS, PRODUCTS } from './model.state.ts';
 
@@ -20,7 +20,7 @@ export async function createMerchants(process: ListeningService): Promise<readon
       const forbid = mayNothing ? ALL : [];
       const merchant = await process.createMerchant({ opaque, permit, forbid, float: BigInt(FLOAT_MINOR) });
       // Before its first call, so that no process has cached it.
-      if (suspended) await suspendMerchant(operator, merchant.id, true);
+      if (suspended) await merchants.suspend.run(operator, { id: String(merchant.id) });
       return merchant;
     }),
   );
@@ -43,6 +43,6 @@ export async function createProducts({ service }: ListeningService): Promise<voi
       maxValue: BigInt(mostMinor),
       maxQuantity: most,
     });
-    if (!onSale) await putOnSale(operator, code, false);
+    if (!onSale) await products.offSale.run(operator, { code });
   }
 }

@@ -6,7 +6,7 @@ import { readVouchersOf } from '../../src/batches/export.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { CLAIM_DELIVERIES, startDelivery } from '../../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../../src/webhooks/deliveries.ts';
-import { enableEndpoint, findEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/endpoints.ts';
+import { findEndpoint, webhooks } from '../../src/webhooks/endpoints.ts';
 import { endAbandoned } from '../../src/webhooks/record.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import { DIALECTS } from '../support/dialects.ts';
@@ -93,7 +93,7 @@ test('an answer of 410 disables the endpoint, until an operator enables it again
   await sell();
   assert.equal((await listDeliveries(db, id, null, 10)).length, 1);
   receiver.answer(200);
-  await enableEndpoint(asOperator(hooked.service), id);
+  await webhooks.enable.run(asOperator(hooked.service), { id: String(id) });
   await sell();
   const [newest] = await hooked.until(id, (all) => all.length === 2 && all[0]?.state === 'DELIVERED');
   assert.equal(newest?.attempts, 1);
@@ -190,8 +190,8 @@ test('an answer that is not HTTP is a failure', async (t) => {
 
 test('the old and the new secret sign for a day after a rotation, and then only the new one', async (t) => {
   const { hooked, receiver, secret, sell, clock, id } = await open(t);
-  const rotated = await rotateSecret(asOperator(hooked.service), id);
-  assert.ok(rotated);
+  const rotated = await webhooks.rotate.run(asOperator(hooked.service), { id: String(id) });
+  assert.ok(rotated.secret);
   assert.match(rotated.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
   await sell();
   const [during] = await receiver.has(1);
@@ -209,8 +209,11 @@ test('a removed endpoint gets no more deliveries', async (t) => {
   receiver.answer(500);
   await sell();
   await hooked.until(id, ([d]) => !!d?.lastAttempt);
-  await removeEndpoint(asOperator(hooked.service), id);
-  await assert.rejects(removeEndpoint(asOperator(hooked.service), id), /there is no endpoint/);
+  await webhooks.remove.run(asOperator(hooked.service), { id: String(id) });
+  await assert.rejects(
+    webhooks.remove.run(asOperator(hooked.service), { id: String(id) }),
+    /there is no endpoint/,
+  );
   clock.advance(HOUR);
   await sell();
   const other = await hooked.add(t);

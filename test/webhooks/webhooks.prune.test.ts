@@ -5,7 +5,7 @@ import type { Service } from '../../src/context.ts';
 import { plainArray, sql } from '../../src/db/sql.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { listAttempts, listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { findEndpoint, removeEndpoint } from '../../src/webhooks/endpoints.ts';
+import { findEndpoint, webhooks } from '../../src/webhooks/endpoints.ts';
 import { dropDeliveries, endAbandoned } from '../../src/webhooks/record.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -52,7 +52,7 @@ test('a pending delivery of a removed endpoint fails, and is dropped with its mo
   await hooked.till.done(dialect.redeem(await hooked.till.voucher(), 1, 'sale'));
   const end = endOfKeeping(clock.now());
   await hooked.until(id, ([d]) => !!d?.lastAttempt);
-  await removeEndpoint(asOperator(hooked.service), id);
+  await webhooks.remove.run(asOperator(hooked.service), { id: String(id) });
   const states = async () => (await listDeliveries(db, id, null, 10)).map(({ state }) => state);
   assert.deepEqual(await states(), ['PENDING']);
   await maintain(hooked.service);
@@ -124,5 +124,5 @@ insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, 
 select ${id}, event_id, 'float.low', '{}', ${service.clock()}, ${service.clock()}
 from unnest(${plainArray(ids)}::uuid[]) as e (event_id)`);
   assert.equal((await findEndpoint(service.db, id))?.pending, 100);
-  await removeEndpoint(asOperator(service), id);
+  await webhooks.remove.run(asOperator(service), { id: String(id) });
 });
