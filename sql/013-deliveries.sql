@@ -15,8 +15,8 @@ create function claim_deliveries(
   p_room_failing integer, p_room_all integer, p_visits integer, p_now timestamptz, p_lease_until timestamptz
 ) returns table (
   endpoint_id integer, event_id uuid, type text, subject_id uuid, data json, occurred_at timestamptz,
-  attempts smallint, tries smallint, merchant_id integer, url text, full_vouchers boolean, secret bytea,
-  previous_secret bytea, failing_since timestamptz
+  attempts smallint, tries smallint, url text, full_vouchers boolean, secret bytea, previous_secret bytea,
+  failing_since timestamptz
 )
 language plpgsql
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
@@ -63,7 +63,7 @@ begin
           and d.event_id >= lowest and d.event_id < highest
         order by d.due_at limit least(room, left_all) for update skip locked))
       returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries,
-        e.merchant_id, e.url, e.full_vouchers, e.secret,
+        e.url, e.full_vouchers, e.secret,
         case when e.previous_until > p_now then e.previous_secret end, e.failing_since;
     get diagnostics taken = row_count;
     left_all := left_all - taken;

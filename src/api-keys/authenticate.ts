@@ -1,10 +1,8 @@
-import type { Context, Service } from '../context.ts';
+import { type Context, kept, type Service } from '../context.ts';
 import { hashSecret, isKeyId, sameHash } from '../credentials.ts';
 import { Refusal } from '../refusal.ts';
-import { dayOf, findKey, type Key, knownHash, lookUpNobody } from './cache.ts';
-import { refuseGuesser } from './guess-rate.ts';
-import { countCall } from './guesses.ts';
-import { type Allowance, takeCall } from './limits.ts';
+import { dayOf, findKey, type Key, knownHash, type Limit, lookUpNobody } from './cache.ts';
+import { countCall, refuseGuesser } from './guesses.ts';
 
 /** The origin of a call. */
 type From = { readonly ip?: string };
@@ -74,7 +72,7 @@ function judge(
   const now = service.clock();
   if (!key || !same || !isUsable(key, now, from)) return undefined;
   const guessing = key.blockedDay !== undefined && key.blockedDay === dayOf(now);
-  const allowance = key.limit && takeCall(service, keyId, key.limit, now);
+  const allowance = key.limit ? takeCall(service, keyId, key.limit, now) : undefined;
   return { context: { service, merchant: key.merchant, keyId, now }, guessing, allowance };
 }
 
@@ -109,4 +107,51 @@ function readBasic(header: string | undefined): Credentials | undefined {
   const keyId = text.slice(0, Math.max(colon, 0));
   // Only text in the form of a key id reaches a statement: a secret or a code in its place must not.
   return isKeyId(keyId) ? { keyId, secret: text.slice(colon + 1) } : undefined;
+}
+
+/** The remaining allowance after a call. */
+export type Allowance = {
+  readonly limit: Limit;
+  /** Whether this call is within the limit. */
+  readonly admitted: boolean;
+  /** The number of calls that are possible at once now. */
+  readonly remaining: number;
+  /** The seconds until the whole burst is available again. */
+  readonly resetSeconds: number;
+  /** The seconds until a call is possible. */
+  readonly retryAfterSeconds: number;
+};
+
+type Bucket = { tokens: number; atMs: number };
+
+const bucketsOf = kept(() => new Map<string, Bucket>());
+
+/**
+ * The number of remembered keys. Above it, the key with the oldest call is removed: its burst is full again.
+ */
+const BUCKETS_MAX = 10_000;
+
+/**
+ * Counts a call of a key with a limit. Each key has a token bucket in the memory of this process. Calls over
+ * the limit take no tokens, so a client that does not stop is served at its rate.
+ */
+function takeCall(service: Service, keyId: string, limit: Limit, now: Date): Allowance {
+  const own = bucketsOf(service);
+  const nowMs = now.getTime();
+  const bucket = own.get(keyId) ?? { tokens: limit.burst, atMs: nowMs };
+  // A clock that was set back neither adds nor removes tokens.
+  const passedSeconds = Math.max(0, nowMs - bucket.atMs) / 1_000;
+  const tokens = Math.min(limit.burst, bucket.tokens + passedSeconds * limit.perSecond);
+  const admitted = tokens >= 1;
+  const left = admitted ? tokens - 1 : tokens;
+  own.delete(keyId);
+  if (own.size >= BUCKETS_MAX) own.delete(own.keys().next().value as string);
+  own.set(keyId, { tokens: left, atMs: nowMs });
+  return {
+    limit,
+    admitted,
+    remaining: Math.floor(left),
+    resetSeconds: Math.ceil((limit.burst - left) / limit.perSecond),
+    retryAfterSeconds: Math.ceil((1 - left) / limit.perSecond),
+  };
 }

@@ -3,7 +3,6 @@ import type { Operation } from '../db/operation.ts';
 import { type HotStatement, textArray } from '../db/sql.ts';
 import { containing } from '../network.ts';
 import { isoDay } from '../time.ts';
-import type { Limit } from './limits.ts';
 
 /**
  * The API keys that call this process. A revoked key, a suspended merchant or a changed permission takes
@@ -14,6 +13,9 @@ import type { Limit } from './limits.ts';
  * one. Its cost depends neither on the number of keys nor on the number of calls.
  */
 
+/** A rate limit: the average calls per second, and the calls that are possible at once. */
+export type Limit = { readonly perSecond: number; readonly burst: number };
+
 export type Key = {
   readonly secretHash: Buffer;
   /** The merchant with the permissions of the key: those of the merchant that are also scopes of the key. */
@@ -21,7 +23,7 @@ export type Key = {
   readonly expiresAt: Date | null;
   /** Whether the key may be used from an address; undefined: from any address. */
   readonly allows: ((address: string | undefined) => boolean) | undefined;
-  readonly limit: Limit | undefined;
+  readonly limit: Limit | null;
   /** The day (`dayOf`) on which the key is blocked for guessing. It may not send PINs on that day. */
   readonly blockedDay: string | undefined;
 };
@@ -65,28 +67,22 @@ const cacheOf = kept(
 
 type Lookup = { readonly service: Service; readonly keyId: string };
 
-type Row = {
-  key_id: string;
-  revoked: boolean;
-  secret_hash: Buffer;
-  merchant_id: number;
-  name: string;
-  permissions: string[];
-  opaque: boolean;
-  suspended: boolean;
-  default_product_id: number;
-  blocked: boolean;
-  scopes: string[] | null;
-  networks: string[] | null;
-  expires_at: Date | null;
-  calls_per_second: number | null;
-  calls_burst: number | null;
+type Row = Pick<Key, 'secretHash' | 'expiresAt' | 'limit'> & {
+  readonly keyId: string;
+  readonly revoked: boolean;
+  readonly merchant: Omit<Merchant, 'permissions'> & { readonly permissions: readonly string[] };
+  readonly blocked: boolean;
+  readonly scopes: readonly string[] | null;
+  readonly networks: readonly string[] | null;
 };
 
 const KEY = `
-  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name,
-  m.permissions, m.opaque, m.suspended_at is not null as suspended, m.default_product_id,
-  d.blocked_at is not null as blocked, k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
+  k.id as "keyId", k.revoked_at is not null as revoked, k.secret_hash as "secretHash",
+  k.expires_at as "expiresAt", d.blocked_at is not null as blocked, k.scopes, k.networks,
+  json_build_object('id', m.id, 'name', m.name, 'permissions', m.permissions, 'opaque', m.opaque,
+    'suspended', m.suspended_at is not null, 'defaultProductId', m.default_product_id) as merchant,
+  case when k.calls_per_second is not null
+    then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit"`;
 
 /**
  * Looks up keys. In: $1 a column of key ids; $2 the day. Out: a row for each key that exists and is not
@@ -133,30 +129,21 @@ const findUnknown: Operation<Lookup, Row | undefined, Key | undefined> = {
   async run(db, lookups) {
     const day = dayOf((lookups[0] as Lookup).service.clock());
     const rows = await db.hot<Row>(FIND_KEYS, [textArray(lookups.map(({ keyId }) => keyId)), day]);
-    const found = new Map(rows.map((row) => [row.key_id, row]));
+    const found = new Map(rows.map((row) => [row.keyId, row]));
     return lookups.map(({ keyId }) => found.get(keyId));
   },
   answer: ({ service }, row) => row && toKey(row, dayOf(service.clock())),
 };
 
-function toKey(row: Row, day: string): Key {
-  const { scopes, calls_per_second: perSecond, calls_burst: burst } = row;
+function toKey({ secretHash, expiresAt, limit, merchant, scopes, networks, blocked }: Row, day: string): Key {
+  const permissions = merchant.permissions.filter((permission) => scopes?.includes(permission) ?? true);
   return {
-    secretHash: row.secret_hash,
-    merchant: {
-      id: row.merchant_id,
-      name: row.name,
-      permissions: new Set(
-        scopes ? row.permissions.filter((permission) => scopes.includes(permission)) : row.permissions,
-      ),
-      opaque: row.opaque,
-      suspended: row.suspended,
-      defaultProductId: row.default_product_id,
-    },
-    expiresAt: row.expires_at,
-    allows: row.networks ? containing(row.networks) : undefined,
-    limit: perSecond === null || burst === null ? undefined : { perSecond, burst },
-    blockedDay: row.blocked ? day : undefined,
+    secretHash,
+    expiresAt,
+    limit,
+    merchant: { ...merchant, permissions: new Set(permissions) },
+    allows: networks ? containing(networks) : undefined,
+    blockedDay: blocked ? day : undefined,
   };
 }
 
@@ -223,7 +210,7 @@ function ageOf(since: Instant, now: Instant): number {
   return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
 }
 
-type Change = { readonly horizon: string } & (Row | { readonly key_id: null });
+type Change = { readonly horizon: string } & (Row | { readonly keyId: null });
 
 /** Reads the changes since the last read. Calls that ask at the same moment share one statement. */
 function check(service: Service, cache: Cache): Promise<void> {
@@ -233,20 +220,21 @@ function check(service: Service, cache: Cache): Promise<void> {
   return cache.checking;
 }
 
-async function ask({ db, clock }: Service, cache: Cache): Promise<void> {
-  const at = { runMs: performance.now(), clockMs: clock().getTime() };
+async function ask(service: Service, cache: Cache): Promise<void> {
+  const { db, clock } = service;
+  const at = instant(service);
   const day = dayOf(clock());
   // Transactions that were running at the last read may have committed since. Their changes count as new.
   const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
   if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
-  else for (const change of changes) if (change.key_id !== null) update(cache, change, day, at);
+  else for (const change of changes) if (change.keyId !== null) update(cache, change, day, at);
   cache.checked = { at, horizon: changes[0]?.horizon as string };
 }
 
 function update(cache: Cache, row: Row, day: string, askedAt: Instant): void {
-  if (!cache.entries.has(row.key_id)) return;
-  if (row.revoked) cache.entries.delete(row.key_id);
-  else cache.entries.set(row.key_id, withBlock(cache, row.key_id, toKey(row, day), askedAt));
+  if (!cache.entries.has(row.keyId)) return;
+  if (row.revoked) cache.entries.delete(row.keyId);
+  else cache.entries.set(row.keyId, withBlock(cache, row.keyId, toKey(row, day), askedAt));
 }
 
 /** Looks up a key. It reads the changes first, since an entry is only usable with them. */
@@ -257,19 +245,15 @@ async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Ke
     if (!cache.checked) await check(service, cache);
     const askedAt = instant(service);
     const found = await service.batcher.add(findUnknown, 0, { service, keyId });
-    return remember(cache, keyId, found, askedAt);
+    // Unknown ids are not cached: invented ids must not displace real ones.
+    if (!found) return undefined;
+    const key = withBlock(cache, keyId, found, askedAt);
+    if (cache.entries.size >= ENTRIES_MAX) forgetOldest(cache.entries);
+    cache.entries.set(keyId, key);
+    return key;
   })().finally(() => cache.pending.delete(keyId));
   cache.pending.set(keyId, looking);
   return looking;
-}
-
-function remember(cache: Cache, keyId: string, found: Key | undefined, askedAt: Instant): Key | undefined {
-  // Unknown ids are not cached: invented ids must not displace real ones.
-  if (!found) return undefined;
-  const key = withBlock(cache, keyId, found, askedAt);
-  if (cache.entries.size >= ENTRIES_MAX) forgetOldest(cache.entries);
-  cache.entries.set(keyId, key);
-  return key;
 }
 
 function withBlock(cache: Cache, keyId: string, key: Key, askedAt: Instant): Key {

@@ -2,7 +2,9 @@ import { type Context, kept, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import { plainArray, type Sql, sql, textArray } from '../db/sql.ts';
-import { dayOf, markBlocked } from './cache.ts';
+import { Refusal } from '../refusal.ts';
+import { DAY_MS } from '../time.ts';
+import { dayOf, isBlocked, markBlocked } from './cache.ts';
 
 /**
  * Counts the calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. If a key
@@ -82,17 +84,14 @@ on conflict (key_id, day) do update set
 }
 
 function add(days: Calls['days'], day: string, keyId: string, count: number): void {
-  let keys = days.get(day);
-  if (!keys) {
-    keys = new Map();
-    days.set(day, keys);
-  }
+  const keys = days.get(day) ?? new Map<string, number>();
+  days.set(day, keys);
   keys.set(keyId, (keys.get(keyId) ?? 0) + count);
 }
 
 type Guess = { readonly service: Service; readonly keyId: string; readonly now: Date };
 
-type GuessRow = { readonly key_id: string; readonly guesses: number; readonly blocked: boolean };
+type GuessRow = { readonly keyId: string; readonly guesses: number; readonly blocked: boolean };
 
 const guesses: Operation<Guess, void, void> = {
   keysOf: () => [],
@@ -105,16 +104,13 @@ select n.key_id, ${day}::date, count(*)
 from unnest(${textArray(requests.map(({ keyId }) => keyId))}::text[]) as n (key_id)
 group by n.key_id order by n.key_id
 on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
-returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`);
-    for (const { key_id, guesses: count, blocked } of rows) {
-      if (blocked) markBlocked(service, key_id, day);
-      else if (count > GUESSES_MAX && !(await judge(service, key_id, day, now))) {
-        const before = count - requests.filter(({ keyId }) => keyId === key_id).length;
+returning key_id as "keyId", guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`);
+    for (const { keyId, guesses: count, blocked } of rows) {
+      if (blocked) markBlocked(service, keyId, day);
+      else if (count > GUESSES_MAX && !(await judge(service, keyId, day, now))) {
+        const before = count - requests.filter((request) => request.keyId === keyId).length;
         if (Math.floor(count / WARN_EVERY) > Math.floor(before / WARN_EVERY))
-          service.log.warn(
-            { keyId: key_id, guesses: count },
-            'key guesses much, though little for its calls',
-          );
+          service.log.warn({ keyId, guesses: count }, 'key guesses much, though little for its calls');
       }
     }
     return requests.map(() => undefined);
@@ -170,4 +166,84 @@ where key_id = ${keyId} and day = ${dayOf(now)}::date`);
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();
   await Promise.all(keyIds.map((keyId) => service.batcher.add(guesses, 0, { service, keyId, now })));
+}
+
+/**
+ * A concurrency limit for calls with a PIN, for each key in each process. A key is blocked by its counted
+ * guesses, but a thousand simultaneous guesses would all be compared before the first is counted. So a key
+ * begins with a few concurrent calls. Each right answer adds one, and each guess takes away fifty. The calls
+ * of an honest till wait for some milliseconds until the first hundreds of a day are answered.
+ */
+
+/** The limit at the beginning of a day. */
+const CONCURRENT_MIN = 16;
+/** The highest limit, above the concurrent calls of a process. */
+const CONCURRENT_MAX = 1_024;
+/** The price of a guess: a key may be wrong in two of a hundred calls. */
+const GUESS = 50;
+/** The number of remembered keys. Above it, idle ones are removed and begin again. */
+const LIMITERS_MAX = 10_000;
+
+type Limiter = { underWay: number; width: number; day: string; readonly waiting: (() => void)[] };
+
+const limitersOf = kept(() => new Map<string, Limiter>());
+
+/** The outcome of comparing a PIN; `neither` if it was not compared, or the outcome is unknown. */
+type Outcome = 'right' | 'guess' | 'neither';
+
+/**
+ * Runs a call with a PIN once its key may have another one in flight.
+ * @param run receives a function to call with the outcome, after a guess is counted; if it is not called, the
+ *   outcome is `neither`
+ * @throws Refusal `97` if the key was blocked while it waited
+ */
+export async function inPace<Answer>(
+  context: Context,
+  run: (report: (outcome: Outcome) => void) => Promise<Answer>,
+): Promise<Answer> {
+  const { service, keyId, now } = context;
+  const limiter = limiterOf(service, keyId, dayOf(now));
+  if (limiter.underWay < limiter.width) limiter.underWay++;
+  else await new Promise<void>((resolve) => limiter.waiting.push(resolve));
+  let left = false;
+  const leave = (outcome: Outcome) => {
+    if (left) return;
+    left = true;
+    if (outcome === 'right') limiter.width = Math.min(CONCURRENT_MAX, limiter.width + 1);
+    if (outcome === 'guess') limiter.width = Math.max(CONCURRENT_MIN, limiter.width - GUESS);
+    limiter.underWay--;
+    while (limiter.underWay < limiter.width && limiter.waiting.length > 0) {
+      limiter.underWay++;
+      (limiter.waiting.shift() as () => void)();
+    }
+  };
+  try {
+    if (isBlocked(service, keyId, dayOf(now))) refuseGuesser(now);
+    return await run(leave);
+  } finally {
+    leave('neither');
+  }
+}
+
+/** Refuses (`97`) a key that is blocked for guessing, until the next day. */
+export function refuseGuesser(now: Date): never {
+  const leftMs = DAY_MS - (now.getTime() % DAY_MS);
+  throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
+}
+
+function limiterOf(service: Service, keyId: string, day: string): Limiter {
+  const own = limitersOf(service);
+  let limiter = own.get(keyId);
+  if (!limiter) {
+    if (own.size >= LIMITERS_MAX)
+      for (const [idle, { underWay }] of own) if (underWay === 0) own.delete(idle);
+    limiter = { underWay: 0, width: CONCURRENT_MIN, day, waiting: [] };
+    own.set(keyId, limiter);
+  }
+  // A new day starts a new count: yesterday's right answers do not permit guesses today.
+  if (limiter.day !== day) {
+    limiter.day = day;
+    limiter.width = CONCURRENT_MIN;
+  }
+  return limiter;
 }

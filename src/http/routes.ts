@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import type { Allowance } from '../api-keys/authenticate.ts';
 import { admit, type Caller, identify } from '../api-keys/authenticate.ts';
-import type { Allowance } from '../api-keys/limits.ts';
 import type { Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 import { sendAnswer, type sendRefusal } from './answer.ts';

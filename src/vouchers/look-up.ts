@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { inPace } from '../api-keys/guess-rate.ts';
-import { recordGuesses } from '../api-keys/guesses.ts';
+import { inPace, recordGuesses } from '../api-keys/guesses.ts';
 import type { Context } from '../context.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { REFRESH_KEY_RING } from '../keyring/store.ts';

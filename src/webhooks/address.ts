@@ -1,4 +1,5 @@
-import { type LookupAddress, type LookupAllOptions, Resolver, lookup as systemLookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -24,8 +25,8 @@ export function resolverOf(servers?: readonly string[]): Resolve {
     const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
     if (servers) resolver.setServers(servers);
     const questions = [
-      ...(family === 6 || family === 'IPv6' ? [] : [ask(resolver, 'resolve4', host, 4)]),
-      ...(family === 4 || family === 'IPv4' ? [] : [ask(resolver, 'resolve6', host, 6)]),
+      ...(family === 6 || family === 'IPv6' ? [] : [answerOf(resolver.resolve4(host), 4)]),
+      ...(family === 4 || family === 'IPv4' ? [] : [answerOf(resolver.resolve6(host), 6)]),
     ];
     void Promise.all(questions).then((answers) => {
       const found = answers.flatMap(({ addresses }) => addresses);
@@ -38,24 +39,12 @@ export function resolverOf(servers?: readonly string[]): Resolve {
   };
 }
 
-type Answer = { readonly addresses: LookupAddress[]; readonly code?: string | undefined };
-
-function ask(
-  resolver: Resolver,
-  question: 'resolve4' | 'resolve6',
-  host: string,
-  family: 4 | 6,
-): Promise<Answer> {
-  return new Promise((resolve) => {
-    resolver[question](host, (error: NodeJS.ErrnoException | null, addresses: string[] | undefined) =>
-      resolve(
-        error
-          ? { addresses: [], code: error.code }
-          : { addresses: (addresses ?? []).map((address) => ({ address, family })) },
-      ),
-    );
-  });
-}
+/** Returns the addresses of an answer, or the code of its error. */
+const answerOf = (question: Promise<string[]>, family: 4 | 6) =>
+  question.then(
+    (found) => ({ addresses: found.map((address) => ({ address, family })), code: undefined }),
+    ({ code }: NodeJS.ErrnoException) => ({ addresses: [], code }),
+  );
 
 /**
  * The addresses to which webhooks may be sent. A merchant's address makes this service send a request.

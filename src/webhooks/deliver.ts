@@ -10,7 +10,11 @@ import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.
 export const CLAIM_DELIVERIES: HotStatement = {
   name: 'claim-deliveries',
   background: true,
-  text: 'select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  text: `
+select endpoint_id as "endpointId", event_id as "eventId", type, subject_id as "subjectId", data,
+  occurred_at as "occurredAt", attempts, tries, url, full_vouchers as "full", secret,
+  previous_secret as "previousSecret", failing_since as "failingSince"
+from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };
 
 /**
@@ -43,10 +47,10 @@ const GRACE_MS = 3_000;
  * their own clocks, so it is that of this machine, even if the clock of a sandbox was advanced.
  */
 export function prepare({ keys }: Service, delivery: Delivery, body: string): Prepared {
-  const owner = ownerOf(delivery.endpoint_id);
-  const sealed = delivery.previous_secret ? [delivery.secret, delivery.previous_secret] : [delivery.secret];
-  const secrets = sealed.map((each) => keys.openText(owner, each));
-  return { url: delivery.url, headers: signedHeaders(delivery.event_id, body, secrets, new Date()), body };
+  const { endpointId, eventId, url, secret, previousSecret } = delivery;
+  const sealed = previousSecret ? [secret, previousSecret] : [secret];
+  const secrets = sealed.map((each) => keys.openText(ownerOf(endpointId), each));
+  return { url, headers: signedHeaders(eventId, body, secrets, new Date()), body };
 }
 
 /** Sends deliveries that are due until it is stopped. Any number of processes can run it at the same time. */
@@ -61,13 +65,6 @@ export function startDelivery(service: Service, sender: Sender, read: ReadBatch)
     },
   };
 }
-
-const traced = ({ event_id, type, endpoint_id, attempts }: Delivery) => ({
-  eventId: event_id,
-  type,
-  endpointId: endpoint_id,
-  attempt: attempts + 1,
-});
 
 class Deliverer {
   readonly #service: Service;
@@ -171,10 +168,10 @@ class Deliverer {
       bucket,
     );
     // The last row is not a delivery: it names the endpoint after which the next claim continues.
-    this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
+    this.#next.set(bucket, rows.at(-1)?.endpointId ?? 0);
     const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket, leaseUntil }));
-    for (const { endpoint_id } of deliveries)
-      this.#inFlight.set(endpoint_id, (this.#inFlight.get(endpoint_id) ?? 0) + 1);
+    for (const { endpointId } of deliveries)
+      this.#inFlight.set(endpointId, (this.#inFlight.get(endpointId) ?? 0) + 1);
     this.#all += deliveries.length;
     if (deliveries.length === 0) return 0;
     const bodies = await makeBodies(this.#service, deliveries, this.#read).catch((error: Error) => {
@@ -191,7 +188,8 @@ class Deliverer {
 
   async #send(delivery: Delivery, body: string | Error): Promise<void> {
     const { clock, log, tracing } = this.#service;
-    const span = tracing?.attempt(traced(delivery));
+    const { eventId, type, endpointId, attempts } = delivery;
+    const span = tracing?.attempt({ eventId, type, endpointId, attempt: attempts + 1 });
     let attempt: Attempt;
     try {
       if (body instanceof Error) throw body;
@@ -199,10 +197,7 @@ class Deliverer {
     } catch (error) {
       // Not the receiver's fault: a key is missing from the ring, or there is a bug. It is tried again like
       // any other failure.
-      log.error(
-        { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
-        'cannot be sent',
-      );
+      log.error({ part: 'webhooks', event: eventId, error: (error as Error).message }, 'cannot be sent');
       const failed = {
         status: null,
         error: 'it could not be prepared: see the log',
@@ -244,21 +239,21 @@ class Deliverer {
 
   async #release(delivery: Delivery): Promise<void> {
     const { db, clock } = this.#service;
-    const { bucket, endpoint_id, event_id, leaseUntil } = delivery;
+    const { bucket, endpointId, eventId, leaseUntil } = delivery;
     // Unless another sender has taken it over. Without an answer of the database, its lease ends by itself.
     const statement = sql`
 update webhook_deliveries set due_at = ${clock()}
-where bucket = ${bucket} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = ${eventId}
   and due_at = ${leaseUntil} and finished_at is null`;
     await db.query(statement).catch(() => {});
     this.#free([delivery]);
   }
 
   #free(deliveries: readonly Delivery[]): void {
-    for (const { endpoint_id } of deliveries) {
-      const left = (this.#inFlight.get(endpoint_id) ?? 1) - 1;
-      if (left > 0) this.#inFlight.set(endpoint_id, left);
-      else this.#inFlight.delete(endpoint_id);
+    for (const { endpointId } of deliveries) {
+      const left = (this.#inFlight.get(endpointId) ?? 1) - 1;
+      if (left > 0) this.#inFlight.set(endpointId, left);
+      else this.#inFlight.delete(endpointId);
     }
     this.#all -= deliveries.length;
     this.#progress.resolve();

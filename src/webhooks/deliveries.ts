@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, sql } from '../db/sql.ts';
+import { sql } from '../db/sql.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { toStart } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
@@ -26,7 +26,7 @@ import {
 import { LEASE_MS, prepare } from './deliver.ts';
 import { EndpointId, requireEndpoint } from './endpoints.ts';
 import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';
-import { recordAll } from './record.ts';
+import { judgeEndpoints, recordAttempts } from './record.ts';
 import { type Attempt, createSender, type Sender } from './send.ts';
 
 /** Webhook deliveries: an event for each endpoint that takes it, and the attempts to send it. */
@@ -69,6 +69,10 @@ export type WebhookAttempt = Static<typeof AttemptSchema>;
 /** The most tests that one person or token sends within a minute: each is a request to any public address. */
 const TESTS_MAX = 10;
 
+/** A delivery with its last attempt; `at` is null if there was none. */
+type ListedDelivery = Omit<WebhookDelivery, 'lastAttempt'> &
+  Omit<Static<typeof LastAttempt>, 'at'> & { readonly at: Date | null };
+
 /** Lists deliveries of an endpoint, newest first, before the id of an event: ids are in the order of time. */
 export async function listDeliveries(
   db: Queries,
@@ -78,22 +82,17 @@ export async function listDeliveries(
   before: string | null = null,
 ): Promise<WebhookDelivery[]> {
   // Failed deliveries have an index of their own, which a parameter would not find.
-  const inState = state === 'FAILED' ? sql`state = 'FAILED'` : sql`state = ${state}`;
-  const rows = await db.query<Omit<WebhookDelivery, 'lastAttempt'>>(sql`
-select event_id as "eventId", type, occurred_at as "occurredAt", state, attempts,
-  case when state = 'PENDING' then due_at end as "dueAt"
-from webhook_deliveries
-where endpoint_id = ${endpointId} ${state === null ? sql`` : sql`and ${inState}`}
-  ${before === null ? sql`` : sql`and event_id < ${before}::uuid`}
-order by event_id desc limit ${count}`);
-  const attempts = await db.query<Static<typeof LastAttempt> & { eventId: string }>(sql`
-select distinct on (event_id) event_id as "eventId", attempted_at as at, status, error
-from webhook_attempts
-where endpoint_id = ${endpointId}
-  and event_id = any (${plainArray(rows.map(({ eventId }) => eventId))}::uuid[])
-order by event_id, number desc`);
-  const last = new Map(attempts.map(({ eventId, ...attempt }) => [eventId, attempt]));
-  return rows.map((row) => ({ ...row, lastAttempt: last.get(row.eventId) ?? null }));
+  const inState = state === 'FAILED' ? sql`d.state = 'FAILED'` : sql`d.state = ${state}`;
+  const rows = await db.query<ListedDelivery>(sql`
+select d.event_id as "eventId", d.type, d.occurred_at as "occurredAt", d.state, d.attempts,
+  case when d.state = 'PENDING' then d.due_at end as "dueAt", a.attempted_at as at, a.status, a.error
+from webhook_deliveries d
+left join webhook_attempts a on a.bucket = d.bucket and a.endpoint_id = d.endpoint_id
+  and a.event_id = d.event_id and a.number = d.attempts
+where d.endpoint_id = ${endpointId} ${state === null ? sql`` : sql`and ${inState}`}
+  ${before === null ? sql`` : sql`and d.event_id < ${before}::uuid`}
+order by d.event_id desc limit ${count}`);
+  return rows.map(({ at, status, error, ...row }) => ({ ...row, lastAttempt: at && { at, status, error } }));
 }
 
 /** Lists every attempt to deliver an event to an endpoint, oldest first. */
@@ -170,15 +169,16 @@ async function sendTest(operator: Operator, sender: Sender, endpointId: number):
   const leaseUntil = new Date(now.getTime() + LEASE_MS);
   const eventId = newId(now);
   const delivery = await service.db.transaction(async (tx): Promise<Delivery> => {
-    const endpoint = await requireRow<TestedEndpoint>(
+    const { merchantId, ...endpoint } = await requireRow<TestedEndpoint>(
       tx,
       sql`
-select merchant_id, url, full_vouchers, secret,
-  case when previous_until > ${now} then previous_secret end as previous_secret, failing_since
+select merchant_id as "merchantId", url, full_vouchers as "full", secret,
+  case when previous_until > ${now} then previous_secret end as "previousSecret",
+  failing_since as "failingSince"
 from webhook_endpoints where id = ${endpointId} and removed_at is null`,
       `endpoint ${endpointId}`,
     );
-    const bucket = service.buckets.ofMerchant(endpoint.merchant_id);
+    const bucket = service.buckets.ofMerchant(merchantId);
     // It is already claimed by this process, which sends it.
     await tx.query(sql`
 insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at)
@@ -189,20 +189,21 @@ values (${bucket}, ${endpointId}, ${eventId}, ${TEST_EVENT}, '{}', ${now}, ${lea
       after: { eventId },
       perMinute: TESTS_MAX,
     });
-    const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
-    return { ...endpoint, ...event, bucket, endpoint_id: endpointId, leaseUntil, attempts: 0, tries: 0 };
+    const event = { eventId, type: TEST_EVENT, subjectId: null, data: {}, occurredAt: now };
+    return { ...endpoint, ...event, bucket, endpointId, leaseUntil, attempts: 0, tries: 0 };
   });
   const [body] = await makeBodies(service, [delivery], async () => undefined);
   if (typeof body !== 'string') throw body;
   const attempt = await sender.send(prepare(service, delivery, body));
-  await recordAll(service, [{ delivery, attempt, final: true }]);
+  const made = [{ delivery, attempt, final: true }];
+  await recordAttempts(service, made);
+  await judgeEndpoints(service, made);
   return attempt;
 }
 
-type TestedEndpoint = Pick<
-  Delivery,
-  'merchant_id' | 'url' | 'full_vouchers' | 'secret' | 'previous_secret' | 'failing_since'
->;
+type TestedEndpoint = Pick<Delivery, 'url' | 'full' | 'secret' | 'previousSecret' | 'failingSince'> & {
+  readonly merchantId: number;
+};
 
 const test = changing({
   name: 'webhook.test',

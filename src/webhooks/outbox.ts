@@ -60,23 +60,22 @@ select announce_to(${merchantId}, ${type}, ${eventId}::uuid, ${subjectId}::uuid,
 /** A claimed delivery, with its endpoint. */
 export type Delivery = {
   readonly bucket: number;
-  readonly endpoint_id: number;
-  readonly event_id: string;
+  readonly endpointId: number;
+  readonly eventId: string;
   readonly type: string;
-  readonly subject_id: string | null;
+  readonly subjectId: string | null;
   readonly data: object | null;
-  readonly occurred_at: Date;
+  readonly occurredAt: Date;
   /** The end of this sender's lease. */
   readonly leaseUntil: Date;
   /** All attempts before this one, and those since an operator last sent it again. */
   readonly attempts: number;
   readonly tries: number;
-  readonly merchant_id: number;
   readonly url: string;
-  readonly full_vouchers: boolean;
+  readonly full: boolean;
   readonly secret: Buffer;
-  readonly previous_secret: Buffer | null;
-  readonly failing_since: Date | null;
+  readonly previousSecret: Buffer | null;
+  readonly failingSince: Date | null;
 };
 
 type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
@@ -89,7 +88,7 @@ export type ReadBatch = (
 ) => Promise<BatchVoucher[] | undefined>;
 
 /** A journal row and, for a reversal, the update that made it. */
-type SubjectRow = TransactionRow & { readonly subject_id: string } & (
+type SubjectRow = TransactionRow & { readonly subjectId: string } & (
     | { readonly reversal_id: null }
     | (Omit<UpdateRow, 'original_id' | 'reference'> & {
         readonly original_id: string;
@@ -111,10 +110,10 @@ export async function makeBodies(
     ({ bucket }) => bucket,
   );
   const found = [...subjects].map(([bucket, each]) => {
-    const ids = plainArray(each.map(({ subject_id }) => subject_id));
+    const ids = plainArray(each.map(({ subjectId }) => subjectId));
     // A statement of one bucket goes to its shard; a list of buckets would be asked of every shard.
     return service.db.query<SubjectRow>(sql`
-select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
+select j.id as "subjectId", j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
   j.original_id, false as canceled, v.sealed, b.decimals, o.amount_minor as original_minor,
   o.occurred_at as original_at, o.reference as original_reference, u.reversal_id, u.new_id, u.new_minor,
   u.updated_at
@@ -127,11 +126,9 @@ left join journal o on o.bucket = u.bucket and o.id = u.original_id
 where j.bucket = ${bucket} and j.id = any (${ids}::uuid[])`);
   });
   const rows = (await Promise.all(found)).flat();
-  const bySubject = new Map(rows.map((row) => [row.subject_id, row]));
+  const bySubject = new Map(rows.map((row) => [row.subjectId, row]));
   const bodies = deliveries.map((delivery) =>
-    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch(
-      (error: Error) => error,
-    ),
+    makeBody(service, delivery, bySubject.get(delivery.subjectId ?? ''), read).catch((error: Error) => error),
   );
   return Promise.all(bodies);
 }
@@ -142,10 +139,10 @@ async function makeBody(
   subject: SubjectRow | undefined,
   read: ReadBatch,
 ): Promise<string> {
-  const { type, occurred_at } = delivery;
+  const { type, occurredAt } = delivery;
   const data = delivery.data ?? describe(service.keys, subject);
   const vouchers = tellsVouchers(delivery) ? await vouchersOf(service, delivery, read) : {};
-  return JSON.stringify({ type, timestamp: occurred_at.toISOString(), data: { ...data, ...vouchers } });
+  return JSON.stringify({ type, timestamp: occurredAt.toISOString(), data: { ...data, ...vouchers } });
 }
 
 function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
@@ -156,18 +153,12 @@ function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
 }
 
 /** Whether a delivery includes codes: only to `full` endpoints, and never unencrypted. */
-function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
-  return type === 'voucher.batch.completed' && full_vouchers && url.startsWith('https:');
+function tellsVouchers({ type, full, url }: Delivery): boolean {
+  return type === 'voucher.batch.completed' && full && url.startsWith('https:');
 }
 
-async function vouchersOf(service: Service, { subject_id }: Delivery, read: ReadBatch): Promise<object> {
-  const vouchers = await read(service, subject_id ?? '', FULL_VOUCHERS_MAX);
-  if (!vouchers) return {};
-  return {
-    vouchers: vouchers.map(({ serialNumber, code, pin }) => ({
-      serialNumber: Number(serialNumber),
-      code,
-      pin,
-    })),
-  };
+async function vouchersOf(service: Service, { subjectId }: Delivery, read: ReadBatch): Promise<object> {
+  const vouchers = await read(service, subjectId ?? '', FULL_VOUCHERS_MAX);
+  const shown = vouchers?.map((each) => ({ ...each, serialNumber: Number(each.serialNumber) }));
+  return shown ? { vouchers: shown } : {};
 }

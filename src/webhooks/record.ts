@@ -1,22 +1,21 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
-import { DAY_MS } from '../time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time.ts';
 import type { Delivery } from './outbox.ts';
 import type { Attempt } from './send.ts';
 
 /** Decides when a failed delivery is tried again. It is pure, so that it can be tested without a network. */
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-
 /** The delays after each failed attempt, counted from that attempt. */
-const DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+const DELAYS_MS = [
+  ...[5_000, 5 * MINUTE_MS, 30 * MINUTE_MS],
+  ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
+];
 /** Up to a fifth is added at random, so that deliveries that failed together are not repeated together. */
 const JITTER = 0.2;
 /** The longest delay that a receiver may ask for. */
-const RETRY_AFTER_MAX_MS = 24 * HOUR;
+const RETRY_AFTER_MAX_MS = DAY_MS;
 
 /**
  * Returns the delay before the next attempt.
@@ -40,7 +39,7 @@ const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2}
 export function readRetryAfter(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
-  if (/^\d{1,10}$/.test(text)) return Number(text) * SECOND;
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000;
   const date = IMF_FIXDATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
@@ -50,11 +49,10 @@ export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; rea
 
 const GONE = 410;
 /** An endpoint that has failed for this long is disabled. */
-const FAILING_DAYS_MS = 5 * 86_400_000;
+const FAILING_MS = 5 * DAY_MS;
 
-type Verdict = { readonly state: 'DELIVERED' | 'FAILED' | 'PENDING'; readonly dueAt: Date | null };
-
-function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
+/** Returns the state of a delivery after an attempt, and when it is due again. */
+function judge({ delivery, attempt, final }: Made, now: Date) {
   if (attempt.error === null) return { state: 'DELIVERED', dueAt: null };
   const delay =
     final || attempt.status === GONE
@@ -78,8 +76,8 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
     const verdicts = attempts.map((each) => judge(each, now));
     const values = [
       bucket,
-      plainArray(attempts.map(({ delivery }) => delivery.endpoint_id)),
-      plainArray(attempts.map(({ delivery }) => delivery.event_id)),
+      plainArray(attempts.map(({ delivery }) => delivery.endpointId)),
+      plainArray(attempts.map(({ delivery }) => delivery.eventId)),
       textArray(attempts.map(({ delivery }) => delivery.leaseUntil.toISOString())),
       textArray(attempts.map(({ attempt }) => attempt.attemptedAt.toISOString())),
       plainArray(attempts.map(({ attempt }) => attempt.durationMs)),
@@ -100,11 +98,11 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
  */
 export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
-  for (const [id, attempts] of Map.groupBy(made, ({ delivery }) => delivery.endpoint_id)) {
+  for (const [id, attempts] of Map.groupBy(made, ({ delivery }) => delivery.endpointId)) {
     const failed = attempts.filter(({ attempt }) => attempt.error !== null);
     const succeeded = failed.length < attempts.length;
     // A healthy endpoint needs no write.
-    if (failed.length === 0 && attempts.every(({ delivery }) => delivery.failing_since === null)) continue;
+    if (failed.length === 0 && attempts.every(({ delivery }) => delivery.failingSince === null)) continue;
     // The first failure after a success sets the start of failures, a success clears it.
     const mark = sql`
 update webhook_endpoints set failing_since = case when ${!succeeded}::boolean then ${now}::timestamptz end
@@ -112,7 +110,7 @@ where id = ${id} and (failing_since is null) = ${!succeeded}::boolean`;
     await retrying(() => db.query(mark));
     if (failed.length === 0) continue;
     const isGone = failed.some(({ attempt }) => attempt.status === GONE);
-    const before = new Date(now.getTime() - FAILING_DAYS_MS);
+    const before = new Date(now.getTime() - FAILING_MS);
     const disable = sql`
 update webhook_endpoints set
   disabled_at = ${now},
@@ -127,12 +125,6 @@ returning disabled_reason as reason`;
     if (off)
       log.warn({ part: 'webhooks', endpoint: id, reason: off.reason }, 'a webhook endpoint was disabled');
   }
-}
-
-/** Records attempts and updates their endpoints, for a single attempt. */
-export async function recordAll(service: Service, made: readonly Made[]): Promise<void> {
-  await recordAttempts(service, made);
-  await judgeEndpoints(service, made);
 }
 
 /** The days for which an attempt is kept. */

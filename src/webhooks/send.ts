@@ -80,25 +80,20 @@ export function createSender({
       const attemptedAt = clock();
       const started = performance.now();
       const limit = AbortSignal.timeout(timeoutMs);
-      const answer = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
-        (error: unknown) => ({ status: null, error: describe(error, limit.aborted) }),
-      );
-      const durationMs = Math.round(performance.now() - started);
-      if (answer.status === null) return { attemptedAt, durationMs, ...answer, retryAfterMs: undefined };
-      const { status, retryAfter } = answer as { status: number; retryAfter: string | string[] | undefined };
-      const ok = status >= 200 && status < 300;
-      const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
-      return {
-        attemptedAt,
-        durationMs,
-        status,
-        error: ok
-          ? null
-          : status >= 300 && status < 400
-            ? 'redirects are not followed'
-            : `answered ${status}`,
-        retryAfterMs: ok ? undefined : readRetryAfter(header, clock()),
+      const made = (status: number | null, error: string | null, retryAfterMs?: number) => {
+        const durationMs = Math.round(performance.now() - started);
+        return { attemptedAt, durationMs, status, error, retryAfterMs };
       };
+      try {
+        const answer = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit);
+        const { status, retryAfter } = answer;
+        if (status >= 200 && status < 300) return made(status, null);
+        const isRedirect = status >= 300 && status < 400;
+        const error = isRedirect ? 'redirects are not followed' : `answered ${status}`;
+        return made(status, error, readRetryAfter([retryAfter].flat()[0], clock()));
+      } catch (error) {
+        return made(null, describe(error, limit.aborted));
+      }
     },
     close: () => agent.destroy(),
   };

@@ -30,8 +30,6 @@ async function open(t: TestContext, timeoutMs?: number) {
   const attempted = async (count: number) => {
     const isRecorded = ([newest]: readonly { attempts: number; lastAttempt: unknown }[]) =>
       (newest?.attempts ?? 0) >= count && !!newest?.lastAttempt;
-    await hooked.until(endpoint.id, isRecorded);
-    // Delivery and attempt are read one after the other. Read again, the delivery shows the attempt.
     const [delivery] = await hooked.until(endpoint.id, isRecorded);
     assert.ok(delivery);
     return delivery;

@@ -6,26 +6,21 @@ import { type Delivery, makeBodies } from '../../src/webhooks/outbox.ts';
 import { Till } from '../support/till.ts';
 
 /** The data of a batch event for an endpoint. */
-async function dataFor(
-  service: Service,
-  transactionId: string,
-  endpoint: Pick<Delivery, 'url' | 'full_vouchers'>,
-) {
+async function dataFor(service: Service, transactionId: string, endpoint: Pick<Delivery, 'url' | 'full'>) {
   const delivery: Delivery = {
     bucket: 0,
-    endpoint_id: 1,
-    event_id: transactionId,
+    endpointId: 1,
+    eventId: transactionId,
     type: 'voucher.batch.completed',
-    subject_id: transactionId,
+    subjectId: transactionId,
     data: { transactionId },
-    occurred_at: new Date(),
+    occurredAt: new Date(),
     leaseUntil: new Date(),
     attempts: 0,
     tries: 0,
-    merchant_id: 1,
     secret: Buffer.alloc(0),
-    previous_secret: null,
-    failing_since: null,
+    previousSecret: null,
+    failingSince: null,
     ...endpoint,
   };
   const [body] = await makeBodies(service, [delivery], readVouchersOf);
@@ -39,12 +34,9 @@ test('an endpoint for full vouchers gets those of a batch only over HTTPS, up to
   const body = { reference: 'full', quantity: 7, value: 2 };
   const { vouchers, transactionId } = (await till.done({ method: 'POST', path: '/api/v2/vouchers', body }))
     .data;
-  const full = { url: 'https://shop.example/', full_vouchers: true };
+  const full = { url: 'https://shop.example/', full: true };
   assert.deepEqual((await dataFor(service, transactionId, full)).vouchers, vouchers);
-  assert.equal(
-    'vouchers' in (await dataFor(service, transactionId, { ...full, full_vouchers: false })),
-    false,
-  );
+  assert.equal('vouchers' in (await dataFor(service, transactionId, { ...full, full: false })), false);
   assert.equal(
     'vouchers' in (await dataFor(service, transactionId, { ...full, url: 'http://127.0.0.1/' })),
     false,
