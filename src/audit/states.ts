@@ -152,23 +152,22 @@ cross join lateral show_voucher(u.bucket, u.serial) v`;
   const lines = (STATES[kind] as readonly Part[]).map(
     (part) => sql`${linesOf(kind, part)} and ${raw(part.key)} = any (${keys}::${raw(part.type)}[])`,
   );
-  return sql`select s.subject, ${raw(digestOf('s.line'))} as digest from (${unionOf(lines)}) s group by 1`;
+  const all = lines.reduce((one, other) => sql`${one}\nunion all\n${other}`);
+  return sql`select s.subject, ${raw(digestOf('s.line'))} as digest from (${all}) s group by 1`;
 }
 
-const unionOf = (lists: readonly Sql[]) => lists.reduce((one, other) => sql`${one}\nunion all\n${other}`);
-
 /** The columns `subject`, `digest` and `is_initial` of all subjects but vouchers, as a query. */
-export const ALL_STATES = sql`
-select s.subject, ${raw(digestOf('s.line'))} as digest,
-  count(*) = 1 and bool_and(case s.subject ${raw(
-    Object.entries(INITIAL)
-      .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
-      .join(' '),
-  )} else false end) as is_initial
-from (${unionOf(
-  Object.entries(STATES).flatMap(([kind, parts]) => parts.map((part) => linesOf(kind, part))),
-)}) s
-group by s.subject`;
+export const ALL_STATES = raw(`
+select s.subject, ${digestOf('s.line')} as digest,
+  count(*) = 1 and bool_and(case s.subject ${Object.entries(INITIAL)
+    .map(([subject, row]) => `when '${subject}' then s.row @> '${JSON.stringify(row)}'`)
+    .join(' ')} else false end) as is_initial
+from (
+${Object.entries(STATES)
+  .flatMap(([kind, parts]) => parts.map((part) => linesOf(kind, part).text))
+  .join('\nunion all\n')}
+) s
+group by s.subject`);
 
 /** The digest of a voucher `v`, to compare with its last entry. */
 export const VOUCHER_STATE = `encode(sha256(convert_to(${VOUCHER}::text, 'UTF8')), 'hex')`;

@@ -63,7 +63,8 @@ values (${email}, ${name}, ${merchantId}, ${roles}, ${now}) on conflict (email, 
  * Makes a link for enrolling, whose token is not stored. An earlier link becomes void. The link goes to the
  * user who approved the proposal, or else to the caller. One that the command line prints is trusted as long
  * as one person sets the service up, and after that if it broke the glass.
- * @returns the path of the page. The token is in its fragment, which browsers do not send, so no proxy logs it
+ * @returns the path of the page. The token is in its fragment, which browsers do not send, so that no proxy
+ *   logs it
  */
 async function insertLink({ service, principal, checkerId }: Caller, tx: Queries, user: Account) {
   const { kind, userId } = principal;
