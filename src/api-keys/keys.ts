@@ -73,22 +73,14 @@ export type ApiKey = Static<typeof KeySchema>;
 /** A new API key. The secret is shown once, and only its hash is stored. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
 
-/** Limits of a key; null means no limit. */
-type KeyTerms = {
-  readonly scopes: readonly string[] | null;
-  /** The networks as returned by `readNetwork`. */
-  readonly networks: readonly string[] | null;
-  readonly expiresAt: Date | null;
-  readonly perSecond: number | null;
-  readonly burst: number | null;
-};
-
 /** The restrictions of a key, by default none. */
 export type Restrictions = {
   readonly scopes?: readonly Permission[] | null | undefined;
+  /** The networks as returned by `readNetwork`. */
   readonly networks?: readonly string[] | null | undefined;
   readonly expiresAt?: Date | null | undefined;
-  readonly isOfMerchant?: boolean;
+  readonly perSecond?: number | null;
+  readonly burst?: number | null;
 };
 
 /** The permissions that show codes: with them, a key takes vouchers away. */
@@ -105,8 +97,6 @@ export const TILL_SCOPES = PERMISSIONS.filter((permission) => !OPENING.includes(
 const KEYS_MAX = 100;
 const TOO_MANY = `a merchant has at most ${KEYS_MAX} keys, and gets as many in 24 hours: revoke one, or wait`;
 
-const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
-
 /**
  * Creates a key for an existing merchant. Other keys stay valid.
  * @throws Problem for scopes that the merchant does not have, or an expiry in the past
@@ -114,9 +104,11 @@ const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perS
 export async function createKey(
   operator: Operator,
   merchantId: number,
-  { scopes = null, networks = null, expiresAt = null, isOfMerchant }: Restrictions = {},
+  restrictions: Restrictions = {},
+  isOfMerchant = false,
 ): Promise<NewKey> {
   const { service } = operator;
+  const { scopes, expiresAt } = restrictions;
   return service.db.transaction(async (tx) => {
     if (expiresAt && expiresAt <= service.clock())
       throw new Problem('conflict', 'it would have expired already');
@@ -126,8 +118,7 @@ export async function createKey(
       if (missing.length > 0)
         throw new Problem('conflict', `the merchant has no permission ${missing.join(', ')} itself`);
     }
-    const terms = { scopes, networks, expiresAt };
-    const { key, change } = await makeKey(tx, merchantId, service.clock(), terms, isOfMerchant);
+    const { key, change } = await makeKey(tx, merchantId, service.clock(), restrictions, isOfMerchant);
     await audit(tx, operator, change);
     return key;
   });
@@ -138,11 +129,10 @@ export async function makeKey(
   tx: Queries,
   merchantId: number,
   now: Date,
-  terms: Partial<KeyTerms> = {},
+  { scopes = null, networks = null, expiresAt = null, perSecond = null, burst = null }: Restrictions = {},
   isOfMerchant = false,
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
-  const all = { ...ANYTHING, ...terms };
   // Other transactions add no keys to the merchant until this one ends.
   await tx.query(sql`select from merchants where id = ${merchantId} for no key update`);
   const [{ count = 0 } = {}] = await tx.query<{ count?: number }>(sql`
@@ -155,15 +145,20 @@ from api_keys where merchant_id = ${merchantId}`);
   await tx.query(sql`
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
   calls_burst, created_at, is_of_merchant)
-values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${all.scopes}::text[],
-  ${all.networks}::text[], ${all.expiresAt}, ${all.perSecond}, ${all.burst}, ${now}, ${isOfMerchant})`);
-  const after = { merchantId, ...all, madeBy: isOfMerchant ? 'merchant' : 'operator' };
+values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${scopes}::text[], ${networks}::text[],
+  ${expiresAt}, ${perSecond}, ${burst}, ${now}, ${isOfMerchant})`);
+  const madeBy = isOfMerchant ? 'merchant' : 'operator';
+  const after = { merchantId, scopes, networks, expiresAt, perSecond, burst, madeBy };
   return { key, change: { action: 'api-key.create', subject: subjectOf(key.keyId), after } };
 }
 
 const subjectOf = (keyId: string) => `api-key ${keyId}`;
 
-type Locked = KeyTerms & Pick<ApiKey, 'revokedAt' | 'rotatedTo'> & { readonly merchantId: number };
+type Locked = Pick<ApiKey, 'scopes' | 'networks' | 'expiresAt' | 'revokedAt' | 'rotatedTo'> & {
+  readonly merchantId: number;
+  readonly perSecond: number | null;
+  readonly burst: number | null;
+};
 
 /** Locks a key until the transaction ends. @throws Problem if there is no such key */
 async function lockKey(tx: Queries, keyId: string): Promise<Locked> {
@@ -255,7 +250,7 @@ const create = changing({
     // One person of the operator alone makes a key that shows no codes.
     const standard = caller.isAgreed ? undefined : TILL_SCOPES;
     const restrictions = { scopes: scopes ?? standard, networks, expiresAt };
-    return createKey(caller, id, { ...restrictions, isOfMerchant: isOfMerchant(caller) });
+    return createKey(caller, id, restrictions, isOfMerchant(caller));
   },
 });
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Service } from '../context.ts';
 import { hashSecret, ownerOfTotp } from '../credentials.ts';
@@ -13,8 +13,8 @@ import type { Account } from './users.ts';
  */
 
 const RECOVERY_CODES = 10;
-/** 120 bits: too many to be guessed from a hash, so that it need not be slow. */
-const RECOVERY_BYTES = 15;
+/** Groups of four digits, together 120 bits: too many to be guessed from a hash, so that it need not be slow. */
+const RECOVERY_GROUPS = 6;
 /** The digits and letters of a recovery code, without those that look alike (Crockford). */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
@@ -44,14 +44,8 @@ where id = ${user.id} and (totp_step is null or totp_step < ${step}) returning i
 }
 
 function newRecoveryCode(): string {
-  let bits = BigInt(`0x${randomBytes(RECOVERY_BYTES).toString('hex')}`);
-  let text = '';
-  for (let at = 0; at < (RECOVERY_BYTES * 8) / 5; at++) {
-    text = (at > 0 && at % 4 === 0 ? '-' : '') + text;
-    text = DIGITS[Number(bits & 31n)] + text;
-    bits >>= 5n;
-  }
-  return text;
+  const digits = () => Array.from({ length: 4 }, () => DIGITS[randomInt(DIGITS.length)]).join('');
+  return Array.from({ length: RECOVERY_GROUPS }, digits).join('-');
 }
 
 /** Returns the hash of a recovery code. Hyphens, spaces and capitals do not matter. */

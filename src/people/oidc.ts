@@ -182,10 +182,8 @@ export class OidcProvider {
 
 /** Returns what the answer of the provider has to contain. */
 function checksOf(service: Service, token: string) {
-  const [verifier = '', nonce = '', state = ''] = ['verifier', 'nonce', 'state'].map((purpose) =>
-    derived(service, token, `oidc ${purpose}`).toString('base64url'),
-  );
-  return { verifier, nonce, state };
+  const of = (purpose: string) => derived(service, token, `oidc ${purpose}`).toString('base64url');
+  return { verifier: of('verifier'), nonce: of('nonce'), state: of('state') };
 }
 
 type Claims = {

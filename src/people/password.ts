@@ -94,14 +94,8 @@ const NOBODY_SALT = randomBytes(SALT_BYTES);
 /** Reads a stored hash, with the cost at which it was made. */
 function readHash(hash: string): Cost & { readonly salt: Buffer; readonly expected: Buffer } {
   const [, N, r, p, salt = '', expected = ''] = hash.split('$');
-  const [saltBytes, expectedBytes] = [salt, expected].map((each) => Buffer.from(each, 'base64url'));
-  return {
-    N: Number(N),
-    r: Number(r),
-    p: Number(p),
-    salt: saltBytes as Buffer,
-    expected: expectedBytes as Buffer,
-  };
+  const cost = { N: Number(N), r: Number(r), p: Number(p) };
+  return { ...cost, salt: Buffer.from(salt, 'base64url'), expected: Buffer.from(expected, 'base64url') };
 }
 
 /**

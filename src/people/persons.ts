@@ -1,20 +1,10 @@
-import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { toId } from '../schema.ts';
-import {
-  changeUser,
-  findUser,
-  NamedUser,
-  ofUser,
-  type User,
-  UserSchema,
-  updateUser,
-  withIds,
-} from './users.ts';
+import { changeUser, findUser, NamedUser, ofUser, UserSchema, updateUser, withIds } from './users.ts';
 
 /**
  * Who is a person (docs/how-to/people.md, "Who counts as a person"). Each caller leads to a person or to the
@@ -91,44 +81,6 @@ where id = ${userId} and was_approver and is_person(id) and roles && array['owne
   return approver !== undefined && !(await areTwoPeople(db));
 }
 
-/**
- * Confirms that an account belongs to the person that it names, and not to those who know its link.
- * @param by the users who confirm it; none for the command line
- * @throws Problem `not-found`; `conflict` if the user has not enrolled or is disabled; `forbidden` for a user
- *   who may be the same person
- */
-async function confirmUser(
-  operator: Operator,
-  id: number,
-  by: readonly (number | null | undefined)[],
-): Promise<User> {
-  const confirmers = known(by);
-  return changeUser(operator, id, async (tx, user) => {
-    if (user.state !== 'active')
-      throw new Problem('conflict', 'only somebody who has enrolled, and is not disabled, can be confirmed');
-    if (user.confirmed) return { result: user };
-    const [{ makers } = { makers: [] }] = await tx.query<Makers>(
-      sql`select people_behind(array[${id}::integer]) as makers`,
-    );
-    if (confirmers.some((each) => makers.includes(each)))
-      throw new Problem(
-        'forbidden',
-        'this account may be yours: somebody else, who does not know its link, confirms it',
-      );
-    if ((await tx.query(findPersons(confirmers))).length < confirmers.length)
-      throw new Problem('forbidden', 'your own account has to be confirmed first');
-    const now = operator.service.clock();
-    const values = sql`confirmed_at = ${now}, confirmed_by = ${confirmers[0] ?? null}`;
-    const result = await updateUser(tx, id, values);
-    const audited = {
-      action: 'user.confirm',
-      before: { mayBelongTo: makers.filter((each) => each !== id) },
-      after: { confirmed: true },
-    };
-    return { result, audited };
-  });
-}
-
 const ON_MACHINE: Condition = {
   text: 'the command line confirms it, and not a person',
   applies: ({ principal }) => principal.kind === 'command-line',
@@ -163,8 +115,32 @@ const confirm = changing({
     of: ofUser,
   },
   risk: 'step-up',
-  run: async (caller, { id }) =>
-    withIds(await confirmUser(caller, toId(id), [caller.principal.userId, caller.checkerId])),
+  run: (caller, { id }) =>
+    changeUser(caller, toId(id), async (tx, user) => {
+      if (user.state !== 'active')
+        throw new Problem(
+          'conflict',
+          'only somebody who has enrolled, and is not disabled, can be confirmed',
+        );
+      if (user.confirmed) return { result: withIds(user) };
+      const confirmers = known([caller.principal.userId, caller.checkerId]);
+      const [{ makers } = { makers: [] }] = await tx.query<Makers>(
+        sql`select people_behind(array[${user.id}::integer]) as makers`,
+      );
+      if (confirmers.some((each) => makers.includes(each)))
+        throw new Problem(
+          'forbidden',
+          'this account may be yours: somebody else, who does not know its link, confirms it',
+        );
+      if ((await tx.query(findPersons(confirmers))).length < confirmers.length)
+        throw new Problem('forbidden', 'your own account has to be confirmed first');
+      const now = caller.service.clock();
+      // The command line confirms without a person.
+      const values = sql`confirmed_at = ${now}, confirmed_by = ${confirmers[0] ?? null}`;
+      const before = { mayBelongTo: makers.filter((each) => each !== user.id) };
+      const audited = { action: 'user.confirm', before, after: { confirmed: true } };
+      return { result: withIds(await updateUser(tx, user.id, values)), audited };
+    }),
 });
 
 export const PERSONS = tableOf(confirm);

@@ -61,27 +61,18 @@ export function requireSteppedUp({ steppedUpUntil }: Session): void {
 const setPasswordHash = (id: number, passwordHash: string) =>
   sql`update users set password_hash = ${passwordHash} where id = ${id}`;
 
-/** A sign-in with a correct password. */
-export type Begun = {
-  /** The token with which the sign-in continues. It is not stored. */
-  readonly token: string;
-  readonly factors: readonly ('totp' | 'passkey')[];
-};
-
-/** The merchants among which a person has to choose, who has accounts with one address and password there. */
-export type Choice = { readonly merchants: readonly number[] };
-
 /**
  * Begins to sign in with a password.
  * @param asked.merchantId the merchant whose portal it is, if the person has accounts at several
- * @returns the merchants to choose from, if the password is that of several accounts
+ * @returns the token with which the sign-in continues, which is not stored, and the second factors of the user;
+ *   or the merchants to choose from, if the password is that of several accounts
  * @throws Problem `too-many-requests`; `unauthorized`, which is the same for an unknown address and a wrong
  *   password
  */
 export async function beginSignIn(
   visitor: Visitor,
   asked: { readonly email: string; readonly password: string; readonly merchantId?: number | undefined },
-): Promise<Begun | Choice> {
+) {
   const { service, door } = visitor;
   const { db } = service;
   const email = asked.email.trim().toLowerCase();
@@ -166,10 +157,10 @@ export async function finishSignIn(visitor: Visitor, token: string, factor: Fact
   const expired = new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   const tokenHash = hashOfBearer(keys, 'sign-in', token);
   if (!tokenHash) throw expired;
-  const [begun] = await db.query<{ id: number }>(sql`
-select user_id as id from sign_ins
-where token_hash = ${tokenHash} and stage = 'second-factor' and expires_at > ${clock()}`);
-  const [row] = begun ? await readAccounts(db, sql`u.id = ${begun.id}`) : [];
+  const begun = sql`
+select user_id from sign_ins
+where token_hash = ${tokenHash} and stage = 'second-factor' and expires_at > ${clock()}`;
+  const [row] = await readAccounts(db, sql`u.id = (${begun})`);
   const user = signable(row, door);
   if (!user) throw expired;
   const device = deviceOf(origin.devices, user);

@@ -8,7 +8,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
-import { merchantNamed } from '../merchants/merchants.ts';
+import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { containing, readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import {
@@ -21,6 +21,7 @@ import {
   SEE_TOKENS,
 } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   End,
   Id,
@@ -131,10 +132,7 @@ type Person = {
  * not outlast their enrollment: it may be known to those who had the account before.
  */
 const TOKEN = sql`
-select t.id::text, t.name, t.roles, t.merchant_id::text as "merchantId", t.networks, t.step_up as "stepUp",
-  u.email as for, false as suspended, t.created_by as "createdBy", t.created_at as "createdAt",
-  t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt",
-  t.user_id as "userId",
+select ${columnsOf(Type.Omit(TokenSchema, ['for', 'suspended']), 't')}, u.email as for, t.user_id as "userId",
   coalesce((
     select jsonb_agg(jsonb_build_object(
       'roles', p.roles, 'merchantId', p.merchant_id::text,
@@ -342,7 +340,10 @@ export const createToken = changing({
   async run(caller, input) {
     const { db, clock } = caller.service;
     const expiresAt = await expiryOf(caller, input.expiresAt);
-    const merchantId = input.merchantId ? toId(input.merchantId, 'merchantId') : null;
+    const merchant = input.merchantId
+      ? await requireMerchant(caller, input.merchantId, 'merchantId')
+      : undefined;
+    const merchantId = merchant?.id ?? null;
     checkRoles(caller, input.roles, merchantId !== null);
     const user = await personOf(caller, input, input.merchantId ?? null);
     const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
@@ -358,18 +359,13 @@ export const createToken = changing({
       expiresAt,
     };
     return db.transaction(async (tx) => {
-      const [row] = await tx
-        .query<{ id: number }>(sql`
+      const [row] = await tx.query<{ id: number }>(sql`
 insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
   made_by, shown_to, expires_at, created_at)
 values (${terms.name}, ${hashSecret(token)}, ${terms.roles}, ${merchantId}, ${terms.networks},
   ${terms.stepUp}, ${caller.principal.name}, ${user?.id ?? null}, ${caller.principal.userId},
   ${caller.checkerId ?? null}, ${expiresAt}, ${clock()})
-returning id`)
-        .catch((error: { constraint?: string }) => {
-          if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);
-          throw error;
-        });
+returning id`);
       const id = String(row?.id);
       await audit(tx, caller, { action: 'token.create', subject: `token ${id}`, after: terms });
       return { id, token, expiresAt };

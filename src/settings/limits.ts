@@ -1,6 +1,6 @@
 import type { Moved } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { sql } from '../db/sql.ts';
 import type { AnyOperation, Caller, Condition } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { HOUR_MS } from '../time.ts';
@@ -39,31 +39,6 @@ function makerOf({ kind, userId }: Principal): string {
 
 const MACHINE = 'machine';
 
-type MovedRow = { readonly currency: string; readonly moved_minor: bigint };
-
-/**
- * Sums up what a maker has moved since a time, and what was moved of each subject by whomever but the command
- * line, for each currency.
- */
-function listMovedSums(of: {
-  readonly maker: string;
-  readonly subjects: readonly string[];
-  readonly currencies: readonly string[];
-  readonly since: Date;
-}): Sql {
-  return sql`
-with moved as materialized (
-  select maker, subjects, currency, amount_minor from manual_movements
-  where moved_at > ${of.since} and currency = any (${of.currencies}::text[])
-)
-select currency, sum(amount_minor)::bigint as moved_minor from moved where maker = ${of.maker}
-group by currency
-union all
-select m.currency, sum(m.amount_minor)::bigint
-from unnest(${of.subjects}::text[]) s join moved m on s = any (m.subjects) and m.maker <> 'machine'
-group by s, m.currency`;
-}
-
 /**
  * Counts what a change has moved by hand, in its transaction. The lock of the audit, which the change holds,
  * lets one change at a time count.
@@ -91,7 +66,17 @@ values (${now}, ${maker}, ${name}, ${subjects}::text[], ${currency}, ${minor})`)
   const subjects = maker === MACHINE ? [] : [...new Set(moved.flatMap((each) => each.subjects))];
   const currencies = [...new Set(moved.map(({ currency }) => currency))];
   const since = new Date(now.getTime() - COUNTED_MS);
-  const sums = await tx.query<MovedRow>(listMovedSums({ maker, subjects, currencies, since }));
-  const isAbove = sums.some(({ currency, moved_minor: minor }) => minor > limitOf(settings, currency));
+  // What the maker has moved, and what was moved of each subject by whomever but the command line.
+  const sums = await tx.query<Pick<Moved, 'currency' | 'minor'>>(sql`
+with moved as materialized (
+  select maker, subjects, currency, amount_minor from manual_movements
+  where moved_at > ${since} and currency = any (${currencies}::text[])
+)
+select currency, sum(amount_minor)::bigint as minor from moved where maker = ${maker} group by currency
+union all
+select m.currency, sum(m.amount_minor)::bigint
+from unnest(${subjects}::text[]) s join moved m on s = any (m.subjects) and m.maker <> ${MACHINE}
+group by s, m.currency`);
+  const isAbove = sums.some(({ currency, minor }) => minor > limitOf(settings, currency));
   if (isAbove) throw new NeedsApproval();
 }

@@ -12,18 +12,27 @@ import { Currency, minorOf, Nullable, requireDecimals, Word } from '../schema.ts
 
 const MODES = ['two-people', 'delay'] as const;
 
-export type Settings = {
-  /**
-   * The second approval that four eyes require: from another person, or from the same person after a delay.
-   */
-  readonly approvalMode: (typeof MODES)[number];
+const FIELDS = {
+  approvalMode: Word(MODES, {
+    title: 'Approval by',
+    'x-labels': { 'two-people': 'Another person', delay: 'A delay of 15 minutes' },
+    description: '`two-people`: another person approves; `delay`: the same person, 15 minutes later.',
+  }),
+  approvalVouchers: Type.Integer({
+    title: 'Approval above this many vouchers',
+    minimum: 0,
+    maximum: 1e7,
+    description: 'Vouchers that one request changes.',
+  }),
+};
+const Fields = Type.Object(FIELDS);
+
+export type Settings = Static<typeof Fields> & {
   /**
    * What one person may move by hand in 24 hours, in major units of a currency. Other currencies have the
    * limit of their number of decimals.
    */
   readonly limits: Readonly<Record<string, number>>;
-  /** Above this number of vouchers, a change of many vouchers needs approval. */
-  readonly approvalVouchers: number;
 };
 
 const DEFAULTS: Settings = { approvalMode: 'two-people', limits: {}, approvalVouchers: 100 };
@@ -56,20 +65,6 @@ const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
 const upsert = (name: string, value: string, now: Date) => sql`
 insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
 on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
-
-const FIELDS = {
-  approvalMode: Word(MODES, {
-    title: 'Approval by',
-    'x-labels': { 'two-people': 'Another person', delay: 'A delay of 15 minutes' },
-    description: '`two-people`: another person approves; `delay`: the same person, 15 minutes later.',
-  }),
-  approvalVouchers: Type.Integer({
-    title: 'Approval above this many vouchers',
-    minimum: 0,
-    maximum: 1e7,
-    description: 'Vouchers that one request changes.',
-  }),
-};
 
 const LimitSchema = Type.Object({
   currency: Currency,
@@ -114,7 +109,7 @@ const set = changing({
   summary: 'Change settings of the operator; those left out stay as they are',
   method: 'PATCH',
   path: '/settings',
-  input: { ...Type.Partial(Type.Object(FIELDS)).properties },
+  input: { ...Type.Partial(Fields).properties },
   output: SettingsSchema,
   roles: ['owner'],
   approval: twoPeople({ why: 'They decide what needs two people.' }),

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { admit, authenticate } from '../../src/api-keys/authenticate.ts';
-import { apiKeys, createKey } from '../../src/api-keys/keys.ts';
+import { authenticate } from '../../src/api-keys/authenticate.ts';
+import { apiKeys } from '../../src/api-keys/keys.ts';
 import { createService } from '../../src/context.ts';
 import type { HotStatement } from '../../src/db/sql.ts';
-import { merchants } from '../../src/merchants/merchants.ts';
 import type { Refusal } from '../../src/refusal.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 
@@ -59,45 +58,6 @@ describe('the key cache of a process', () => {
     assert.equal(callers.length, 200);
     // One look-up for missed changes, and one for the key.
     assert.deepEqual(state.lookups, ['null', `{"${keyId}"}`]);
-  });
-
-  test('refuses a revoked key within a second', async () => {
-    const { id } = await testService.createMerchant();
-    const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
-    const { process, state } = startProcess();
-    await authenticate(process, basic(keyId, secret));
-    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
-    state.aheadMs += 900;
-    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
-  });
-
-  test('refuses a suspended merchant within a second, and admits it again once it is resumed', async () => {
-    const { id, keyId, secret } = await testService.createMerchant();
-    const { process, state } = startProcess();
-    admit(await authenticate(process, basic(keyId, secret)), true);
-    await merchants.suspend.run(asOperator(testService.service), { id: String(id) });
-    state.aheadMs += 900;
-    const suspended = await authenticate(process, basic(keyId, secret));
-    assert.throws(() => admit(suspended, false), refusal('04'));
-    await merchants.resume.run(asOperator(testService.service), { id: String(id) });
-    state.aheadMs += 900;
-    admit(await authenticate(process, basic(keyId, secret)), false);
-  });
-
-  test('applies changed permissions within a second', async () => {
-    const { id, keyId, secret } = await testService.createMerchant();
-    const { process, state } = startProcess();
-    const permissions = async () =>
-      (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
-    assert.ok(!(await permissions()).has('update-redemption'));
-    await merchants.permit.run(asOperator(testService.service), {
-      id: String(id),
-      permission: 'update-redemption',
-    });
-    await merchants.forbid.run(asOperator(testService.service), { id: String(id), permission: 'redeem' });
-    state.aheadMs += 900;
-    assert.ok((await permissions()).has('update-redemption'));
-    assert.ok(!(await permissions()).has('redeem'));
   });
 
   test('is used during a refresh, unless the refresh takes too long', async () => {
@@ -180,16 +140,5 @@ describe('credentials', () => {
     assert.equal(state.lookups.length, 1);
     await assert.rejects(authenticate(process, basic('key_thatIsMadeUp0000', 'wrong')), refusal('01'));
     assert.equal(state.lookups.length, 2);
-  });
-
-  test('of one key stay valid when another key of the merchant is revoked', async () => {
-    const { id, keyId, secret } = await testService.createMerchant();
-    const second = await createKey(asOperator(testService.service), Number(id));
-    const { process } = startProcess();
-    const { context } = await authenticate(process, basic(second.keyId, second.secret));
-    assert.equal(context.merchant.id, Number(id));
-    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
-    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
-    await authenticate(process, basic(second.keyId, second.secret));
   });
 });

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { apiKeys } from '../../src/api-keys/keys.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
 import { Till, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 const SECOND_MS = 1_000;
@@ -33,19 +31,6 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.generate('batch', 1, 25));
       clock.advance(12 * 3_600 * SECOND_MS);
       await till.done(dialect.redeem(voucher, 1, 'x'));
-    });
-
-    test('may send PINs again after the operator pardons it', async (t) => {
-      const till = await Till.open(t);
-      const { service, clock } = till.testService;
-      clock.set(NOON);
-      const voucher = await till.voucher();
-      for (let guess = 1; guess <= 51; guess++)
-        await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'x'));
-      await till.refused(dialect, '97', dialect.balance(voucher));
-      await apiKeys.pardon.run(asOperator(service), { keyId: till.merchant.keyId });
-      clock.advance(SECOND_MS);
-      await till.done(dialect.balance(voucher));
     });
 
     test('does not stop the keys of other merchants', async (t) => {

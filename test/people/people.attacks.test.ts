@@ -94,17 +94,6 @@ test('fifty attempts lock a network for an hour, whichever accounts they name', 
   await attempt(51, '2001:db8::ffff');
 });
 
-test('wrong codes lock the account as wrong passwords do', async (t) => {
-  const listening = await testService(t);
-  const { person, browser } = await enrolled(listening);
-  const statuses: number[] = [];
-  for (let guess = 0; guess < 7; guess++)
-    statuses.push((await browser.post('/session/step-up', { totp: '000000' })).status);
-  assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
-  const totp = person.code(listening.clock.now());
-  assert.equal((await browser.post('/session/step-up', { totp })).status, 429);
-});
-
 test('unknown addresses, wrong passwords and disabled users get one answer after the same work', async (t) => {
   const listening = await testService(t);
   const { service, baseUrl } = listening;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../../src/context.ts';
 import { plainArray, sql } from '../../src/db/sql.ts';
@@ -24,6 +24,17 @@ function endOfKeeping(time: Date): number {
   return Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + 1) + 90 * DAY;
 }
 
+/** An endpoint that failed once to take an event, and the end of its keeping. */
+async function failing(t: TestContext, hooked: Hooked) {
+  const { id, receiver } = await hooked.add(t, ['voucher.redeemed']);
+  receiver.answer(500);
+  const dialect = DIALECTS[0] ?? assert.fail();
+  await hooked.till.done(dialect.redeem(await hooked.till.voucher(), 1, 'sale'));
+  const end = endOfKeeping(hooked.till.testService.clock.now());
+  await hooked.until(id, ([d]) => !!d?.lastAttempt);
+  return { id, end };
+}
+
 test('attempts and deliveries are dropped ninety days after the end of their month', async (t) => {
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;
@@ -46,12 +57,7 @@ test('a pending delivery of a removed endpoint fails, and is dropped with its mo
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;
   const { db } = hooked.service;
-  const { id, receiver } = await hooked.add(t, ['voucher.redeemed']);
-  receiver.answer(500);
-  const dialect = DIALECTS[0] ?? assert.fail();
-  await hooked.till.done(dialect.redeem(await hooked.till.voucher(), 1, 'sale'));
-  const end = endOfKeeping(clock.now());
-  await hooked.until(id, ([d]) => !!d?.lastAttempt);
+  const { id, end } = await failing(t, hooked);
   await webhooks.remove.run(asOperator(hooked.service), { id: String(id) });
   const states = async () => (await listDeliveries(db, id, null, 10)).map(({ state }) => state);
   assert.deepEqual(await states(), ['PENDING']);
@@ -69,13 +75,9 @@ test('a pending delivery keeps its month, however old it is', async (t) => {
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;
   const { db } = hooked.service;
-  const { id, receiver } = await hooked.add(t, ['voucher.redeemed']);
-  receiver.answer(500);
-  const dialect = DIALECTS[0] ?? assert.fail();
-  await hooked.till.done(dialect.redeem(await hooked.till.voucher(), 1, 'sale'));
-  await hooked.until(id, ([d]) => !!d?.lastAttempt);
+  const { id, end } = await failing(t, hooked);
   await hooked.stop();
-  clock.set(new Date(endOfKeeping(clock.now()) + HOUR));
+  clock.set(new Date(end + HOUR));
   await maintain(hooked.service);
   assert.equal((await listDeliveries(db, id, 'PENDING', 10)).length, 1);
 });
