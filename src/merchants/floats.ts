@@ -65,29 +65,24 @@ export async function bookTopUp(
   }
   const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
   const debit = (await accountOf(tx, 0, currency, 'FUNDING')) as bigint;
-  const [row] = await tx.query<{ balance_minor: bigint }>(sql`
+  const [row] = await tx.query<{ balance: bigint }>(sql`
 update floats set balance_minor = balance_minor + ${amountMinor},
   topped_up_minor = balance_minor + ${amountMinor}
-where account_id = ${credit} returning balance_minor`);
+where account_id = ${credit} returning balance_minor as balance`);
   if (!row) throw new Error('a float that was made sure of is not there');
-  const { balance_minor } = row;
-  if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
+  const { balance } = row;
+  if (balance > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
   await tx.query(sql`
 select post(${id}, 'TOP_UP', ${debit}, ${credit}, ${amountMinor}, ${merchantId}, ${reference ?? null}, ${now})`);
   const sum = (minor: bigint) => toSum(currency, minor);
   const change = {
     action: 'float.top-up',
     subject: `merchant ${merchantId}`,
-    before: { balance: sum(balance_minor - amountMinor) },
-    after: { balance: sum(balance_minor), amount: sum(amountMinor), transactionId: id },
+    before: { balance: sum(balance - amountMinor) },
+    after: { balance: sum(balance), amount: sum(amountMinor), transactionId: id },
     moved: [{ currency, minor: amountMinor }],
   };
-  return {
-    float: { currency, balance: balance_minor },
-    transactionId: id,
-    replayed: false,
-    change,
-  };
+  return { float: { currency, balance }, transactionId: id, replayed: false, change };
 }
 
 /**
@@ -102,22 +97,20 @@ export async function setLow(
   lowMinor: bigint | null,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
-    const [row] = await tx.query<{ before_minor: bigint | null }>(
-      sql`
+    const [row] = await tx.query<{ before: bigint | null }>(sql`
 update floats f set low_minor = ${lowMinor}
 from (
   select account_id, low_minor from floats
   where merchant_id = ${merchantId} and currency = ${currency} for update
 ) b
 where f.account_id = b.account_id
-returning b.low_minor as before_minor`,
-    );
+returning b.low_minor as before`);
     if (!row) return false;
     const sumOf = (minor: bigint | null) => (minor === null ? null : toSum(currency, minor));
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,
-      before: { currency, below: sumOf(row.before_minor) },
+      before: { currency, below: sumOf(row.before) },
       after: { currency, below: sumOf(lowMinor) },
     });
     return true;
@@ -162,14 +155,9 @@ const topUpFloat = changing({
     const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given, product);
     const amountMinor = minorOf(amount, currency, 'amount');
-    const done = await topUp(caller, {
-      merchantId: id,
-      currency,
-      amountMinor,
-      reference: reference ?? undefined,
-    });
-    const { float, transactionId, replayed } = done;
-    return { merchantId, ...float, transactionId, replayed };
+    const wanted = { merchantId: id, currency, amountMinor, reference: reference ?? undefined };
+    const { float, ...done } = await topUp(caller, wanted);
+    return { merchantId, ...float, ...done };
   },
 });
 

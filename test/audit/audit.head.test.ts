@@ -9,6 +9,7 @@ import { sql } from '../../src/db/sql.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
 import type { Caller } from '../../src/operation.ts';
+import { verifyAfter } from '../support/audit.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 
 let testService: TestService;
@@ -33,28 +34,13 @@ after(async () => {
 });
 
 describe('the sealed end of the audit', () => {
-  /** Tampers as the owner, verifies, and puts everything back. */
-  async function verifyAfter(text: string) {
-    await owner.query({ text: 'create temp table kept as table audit', values: [] });
-    try {
-      await owner.query({ text, values: [] });
-      return await verifyAudit(service, null);
-    } finally {
-      await owner.query({
-        text: 'truncate audit; insert into audit table kept; drop table kept',
-        values: [],
-      });
-      assert.equal((await verifyAudit(service, null)).ok, true);
-    }
-  }
-
   const sealedEnd = /does not end with the entry that was sealed/;
 
   test('reveals that the last entries, or all entries, were deleted', async () => {
     const last = (await auditHead(service.db))?.sequence ?? 0n;
     const cut = (entries: bigint) => `delete from audit where sequence > ${last - entries}`;
     for (const text of [cut(3n), cut(1n), 'truncate audit']) {
-      const { ok, broken } = await verifyAfter(text);
+      const { ok, broken } = await verifyAfter(service, owner, text);
       assert.equal(ok, false);
       assert.match(broken?.problem ?? '', sealedEnd);
     }
@@ -79,7 +65,7 @@ describe('the sealed end of the audit', () => {
   }
 
   test('reveals that the last entry was rewritten with correct hashes', async () => {
-    const { ok, broken } = await verifyAfter(await rewriteLast());
+    const { ok, broken } = await verifyAfter(service, owner, await rewriteLast());
     assert.equal(ok, false);
     assert.match(broken?.problem ?? '', sealedEnd);
   });
@@ -100,17 +86,14 @@ describe('the sealed end of the audit', () => {
 
   test('can be forged with the key ring, which a published head reveals', async () => {
     const published = (await auditHead(service.db))?.hash as string;
-    const rewrite = await rewriteLast();
     const kept = (await readSealed(service.db)) as Buffer;
-    const seal = async () => {
-      const [end] = await owner.query<End>(
-        sql`select sequence, hash from audit order by sequence desc limit 1`,
-      );
-      await sealEnd(service.db, service.keys, end as End);
-    };
+    const rewrite = await rewriteLast();
     await owner.query({ text: 'create temp table before as table audit', values: [] });
     await owner.query({ text: rewrite, values: [] });
-    await seal();
+    const [end] = await owner.query<End>(
+      sql`select sequence, hash from audit order by sequence desc limit 1`,
+    );
+    await sealEnd(service.db, service.keys, end as End);
     assert.equal((await verifyAudit(service, null)).ok, true);
     const { ok, broken } = await verifyAudit(service, published);
     assert.equal(ok, false);

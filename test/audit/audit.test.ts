@@ -23,6 +23,7 @@ import {
   unblockVoucher,
   unlockPin,
 } from '../../src/vouchers/operate.ts';
+import { verifyAfter } from '../support/audit.ts';
 import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
 
@@ -156,21 +157,7 @@ describe('the audit', () => {
 });
 
 describe('verifying the audit', () => {
-  /** Tampers as the owner, verifies, and puts everything back. */
-  async function verifyAfter(text: string, published: string | null = null) {
-    const keep = 'create temp table kept as table audit';
-    await owner.query({ text: keep, values: [] });
-    try {
-      await owner.query({ text, values: [] });
-      return await verifyAudit(service, published);
-    } finally {
-      await owner.query({
-        text: 'truncate audit; insert into audit table kept; drop table kept',
-        values: [],
-      });
-      assert.equal((await verifyAudit(service, null)).ok, true);
-    }
-  }
+  const tampered = (text: string) => verifyAfter(service, owner, text);
 
   before(async () => {
     const { id } = await testService.createMerchant();
@@ -196,7 +183,7 @@ describe('verifying the audit', () => {
   ]) {
     test(`finds an entry whose ${column} was edited to ${value}`, async () => {
       const sequence = await at(4n);
-      const { ok, broken } = await verifyAfter(
+      const { ok, broken } = await tampered(
         `update audit set ${column} = ${value} where sequence = ${sequence}`,
       );
       assert.deepEqual([ok, broken?.sequence], [false, sequence]);
@@ -206,10 +193,10 @@ describe('verifying the audit', () => {
   test('finds a deleted entry, even if the later entries were renumbered', async () => {
     const sequence = await at(4n);
     const remove = `delete from audit where sequence = ${sequence}`;
-    assert.equal((await verifyAfter(remove)).broken?.sequence, sequence + 1n);
+    assert.equal((await tampered(remove)).broken?.sequence, sequence + 1n);
     const moved = `${remove}; update audit set sequence = sequence + 1000000 where sequence > ${sequence};
       update audit set sequence = sequence - 1000001 where sequence > 1000000`;
-    assert.equal((await verifyAfter(moved)).broken?.sequence, sequence);
+    assert.equal((await tampered(moved)).broken?.sequence, sequence);
   });
 
   test('finds entries that were swapped', async () => {
@@ -217,7 +204,7 @@ describe('verifying the audit', () => {
     const swap = `update audit set sequence = 1000000 where sequence = ${sequence};
       update audit set sequence = ${sequence} where sequence = ${sequence + 1n};
       update audit set sequence = ${sequence + 1n} where sequence = 1000000`;
-    assert.equal((await verifyAfter(swap)).broken?.sequence, sequence);
+    assert.equal((await tampered(swap)).broken?.sequence, sequence);
   });
 
   test('finds an inserted entry at any position', async () => {
@@ -229,16 +216,16 @@ describe('verifying the audit', () => {
         insert into audit (sequence, ${columns}, previous_hash, hash)
         values (${sequence}, ${values}, ${previous}, sha256('x'))`;
     const head = `(select hash from audit where sequence = ${last})`;
-    assert.equal((await verifyAfter(insert(last + 1n, head))).ok, false);
+    assert.equal((await tampered(insert(last + 1n, head))).ok, false);
     const shifted = `
       update audit set sequence = sequence + 1000000 where sequence > 3; ${insert(4n, String.raw`'\x00'`)};
       update audit set sequence = sequence - 999999 where sequence > 1000000`;
-    assert.equal((await verifyAfter(shifted)).broken?.sequence, 4n);
+    assert.equal((await tampered(shifted)).broken?.sequence, 4n);
     const before = `alter table audit drop constraint audit_sequence_positive; ${insert(-5n, String.raw`'\x00'`)}`;
-    assert.equal((await verifyAfter(before)).ok, false);
+    assert.equal((await tampered(before)).ok, false);
   });
 
   test('finds that the first entries were deleted', async () => {
-    assert.equal((await verifyAfter('delete from audit where sequence < 3')).broken?.sequence, 3n);
+    assert.equal((await tampered('delete from audit where sequence < 3')).broken?.sequence, 3n);
   });
 });
