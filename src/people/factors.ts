@@ -13,7 +13,7 @@ import type { Account } from './users.ts';
  */
 
 const RECOVERY_CODES = 10;
-/** Groups of four digits, together 120 bits: too many to be guessed from a hash, so that it need not be slow. */
+/** Groups of four digits, together 120 bits: too many to be guessed from a hash, which need not be slow. */
 const RECOVERY_GROUPS = 6;
 /** The digits and letters of a recovery code, without those that look alike (Crockford). */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
