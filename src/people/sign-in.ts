@@ -64,8 +64,8 @@ const setPasswordHash = (id: number, passwordHash: string) =>
 /**
  * Begins to sign in with a password.
  * @param asked.merchantId the merchant whose portal it is, if the person has accounts at several
- * @returns the token with which the sign-in continues, which is not stored, and the factors of the user; or the
- *   merchants to choose from, if the password is that of several accounts
+ * @returns the token with which the sign-in continues, which is not stored, and the factors of the user; or
+ *   the merchants to choose from, if the password is that of several accounts
  * @throws Problem `too-many-requests`; `unauthorized`, which is the same for an unknown address and a wrong
  *   password
  */
