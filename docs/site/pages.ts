@@ -20,6 +20,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'STYLE.md': 'project/style.html',
   'CODE_OF_CONDUCT.md': 'project/conduct.html',
   'sdk/README.md': 'packages/client.html',
+  'clients/python/README.md': 'packages/client-python.html',
   'conformance/README.md': 'packages/conformance.html',
   'embedded/README.md': 'packages/embedded.html',
   'console/README.md': 'packages/console.html',

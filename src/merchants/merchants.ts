@@ -189,18 +189,28 @@ export async function permitAmount(
   permit(context, permission);
 }
 
-/** The highest number of decimals in use. Products are never removed, so it can only grow. */
-const knownTo = kept(() => ({ decimals: 0 }));
+type Known = { decimals: number; asked: Promise<void> | undefined };
 
+/** The highest number of decimals in use. Products are never removed, so it can only grow. */
+const knownTo = kept((): Known => ({ decimals: 0, asked: undefined }));
+
+/** Calls that come at once, such as the first ones of a process, ask the database once. */
 async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {
   const known = knownTo(service);
   const fits = () => amountUnits % unitOf(known.decimals) === 0n;
   if (fits()) return false;
-  const [finest] = await service.db.query<{ decimals: number | null }>(
+  known.asked ??= askDecimals(service, known).finally(() => {
+    known.asked = undefined;
+  });
+  await known.asked;
+  return !fits();
+}
+
+async function askDecimals({ db }: Service, known: Known): Promise<void> {
+  const [finest] = await db.query<{ decimals: number | null }>(
     sql`select max(decimals) as decimals from products`,
   );
   known.decimals = finest?.decimals ?? DECIMALS_MAX;
-  return !fits();
 }
 
 type Asking = Pick<Asked, 'caller'>;

@@ -20,13 +20,14 @@ after(async () => {
 const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
 const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
 
-/** The service of a new process: its cache is empty, tests set its clock and count its look-ups. */
+/** The service of a new process: its cache is empty, its clock stands, and its look-ups are counted. */
 function startProcess() {
   const { service } = testService;
+  const startedAt = Date.now();
   const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };
   const process = createService({
     ...service,
-    clock: () => new Date(Date.now() + state.aheadMs),
+    clock: () => new Date(startedAt + state.aheadMs),
     db: {
       ...service.db,
       async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
