@@ -24,6 +24,8 @@ type Resources = {
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
+  /** The time of the world outside, which differs from `clock` in a sandbox whose clock was advanced. */
+  readonly wallClock?: () => Date;
   /** Whether webhooks may be sent to http and private addresses: only for development. */
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
@@ -41,6 +43,7 @@ export type Service = Resources & {
   /** Batches the calls of the hot path. */
   readonly batcher: Batcher;
   readonly jobs: EventEmitter;
+  readonly wallClock: () => Date;
   /** Whether this process can serve tills. */
   readonly readiness: Readiness;
   /** The refused requests that are to be in the audit. */
@@ -53,6 +56,7 @@ export function createService(resources: Resources): Service {
   return {
     ...resources,
     jobs: resources.jobs ?? new EventEmitter(),
+    wallClock: resources.wallClock ?? resources.clock,
     readiness: resources.readiness ?? new Readiness(resources.log),
     refusals: resources.refusals ?? new Tally(),
     memory: new Map(),

@@ -132,6 +132,7 @@ export async function openService(
         keys,
         log,
         clock: clock.now,
+        wallClock: () => new Date(),
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
         tracing,

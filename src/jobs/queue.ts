@@ -234,8 +234,12 @@ const groupsOf = (schedule: Readonly<Record<string, Scheduled>>): Group[] =>
       atOnce: 1,
       tasks: {
         async [name](service, _job, stopping) {
+          const startedAt = service.clock().getTime();
           await run(service, stopping);
-          return untilNext(service.clock(), scheduled.everyMs);
+          const now = service.clock();
+          // Its time came again while it ran: it took long, or the clock of a sandbox was advanced.
+          const isDue = now.getTime() - startedAt >= scheduled.everyMs;
+          return isDue ? 0 : untilNext(now, scheduled.everyMs);
         },
       },
     };

@@ -115,9 +115,9 @@ export async function enroll(
   if (called === '' || called.length > NAME_LENGTH_MAX || /\p{C}/u.test(called))
     throw invalid('name', 'maxLength', `must have 1 to ${NAME_LENGTH_MAX} characters, all of them visible`);
   await checkNewPassword(password, [called, ...(await wordsOf(service, user))]);
-  const { clock, db, keys } = service;
+  const { clock, wallClock, db, keys } = service;
   const secret = offeredTotpSecret(service, token, browser);
-  const step = totpStep(secret, totp, clock());
+  const step = totpStep(secret, totp, wallClock());
   if (step === undefined)
     throw invalid('totp', 'code', 'is not what the authenticator app shows now: wait for the next code');
   const passwordHash = await hashPasswordOf(service, user, password);

@@ -23,7 +23,7 @@ export type Factor = { readonly totp: string } | { readonly recoveryCode: string
 
 /** Returns whether a second factor is correct. It is not accepted a second time. */
 export async function acceptFactor(
-  { db, keys, clock }: Service,
+  { db, keys, clock, wallClock }: Service,
   user: Pick<Account, 'id' | 'totpSecret'>,
   factor: Factor,
 ): Promise<boolean> {
@@ -35,7 +35,7 @@ returning user_id`);
     return used !== undefined;
   }
   if (!user.totpSecret) return false;
-  const step = totpStep(keys.openText(ownerOfTotp(user.id), user.totpSecret), factor.totp, clock());
+  const step = totpStep(keys.openText(ownerOfTotp(user.id), user.totpSecret), factor.totp, wallClock());
   if (step === undefined) return false;
   const [accepted] = await db.query(sql`
 update users set totp_step = ${step}

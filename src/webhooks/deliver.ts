@@ -44,13 +44,13 @@ const GRACE_MS = 3_000;
 
 /**
  * Signs a delivery with the secrets that are currently valid. Receivers compare the time of a signature with
- * their own clocks, so it is that of this machine, even if the clock of a sandbox was advanced.
+ * their own clocks.
  */
-export function prepare({ keys }: Service, delivery: Delivery, body: string): Prepared {
+export function prepare({ keys, wallClock }: Service, delivery: Delivery, body: string): Prepared {
   const { endpointId, eventId, url, secret, previousSecret } = delivery;
   const sealed = previousSecret ? [secret, previousSecret] : [secret];
   const secrets = sealed.map((each) => keys.openText(ownerOf(endpointId), each));
-  return { url, headers: signedHeaders(eventId, body, secrets, new Date()), body };
+  return { url, headers: signedHeaders(eventId, body, secrets, wallClock()), body };
 }
 
 /** Sends deliveries that are due until it is stopped. Any number of processes can run it at the same time. */

@@ -66,8 +66,8 @@ test('the service is published as JavaScript, and runs from node_modules', async
   assert.equal((await scrip('--version')).stdout, `${version}\n`);
   // Everything is loaded: the help lists all commands.
   assert.match((await scrip('--help')).stdout, /reconcile/);
-  const service = await import(join(modules, '@scrip', 'service', 'src', 'http', 'guides.js'));
-  assert.equal(typeof service.serveGuides, 'function');
+  const service = await import(join(modules, '@scrip', 'service', 'src', 'http', 'docs.js'));
+  assert.equal(typeof service.serveDocs, 'function');
 });
 
 test('imports and URLs of sources end in .js in a package, and other strings stay', () => {
