@@ -420,7 +420,7 @@ class _Call(Generic[T]):
     recover: Callable[[ScripError], T | None] | None = None
     #: Looks the effect up, where a refusal proves nothing.
     lookup: Callable[[], T | None] | None = None
-    #: What is kept of it while its outcome is unknown.
+    #: The part that the store keeps while the outcome is unknown.
     pending: PendingCall | None = None
 
 
@@ -773,7 +773,7 @@ class Scrip:
             raise _Refused("98", "variant", "b has no updates")
 
     def _kept(self, operation: str, body: Mapping[str, Any], amount: Decimal | None) -> PendingCall:
-        """What is kept of a call: never a code or a PIN."""
+        """Return the part of a call that the store keeps: never a code or a PIN."""
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         kept = None if "pin" in body else body
         return PendingCall(operation, body["reference"], self._base_url, self.variant, now, amount, kept)

@@ -40,7 +40,7 @@ export type EffectiveCall<T> = {
   /** The result behind a refusal that an earlier copy of the request caused. */
   recover?(error: ScripError): T | undefined;
   lookup(options: CallOptions): Promise<T | null>;
-  /** What is kept of it while its outcome is unknown; absent for a call that is not kept. */
+  /** The part that the store keeps while the outcome is unknown; absent if the call is not kept. */
   readonly pending?: PendingCall;
 };
 

@@ -62,7 +62,7 @@ function unitsOf(amount: number): bigint {
   return BigInt(whole + fraction.padEnd(DECIMALS_MAX, '0'));
 }
 
-/** What is left of an amount, exactly. */
+/** Subtracts one amount from another without a rounding error. */
 export function difference(amount: number, taken: number): number {
   const text = String(unitsOf(amount) - unitsOf(taken)).padStart(DECIMALS_MAX + 1, '0');
   return Number(`${text.slice(0, -DECIMALS_MAX)}.${text.slice(-DECIMALS_MAX)}`);

@@ -406,7 +406,7 @@ export class Scrip<V extends Variant> {
     };
   }
 
-  /** What is kept of a call: never a code or a PIN. */
+  /** The part of a call that the store keeps: never a code or a PIN. */
   #kept(
     operation: PendingCall['operation'],
     reference: string,

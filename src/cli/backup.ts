@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { openClock } from '../db/clock.ts';
 import {
   type Backup,
   backUpEmbedded,
@@ -170,7 +171,7 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
 export async function readBooks(url: string): Promise<Reconciliation> {
   const db = openDatabase(url, 'scrip-verify');
   try {
-    return await reconcile({ db, buckets: await readBuckets(db), clock: () => new Date() });
+    return await reconcile({ db, buckets: await readBuckets(db), clock: (await openClock(db)).now });
   } finally {
     await db.close();
   }

@@ -53,21 +53,15 @@ export async function giveUpRedemption(
       after: { reference },
     }),
   );
-  for (;;) {
-    const reversed = await reverse(context, reference);
-    if (reversed) return reversed;
-    const isGivenUp = await giveUpReference(service, { merchantId: merchant.id, reference, id: newId(now) });
-    // Otherwise it was booked since it was looked for.
-    if (isGivenUp)
-      return {
-        outcome: 'given-up',
-        reference,
-        transactionId: null,
-        reversalId: null,
-        amount: null,
-        voucherCode: null,
-      };
-  }
+  const reversed = await reverse(context, reference);
+  if (reversed) return reversed;
+  const nothing = { transactionId: null, reversalId: null, amount: null, voucherCode: null };
+  if (await giveUpReference(service, { merchantId: merchant.id, reference, id: newId(now) }))
+    return { outcome: 'given-up', reference, ...nothing };
+  // It was booked since it was looked for.
+  const late = await reverse(context, reference);
+  if (!late) throw new Error('a redemption was booked, and cannot be found');
+  return late;
 }
 
 /** Reverses a redemption in full. Returns undefined if none was booked under the reference. */

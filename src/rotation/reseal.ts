@@ -173,7 +173,7 @@ export const WEBHOOK_SECRETS: Secrets = {
   ownerOf,
 };
 
-/** What is sealed besides vouchers. */
+/** The secrets that are sealed, besides the codes and PINs of vouchers. */
 export const ALL_SECRETS: readonly Secrets[] = [
   WEBHOOK_SECRETS,
   {

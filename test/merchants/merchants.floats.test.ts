@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMerchant } from '../../src/api-keys/create-merchant.ts';
 import { listKeys } from '../../src/api-keys/keys.ts';
+import { createService } from '../../src/context.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
-import { findMerchant, listFloats, listMerchants } from '../../src/merchants/merchants.ts';
+import {
+  actFor,
+  findMerchant,
+  listFloats,
+  listMerchants,
+  permitAmount,
+} from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
 import {
   DEFAULT_PRODUCT,
@@ -151,4 +158,20 @@ describe('the product DEFAULT', () => {
       [1n, 10_000_000n, 100_000],
     );
   });
+});
+
+test('the first amounts of a process, at one moment, ask once for the decimals in use', async () => {
+  const { id } = await testService.createMerchant();
+  let asked = 0;
+  const { service } = testService;
+  const db = {
+    ...service.db,
+    query: ((statement) => ++asked && service.db.query(statement)) as typeof service.db.query,
+  };
+  const context = await actFor(service, id);
+  assert.ok(context);
+  const fresh = { ...context, service: createService({ ...service, db }) };
+  // A hundredth, in ten-thousandths.
+  await Promise.all(Array.from({ length: 100 }, () => permitAmount(fresh, 'redeem', 100n)));
+  assert.equal(asked, 1);
 });

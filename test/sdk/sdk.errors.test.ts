@@ -87,6 +87,24 @@ describe('a request', () => {
     assert.equal(retry.reference, error.reference);
   });
 
+  it('is reported if the answer is about another reference', async (t) => {
+    const data = {
+      transactionId: '01a22082-7443-7000-8073-d5193d1c7ea2',
+      transactionType: 'REDEMPTION',
+      amount: 1,
+      timestamp: '2031-01-01T00:00:00.000Z',
+      reference: 'order-2',
+      voucherCode: '4829****7641',
+      serialNumber: '1',
+    };
+    const { b } = await answering(t, (_request, response) =>
+      json(response, 200, { statusCode: '00', message: 'Success', data }),
+    );
+    assert.equal((await b.transaction('order-2')).reference, 'order-2');
+    const error = await failure(b.transaction('order-1'));
+    assert.deepEqual([error.code, /another reference/.test(error.message)], ['invalidResponse', true]);
+  });
+
   it('is not retried if Retry-After exceeds the deadline', async (t) => {
     const { b, count } = await answering(t, (_request, response) =>
       json(response, 429, { statusCode: '97', message: '', data: null }, { 'retry-after': '86400' }),
