@@ -1,12 +1,12 @@
 import type { Call } from './model.calls.ts';
-import { hasMoreDecimals, MERCHANTS, minorOf, PRODUCTS } from './model.state.ts';
+import { hasMoreDecimals, MERCHANTS, minorOf } from './model.state.ts';
 
 /**
  * The refusals that do not depend on the state of the service: credentials, form, values and permissions.
  */
 
-/** The decimals that an amount may have when the product does not exist. */
-const NO_PRODUCT_DECIMALS = 4;
+/** All products of the model have two decimals, so an amount with more is refused before any product. */
+const DECIMALS = 2;
 const OPERATOR = [
   ...['block', 'unblock', 'unlock', 'replace', 'extend', 'adjust', 'cashOut', 'cancelVoucher'],
   ...['cancel', 'produce', 'topUp'],
@@ -32,10 +32,9 @@ export function refusedAtOnce(call: Call): string | undefined {
   return merchant.mayNothing || (call.do === 'update' && !merchant.mayUpdate) ? '03' : undefined;
 }
 
-function refusedOrder({ product, quantity, amount }: Extract<Call, { do: 'generate' }>): string | undefined {
+function refusedOrder({ quantity, amount }: Extract<Call, { do: 'generate' }>): string | undefined {
   if (quantity < 1) return '16';
-  const decimals = PRODUCTS[product] ? 2 : NO_PRODUCT_DECIMALS;
-  return amount !== null && (amount <= 0 || hasMoreDecimals(amount, decimals)) ? '13' : undefined;
+  return amount !== null && (amount <= 0 || hasMoreDecimals(amount, DECIMALS)) ? '13' : undefined;
 }
 
 function refusedAmount(call: Call): string | undefined {
