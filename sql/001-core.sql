@@ -326,7 +326,8 @@ create table batch_exports (
     constraint batch_exports_by_length check (char_length(exported_by) between 1 and 200),
   reason text constraint batch_exports_reason_length check (char_length(reason) between 1 and 500),
   vouchers integer not null, -- the number of vouchers to export when it started
-  begun_at timestamptz not null
+  begun_at timestamptz not null,
+  is_of_merchant boolean not null -- downloaded in the portal
 );
 create index batch_exports_by_batch on batch_exports (batch_id, id);
 

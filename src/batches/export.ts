@@ -23,8 +23,8 @@ export const ExportSchema = Type.Object({
   /** The only voucher that is exported; null: the whole batch. */
   serialNumber: NullableText,
   format: Word(['csv', 'pdf'] as const),
-  /** The operator. */
   by: Text,
+  madeBy: Word(['merchant', 'operator'] as const, { description: 'Whether `by` is of the merchant.' }),
   reason: NullableText,
   /** The number of vouchers in the export; without a recorded end, the planned number. */
   vouchers: Count,
@@ -137,18 +137,23 @@ type Exported = { readonly id: number; readonly vouchers: number };
 /**
  * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded, also in
  * the audit, before the first voucher is read. Its end is recorded too, even if `write` throws.
+ * @param merchant set if a person or a token of the merchant asks: the codes leave once, unless it asks for
+ *   them again
  * @returns the record
+ * @throws Problem `conflict` if a merchant has to ask for them again
  */
 export async function exportBatch(
   operator: Operator,
   batch: Batch,
   format: Format,
   write: Write,
+  merchant?: { readonly again: boolean },
 ): Promise<Exported> {
   if (batch.status !== 'COMPLETED') throw new Error('only a completed batch can be exported');
   const { service } = operator;
   const begun = await service.db.transaction(async (tx) => {
-    const row = await begin(tx, operator, batch, format, null);
+    if (merchant && !merchant.again) await requireFirst(tx, batch);
+    const row = await begin(tx, operator, { batch, format, isOfMerchant: merchant !== undefined });
     const after = { export: row.id, format, vouchers: row.vouchers };
     await audit(tx, operator, { action: 'batch.export', subject: `batch ${batch.transactionId}`, after });
     return row;
@@ -183,7 +188,7 @@ export async function exportReplacement(
     if (closed) throw declined('44');
     const exports = await countReplacementExports(tx, batch, serialNumber);
     if (exports !== (exportsBefore ?? exports)) return undefined;
-    const row = await begin(tx, operator, batch, format, serialNumber);
+    const row = await begin(tx, operator, { batch, format, serialNumber });
     const after = { export: row.id, format, replaced, again: exports > 0 };
     await audit(tx, operator, { action: 'voucher.export', subject: `voucher ${serialNumber}`, after });
     return row;
@@ -191,6 +196,20 @@ export async function exportReplacement(
   if (!begun) return undefined;
   const pages = readPrinted(service, batch, readVoucher(service, batch, serialNumber));
   return writeRecorded(operator, begun, pages, write);
+}
+
+/** Refuses to hand out the codes of a batch a second time. @throws Problem `conflict` */
+async function requireFirst(tx: Queries, { id, transactionId }: Batch): Promise<void> {
+  // Of two downloads at once, the second one waits here, and then finds the first.
+  await tx.query(sql`select id from batches where id = ${id} for no key update`);
+  const last = (await listExports(tx, id)).find(({ serialNumber }) => serialNumber === null);
+  if (!last) return;
+  const by = last.madeBy === 'merchant' ? last.by : 'the operator';
+  throw new Problem(
+    'conflict',
+    `batch ${transactionId} was downloaded by ${by} at ${last.begunAt.toISOString()} (${last.format}): ` +
+      'if that file is lost, ask for it again, with a reason',
+  );
 }
 
 /** Returns how often a single voucher was exported, even without success. */
@@ -205,17 +224,24 @@ where batch_id = ${batch.id} and serial_number = ${serialNumber}`);
   return row?.exports ?? 0;
 }
 
+type Beginning = {
+  readonly batch: Batch;
+  readonly format: Format;
+  /** The only voucher; by default the whole batch. */
+  readonly serialNumber?: bigint;
+  readonly isOfMerchant?: boolean;
+};
+
 async function begin(
   tx: Queries,
   { service, actor }: Operator,
-  batch: Batch,
-  format: Format,
-  serialNumber: bigint | null,
+  { batch, format, serialNumber, isOfMerchant = false }: Beginning,
 ): Promise<Exported> {
   const [row] = (await tx.query<Exported>(sql`
-insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
-values (${batch.id}, ${serialNumber}, ${format}, ${actor.name}, ${actor.reason},
-  ${serialNumber === null ? batch.quantity : 1}, ${service.clock()})
+insert into batch_exports
+  (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at, is_of_merchant)
+values (${batch.id}, ${serialNumber ?? null}, ${format}, ${actor.name}, ${actor.reason},
+  ${serialNumber === undefined ? batch.quantity : 1}, ${service.clock()}, ${isOfMerchant})
 returning id, vouchers`)) as [Exported];
   return row;
 }
@@ -300,7 +326,8 @@ async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: b
 /** Lists the exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<BatchExport[]> {
   return db.query<BatchExport>(sql`
-select e.id::text, e.serial_number::text as "serialNumber", e.format, e.exported_by as by, e.reason,
+select e.id::text, e.serial_number::text as "serialNumber", e.format, e.exported_by as by,
+  case when e.is_of_merchant then 'merchant' else 'operator' end as "madeBy", e.reason,
   coalesce(n.vouchers, e.vouchers) as vouchers, e.begun_at as "begunAt", n.ended_at as "endedAt",
   case when n.complete then 'complete' when n.complete is null then 'begun' else 'aborted' end as state
 from batch_exports e left join batch_export_ends n on n.export_id = e.id

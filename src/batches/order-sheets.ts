@@ -33,7 +33,7 @@ import {
   requireExportable,
   type Write,
 } from './export.ts';
-import { CARD_LANGUAGES, describeCards, passphraseOf, sealedSheets } from './sheets.ts';
+import { CARD_LANGUAGES, describeCards, drawSheets, passphraseOf } from './sheets.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file
@@ -54,7 +54,7 @@ const AT_ONCE_MAX = 2;
 
 type Language = (typeof CARD_LANGUAGES)[number];
 
-const Language = Word(CARD_LANGUAGES, {
+export const Language = Word(CARD_LANGUAGES, {
   'x-labels': { en: 'English', de: 'German' },
   description: 'The language of the cards. Without it, English.',
 });
@@ -100,7 +100,7 @@ const order = changing({
 });
 
 /** Returns a batch that can be printed here. @throws Problem */
-async function requirePrintable({ service }: Caller, transactionId: string) {
+export async function requirePrintable({ service }: Caller, transactionId: string) {
   const batch = await requireExportable(service, transactionId);
   if (batch.open > VOUCHERS_MAX)
     throw new Problem(
@@ -286,7 +286,7 @@ where s.id = ${toId(id)} and s.ordered_by = ${principal.userId}::int`);
         : await oneCard(operator, row, row.replaced);
     const described = await describeCards(service, batch, product);
     const sealed = { language: row.language, passphrase: passphraseOf(service.keys, row.salt) };
-    const pieces = sealedSheets(service, described, sealed, exporting);
+    const pieces = drawSheets(service, described, sealed, exporting);
     return { name: `${name}-sealed.pdf`, mediaType: 'application/pdf', content: counted(pieces) };
   },
 });
@@ -310,7 +310,7 @@ async function oneCard(operator: Operator, { exportsBefore }: Ordered, replaced:
 }
 
 /** Draws at most AT_ONCE_MAX files at a time. Above that, it throws before the first piece. */
-async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (drawn >= AT_ONCE_MAX)
     throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');
   drawn++;

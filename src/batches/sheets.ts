@@ -37,8 +37,8 @@ export async function describeCards(
 }
 
 /**
- * Sealed sheets are the cards of a batch as a PDF that opens with a passphrase. One person downloads the
- * file, and another one knows the passphrase.
+ * Sheets are the cards of a batch as a PDF. Those of the operator are sealed: one person downloads the file,
+ * and another one knows the passphrase that opens it.
  */
 
 /** The input of the thread. */
@@ -48,7 +48,7 @@ export type SheetWanted = {
     readonly count: number;
     readonly printedAt: Date;
     readonly language: print.Language;
-    readonly passphrase: string;
+    readonly passphrase?: string | undefined;
   };
 };
 /** A message of the thread: a piece of the document, `more` to request the next cards, or `end`. */
@@ -75,23 +75,37 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 }
 
 /**
- * Draws vouchers as sealed sheets, piece by piece. The export is recorded as aborted if the reader
- * disconnects before the end.
- * @param sealed.language of what the cards say
+ * Draws vouchers as sheets, piece by piece.
+ * @param design.language of what the cards say
+ * @param design.passphrase that opens the document; without it, the document is not sealed
  * @param exporting exports the vouchers, and records it
  */
-export async function* sealedSheets(
+export function drawSheets(
   { clock }: Service,
   described: print.Batch,
-  sealed: { readonly language: print.Language; readonly passphrase: string },
-  exporting: (write: Write) => Promise<unknown>,
+  design: { readonly language: print.Language; readonly passphrase?: string | undefined },
+  exporting: Exporting,
 ): AsyncGenerator<Buffer> {
-  // Hardly anything is drawn before it is read, so that pieces that were never read do not count as complete.
+  return exportedPieces(exporting, (vouchers, count) =>
+    drawAside({ batch: described, options: { count, printedAt: clock(), ...design } }, vouchers),
+  );
+}
+
+type Exporting = (write: Write) => Promise<unknown>;
+
+/**
+ * Yields the file of an export, piece by piece. The export is recorded as aborted if the reader disconnects
+ * before the end.
+ * @param exporting exports the vouchers, and records it
+ * @param make makes the file
+ */
+export async function* exportedPieces(
+  exporting: Exporting,
+  make: (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>,
+): AsyncGenerator<Buffer> {
+  // Hardly anything is made before it is read, so that pieces that were never read do not count as complete.
   const through = new PassThrough({ highWaterMark: 1 });
-  const exported = exporting((vouchers, count) => {
-    const options = { count, printedAt: clock(), ...sealed };
-    return pipeline(drawAside({ batch: described, options }, vouchers), through);
-  });
+  const exported = exporting((vouchers, count) => pipeline(make(vouchers, count), through));
   exported.catch((error: Error) => through.destroy(error));
   try {
     for await (const piece of through) yield piece as Buffer;

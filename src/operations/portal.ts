@@ -4,6 +4,7 @@ import { apiKeys, findKeyInfo } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
+import { download, ownExports } from '../batches/download.ts';
 import { floats } from '../books/floats.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import type { Context } from '../context.ts';
@@ -323,8 +324,8 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(MONEY, null, declines.list),
   ...bound(ORDER, null, batches.generate),
   ...bound(MONEY, null, batches.list),
-  ...bound(MONEY, ofBatch, batches.show),
-  ...bound(ORDER, ofBatch, batches.cancel),
+  ...bound(MONEY, ofBatch, batches.show, ownExports),
+  ...bound(ORDER, ofBatch, batches.cancel, download),
   ...bound(MONEY, null, ownSettlements),
   ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument),
   ...bound(FINANCE, ofSettlement, disputes.dispute),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { SHEETS } from '../../src/batches/order-sheets.ts';
-import { describeCards, sealedSheets } from '../../src/batches/sheets.ts';
+import { describeCards, drawSheets } from '../../src/batches/sheets.ts';
 import { sql } from '../../src/db/sql.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
 import type { Caller } from '../../src/operation.ts';
@@ -221,7 +221,7 @@ test('a download that is not read to its end is recorded as aborted', async (t) 
   const { service } = listening;
   const described = await describeCards(service, batch, 'DEFAULT');
   const sealed = { language: 'en', passphrase: 'pass' } as const;
-  const pieces = sealedSheets(service, described, sealed, (write) =>
+  const pieces = drawSheets(service, described, sealed, (write) =>
     exportBatch(asOperator(service), batch, 'pdf', write),
   );
   for await (const piece of pieces) {

@@ -59,6 +59,10 @@ export const actions: Catalogue['actions'] = {
     'Charge stornieren',
     'Jeder Gutschein wird ungültig, das Geld geht auf das Guthaben zurück.',
   ],
+  'batch.download': [
+    'Gutscheine herunterladen',
+    'Speichert die Codes und PINs. Jedes Herunterladen wird vermerkt, ein zweites braucht einen Grund.',
+  ],
   'redemption.correct': ['Berichtigen', 'Setzt den Betrag dieser Einlösung, einmal. 0 macht sie rückgängig.'],
   'webhook.add': ['Endpunkt anlegen', 'Das Geheimnis für die Signatur wird nur einmal angezeigt.'],
   'webhook.test': ['Test senden', 'Sendet ein Testereignis an diesen Endpunkt.'],

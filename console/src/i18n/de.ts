@@ -252,7 +252,7 @@ export const de: Catalogue = {
       `${quantity} ${quantity === '1' ? 'Gutschein' : 'Gutscheine'} über zusammen ${money}`,
     progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
     notYet: 'Sie erscheinen hier, sobald alle hergestellt sind.',
-    download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
+    download: 'Codes und PINs laden Sie hier herunter, oder über die API mit der Referenz dieser Bestellung.',
   },
   bulk: {
     notSerial: (text: string) =>

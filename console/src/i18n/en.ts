@@ -243,7 +243,7 @@ export const en = {
       `${quantity} ${quantity === '1' ? 'voucher that carries' : 'vouchers that carry'} ${money}`,
     progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,
     notYet: 'They are listed here as soon as all of them are produced.',
-    download: 'Download codes and PINs by the API, with the reference of this order.',
+    download: 'Download codes and PINs here, or by the API with the reference of this order.',
   },
   bulk: {
     notSerial: (text: string) => `“${text}” is not a serial number. Correct the line, and look again.`,

@@ -74,6 +74,12 @@ export function Thing() {
         acts={[
           isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
           status === 'COMPLETED' && {
+            name: 'batch.download',
+            given: { ...given, ...(thing.exports === 0 && { again: undefined }) },
+            initial: { format: 'csv' },
+            effect,
+          },
+          status === 'COMPLETED' && {
             name: 'voucher.bulk',
             label: texts.batch.blockAll,
             given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
