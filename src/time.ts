@@ -1,4 +1,7 @@
-/** Formats times, for answers and the log, since Date took a twentieth of a balance enquiry for it. */
+/**
+ * Reads times, and formats them for answers and the log, since Date took a twentieth of a balance enquiry for
+ * it.
+ */
 
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
@@ -66,4 +69,31 @@ export function isDay(text: string): boolean {
 /** Returns the day that is a number of days after another. */
 export function addDays(day: string, count: number): string {
   return isoDay(Date.parse(`${day}T00:00:00Z`) + count * DAY_MS);
+}
+
+const DATE = '(\\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])';
+const TIME = '([01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,9})?)?';
+const OFFSET = '([Zz]|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)?';
+const DATE_TIME = new RegExp(`^${DATE}[Tt ]${TIME}${OFFSET}$`);
+const YEAR_MAX = 9_999;
+
+/**
+ * Reads an ISO 8601 date and time. Seconds may be omitted. Without an offset the time is UTC, as in every
+ * answer of the service. A date alone is refused, since it is not a point in time.
+ * @returns undefined for any other text, and for days that do not exist
+ */
+export function parseDateTime(text: string): Date | undefined {
+  const parts = DATE_TIME.exec(text);
+  if (!parts) return undefined;
+  const [, year, month, day, , offset] = parts;
+  // Date would turn 30 February into 2 March.
+  if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined;
+  const instant = text
+    .toUpperCase()
+    .replace(' ', 'T')
+    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
+  const date = new Date(offset ? instant : `${instant}Z`);
+  // An offset may move the time out of the years with four digits, which every date-time of an answer has.
+  const utcYear = date.getUTCFullYear();
+  return utcYear >= 0 && utcYear <= YEAR_MAX ? date : undefined;
 }

@@ -1,20 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { AjvCompiler } from '@fastify/ajv-compiler';
-import type {
-  FastifyError,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  FastifyServerOptions,
-} from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
+import type { TSchema } from 'typebox';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../monitor/metrics.ts';
 import type { RequestTrace } from '../monitor/tracing.ts';
 import type { OidcSettings } from '../people/oidc.ts';
 import type { Principal } from '../principal.ts';
+import { compileSchema } from '../validator.ts';
 import { sendRefusal } from './answer.ts';
 import { limitConnections } from './connections.ts';
 import { serveConsole } from './console.ts';
@@ -31,14 +26,7 @@ import { serveDialect } from './routes.ts';
 import { rehearsed, type Sandbox, serveSandbox } from './sandbox.ts';
 import { VARIANT_A } from './variant-a.ts';
 import { VARIANT_B } from './variant-b.ts';
-import {
-  BODY_LIMIT_BYTES,
-  checkFrame,
-  parseDateTime,
-  prefersHtml,
-  refuseUnrouted,
-  TransportRefusal,
-} from './wire.ts';
+import { BODY_LIMIT_BYTES, checkFrame, prefersHtml, refuseUnrouted, TransportRefusal } from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -61,25 +49,6 @@ const SOCKET_TIMEOUT_MS = 120_000;
  * refuses text that is not a reference.
  */
 const PARAMETER_LENGTH_MAX = 16 * 1024;
-
-/** How servers check requests by their schemas. A process compiles a schema once, for all of its servers. */
-const VALIDATION = {
-  schemaController: { compilersFactory: { buildValidator: AjvCompiler() } },
-  ajv: {
-    customOptions: {
-      allErrors: true,
-      coerceTypes: false,
-      useDefaults: false,
-      removeAdditional: false,
-      allowUnionTypes: true,
-      // 1e999 is a number. The core refuses it as an amount.
-      strictNumbers: false,
-    },
-    onCreate(ajv) {
-      ajv.addFormat('date-time', (text: string) => parseDateTime(text) !== undefined);
-    },
-  },
-} satisfies FastifyServerOptions;
 
 /** How clients reach the server. */
 export type Reach = {
@@ -146,7 +115,6 @@ export function buildServer(
       connectionsCheckingInterval: REQUEST_CHECK_MS,
     },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
-    ...VALIDATION,
     frameworkErrors: (error, request, reply) => answerUndecoded(service, headers, error, request, reply),
     clientErrorHandler: (error, socket) => answerUnparsed(service, headers, nextId(), error, socket),
   });
@@ -157,6 +125,7 @@ export function buildServer(
     writeRaw(socket, 405, [['x-request-id', nextId()], ['allow', 'GET, HEAD, POST'], ...headers.browsers]);
   });
 
+  app.setValidatorCompiler<TSchema>(({ schema }) => compileSchema(schema));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('trace');

@@ -9,13 +9,13 @@ import {
 import { redeem } from '../redemptions/redeem.ts';
 import type { FieldError } from '../refusal.ts';
 import { Nullable } from '../schema.ts';
+import { parseDateTime } from '../time.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
 import { renderBalance, renderBatch } from './answer.ts';
 import { type Dialect, endpoint } from './endpoint.ts';
 import { Amount, BatchData, balanceFields, Pin, Quantity, Reference, transactionFields } from './fields.ts';
 import { BOTH, downloadVouchers, RedeemedAmount, STATUSES_OF_TRANSPORT } from './variants.ts';
-import { parseDateTime } from './wire.ts';
 
 /** Variant B's answer to a look-up that finds nothing. It is not a refusal, and only this call uses it. */
 export const NO_TRANSACTION = { statusCode: '99', message: 'Transaction not found' } as const;

@@ -148,33 +148,6 @@ export function parseJson(body: Uint8Array | undefined): unknown {
   }
 }
 
-const DATE = '(\\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])';
-const TIME = '([01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,9})?)?';
-const OFFSET = '([Zz]|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)?';
-const DATE_TIME = new RegExp(`^${DATE}[Tt ]${TIME}${OFFSET}$`);
-const YEAR_MAX = 9_999;
-
-/**
- * Reads an ISO 8601 date and time. Seconds may be omitted. Without an offset the time is UTC, as in every
- * answer of the service. A date alone is refused, since it is not a point in time.
- * @returns undefined for any other text, and for days that do not exist
- */
-export function parseDateTime(text: string): Date | undefined {
-  const parts = DATE_TIME.exec(text);
-  if (!parts) return undefined;
-  const [, year, month, day, , offset] = parts;
-  // Date would turn 30 February into 2 March.
-  if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined;
-  const instant = text
-    .toUpperCase()
-    .replace(' ', 'T')
-    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
-  const date = new Date(offset ? instant : `${instant}Z`);
-  // An offset may move the time out of the years with four digits, which every date-time of an answer has.
-  const utcYear = date.getUTCFullYear();
-  return utcYear >= 0 && utcYear <= YEAR_MAX ? date : undefined;
-}
-
 /**
  * Whether to compress an answer by gzip. The request must accept gzip (RFC 9110, 12.5.3), by its name or by
  * `*`, and must not prefer the plain answer. Without the header, the answer is not compressed.

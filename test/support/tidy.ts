@@ -30,7 +30,7 @@ const ROWS = [
  * what a process or a machine has one of: ids in order, cores, the command line.
  */
 const OF_PROCESS = [
-  ...['db/sql', 'keyring/sealed', 'log', 'operations/validate', 'time'],
+  ...['db/sql', 'keyring/sealed', 'log', 'time'],
   ...[
     'batches/order-sheets',
     'batches/rows.worker',
@@ -246,7 +246,7 @@ const INTERNALS =
  * The files that build a regular expression, each reviewed: of constants, of an escaped text between two
  * assertions, and of forms of amounts whose repetitions have an end or begin with a separator.
  */
-const BUILDS_PATTERNS = ['src/http/wire.ts', 'src/cli/output.ts', 'src/bank/match.ts', 'src/bank/csv.ts'];
+const BUILDS_PATTERNS = ['src/time.ts', 'src/cli/output.ts', 'src/bank/match.ts', 'src/bank/csv.ts'];
 
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {
