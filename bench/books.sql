@@ -41,7 +41,7 @@ language sql set search_path = scrip, pg_temp as $$
   insert into book_ages (currency, product_id, issuer_id, basis, at, vouchers, amount_minor)
   select currency, product_id, issuer_id, basis, age_of(basis, at), sum(vouchers), sum(amount_minor)
   from held_ages(p_day) group by 1, 2, 3, 4, 5;
-  insert into book_closings (day, starts_at, ends_at, zone, rows, rows_hash, totals, version, closed_at,
+  insert into book_closings (day, starts_at, ends_at, zone, rows, root, totals, version, closed_at,
     previous_hash, hash)
   select (p_day - interval '1 day')::date, p_day - interval '1 day', p_day, 'UTC', 0, '', '{}', 1, now(),
     sha256(''), sha256('1')
@@ -50,7 +50,7 @@ $$;
 -- Aggregates of earlier days, as a network with this number of merchants leaves them behind.
 create function bench.fill_year(p_day date, p_days integer, p_merchants integer) returns void
 language sql set search_path = scrip, pg_temp as $$
-  insert into book_closings (day, starts_at, ends_at, zone, rows, rows_hash, totals, version, closed_at,
+  insert into book_closings (day, starts_at, ends_at, zone, rows, root, totals, version, closed_at,
     previous_hash, hash)
   select d::date, d at time zone 'UTC', (d + interval '1 day') at time zone 'UTC', 'UTC', 0, '', '{}', 1,
     now(), sha256(convert_to((d - interval '1 day')::text, 'UTF8')), sha256(convert_to(d::text, 'UTF8'))

@@ -8,7 +8,7 @@ import { findSecrets } from './secrets.ts';
 
 const ROOT = new URL('../', import.meta.url);
 /** Packages with a manifest of their own for the registry. The others get theirs when they are staged. */
-const MANIFESTS = ['sdk', 'conformance'] as const;
+const MANIFESTS = ['sdk', 'conformance', 'verifier'] as const;
 /** Stands where an address of the project belongs that nobody has decided on yet; .invalid never exists (RFC 2606). */
 const PLACEHOLDER = /\bscrip\.invalid\b/;
 const PLACES = [

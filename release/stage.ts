@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
 /** The scope is Scrip's own; `scrip` alone belongs to somebody else. */
-export const PUBLISHED = ['service', 'embedded', 'print', 'client', 'conformance'] as const;
+export const PUBLISHED = ['service', 'embedded', 'print', 'client', 'conformance', 'verifier'] as const;
 export type Published = (typeof PUBLISHED)[number];
 
 type Manifest = Readonly<Record<string, unknown>>;
@@ -37,6 +37,7 @@ const SOURCES: Readonly<Record<Published, { readonly folder: string; readonly fi
   print: { folder: 'print', files: ['.'] },
   client: { folder: 'sdk', files: [] },
   conformance: { folder: 'conformance', files: [] },
+  verifier: { folder: 'verifier', files: [] },
 };
 
 const isStaged = (name: Published) => SOURCES[name].files.length > 0;

@@ -46,12 +46,12 @@ create index book_slices_of_floats on book_slices (merchant_id, starts_at)
   where debit_kind = 'FLOAT' or credit_kind = 'FLOAT';
 
 -- The proof of a slice's rows; a slice without rows has no seal. `listing` has an entry for each row, in
--- order: its id (16 bytes) and the first four bytes of its digest. It identifies rows that were altered,
+-- order: its id (16 bytes) and the first four bytes of its leaf hash. It identifies rows that were altered,
 -- removed or added.
 create table book_seals (
   starts_at timestamptz primary key,
   rows bigint not null constraint book_seals_has_rows check (rows > 0),
-  hash bytea not null, -- SHA-256 over the digests of the rows, in the order of time and id
+  root bytea not null, -- of the Merkle tree of the rows, in the order of time and id
   listing bytea not null,
   -- some of the vouchers whose balance was not the sum of their rows when the slice was sealed; null: none
   differing bigint[]
@@ -157,7 +157,7 @@ create table book_closings (
   rows bigint not null,
   first_id uuid,
   last_id uuid,
-  rows_hash bytea not null, -- SHA-256 over the hashes of the slices, in order
+  root bytea not null, -- of the Merkle tree of the slices, in order
   totals text not null, -- JSON, exactly as it was hashed
   version integer not null, -- the version of these computations
   closed_at timestamptz not null,

@@ -4,10 +4,10 @@
 -- The rows of the journal with the time at which they are booked: their own, or for a late row that of the
 -- slice to which it was added. Ids are within an hour of the row's time, and a late row has a place within
 -- that slice. A query for an interval of `booked_at` therefore also limits `place`, so that it uses the
--- primary key. `digest` proves a row: it is the hash of `line` (docs/reference/seals.md). This is a view
+-- primary key. `leaf` is the leaf hash of `line` (docs/reference/proof.md). This is a view
 -- because Citus rejects functions that return rows of the journal.
 create view book_rows as
-select q.*, sha256(convert_to(q.line, 'UTF8')) as digest
+select q.*, sha256('\x00'::bytea || convert_to(q.line, 'UTF8')) as leaf
 from (
   select p.*,
     concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|', p.amount_minor, '|',

@@ -162,6 +162,27 @@ create function age_of(basis text, at timestamptz) returns timestamptz language 
   ) end
 $$;
 
+-- Returns the root of a Merkle tree (RFC 6962, section 2.1) from the hashes of its leaves, one after the
+-- other. Each round joins pairs of neighbors to the level above. A last hash without a neighbor moves up.
+create function merkle_root(leaves bytea) returns bytea
+language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  level bytea := leaves;
+begin
+  if length(level) = 0 then return sha256(level); end if;
+  while length(level) > 32 loop
+    select string_agg(
+        case length(p.pair) when 64 then sha256('\x01'::bytea || p.pair) else p.pair end,
+        ''::bytea order by p.at)
+    into level
+    from (
+      select i.at, substring(level from i.at + 1 for 64) as pair
+      from generate_series(0, length(level) - 1, 64) as i (at)
+    ) p;
+  end loop;
+  return level;
+end $$;
+
 -- Seals the slices from the last sealed one up to a time, within the oldest day that is not closed. It stores
 -- the proof and the sums of their rows, and the ages of the vouchers. Returns the number of rows. It locks
 -- the books, so that no voucher is swept and no commission is booked meanwhile.
@@ -182,9 +203,9 @@ begin
   if (p_until <= day.ends_at and p_until <= sealable_until()) is not true then
     raise exception 'slices until % cannot be sealed yet', p_until;
   end if;
-  insert into book_seals (starts_at, rows, hash, listing)
-  select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
-    string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
+  insert into book_seals (starts_at, rows, root, listing)
+  select r.slice_at, count(*), merkle_root(string_agg(r.leaf, ''::bytea order by r.occurred_at, r.id)),
+    string_agg(uuid_send(r.id) || substring(r.leaf from 1 for 4), ''::bytea order by r.occurred_at, r.id)
   from book_rows r
   where r.place >= id_floor(sealed, '-1 hour') and r.place < id_floor(p_until, '1 hour')
     and r.booked_at >= sealed and r.booked_at < p_until

@@ -22,6 +22,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'sdk/README.md': 'packages/client.html',
   'clients/python/README.md': 'packages/client-python.html',
   'conformance/README.md': 'packages/conformance.html',
+  'verifier/README.md': 'packages/verifier.html',
   'embedded/README.md': 'packages/embedded.html',
   'console/README.md': 'packages/console.html',
 };

@@ -21,16 +21,17 @@ import {
   openDays,
   SLICE_MS,
 } from './days.ts';
+import { leafHash } from './merkle.ts';
 import { Pieces } from './pieces.ts';
 import {
   allowLongWork,
   type ClosingRow,
   GENESIS,
-  hashOfClosing,
   passMark,
   seal,
   sealDue,
-  sumOfSeals,
+  sumOfSlices,
+  textOfClosing,
   VERSION,
 } from './seal.ts';
 import { sweepExpired } from './sweep.ts';
@@ -225,12 +226,12 @@ select id from book_late_rows where found_in = ${day}::date order by id`);
     const checks = await check(service, tx, row);
     const failed = checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name);
     const closing = await summarize(service, tx, row, last, { checks, late });
-    const hash = hashOfClosing(closing);
+    const hash = leafHash(textOfClosing(closing));
     await tx.query(sql`
-insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version,
+insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, root, totals, version,
   closed_at, previous_hash, hash)
 values (${closing.day}::date, ${closing.startsAt}, ${closing.endsAt}, ${closing.zone}, ${closing.rows},
-  ${closing.firstId}::uuid, ${closing.lastId}::uuid, ${closing.rowsHash}, ${closing.totals},
+  ${closing.firstId}::uuid, ${closing.lastId}::uuid, ${closing.root}, ${closing.totals},
   ${closing.version}, ${closing.closedAt},
   ${closing.previousHash}, ${hash})`);
     const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
@@ -303,7 +304,7 @@ from (
 group by 1, 2 order by 1, 2`);
   return {
     ...day,
-    ...(await sumOfSeals(tx, day)),
+    ...(await sumOfSlices(tx, day)),
     ...ends,
     totals: JSON.stringify({
       balances,

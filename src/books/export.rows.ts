@@ -3,6 +3,7 @@ import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
 import { addDays } from '../time.ts';
 import { type BookDay, bookedBetween } from './days.ts';
+import { listSlices, type Slice } from './seal.ts';
 
 /**
  * The data that exports are made of: closed days, their balances, and their movements, summed or row by row.
@@ -174,16 +175,8 @@ async function inOrder<Row extends { readonly id: string | null }>(
   });
 }
 
-/** A sealed slice, with the number and the hash of its rows. */
-type Slice = { readonly startsAt: Date; readonly rows: bigint; readonly hash: Buffer };
-
-const slicesOf = (db: Database, { startsAt, endsAt }: ClosedDay) =>
-  db.query<Slice>(sql`
-select starts_at as "startsAt", rows, hash from book_seals
-where starts_at >= ${startsAt} and starts_at < ${endsAt} order by starts_at`);
-
 async function* pagesOfSlices(db: Database, day: ClosedDay): AsyncGenerator<string[]> {
-  for (const slice of await slicesOf(db, day)) yield* pagesOf(db, slice);
+  for (const slice of await db.query<Slice>(listSlices(day))) yield* pagesOf(db, slice);
 }
 
 /** Returns the ids of a slice from its listing, in the order of time and id. */
@@ -197,13 +190,10 @@ where s.starts_at = ${startsAt} and i.at < s.rows order by i.at`);
   }
 }
 
-/** Returns the slices of a day, each after the texts of its rows, as they were hashed. */
-export async function* sealsOf(db: Database, day: ClosedDay): AsyncGenerator<string[] | Slice> {
-  for (const slice of await slicesOf(db, day)) {
-    for await (const ids of pagesOf(db, slice))
-      yield (await inOrder<{ id: string; line: string }>(db, day, ids, listLines)).map(({ line }) => line);
-    yield slice;
-  }
+/** Returns the texts of the rows of a slice, as they were hashed. */
+export async function* textsOf(db: Database, day: ClosedDay, slice: Slice): AsyncGenerator<string> {
+  for await (const ids of pagesOf(db, slice))
+    for (const { line } of await inOrder<{ id: string; line: string }>(db, day, ids, listLines)) yield line;
 }
 
 /**

@@ -6,7 +6,7 @@ import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
-import { Day, FileSchema, MerchantId, Word } from '../schema.ts';
+import { Day, FileSchema, MerchantId, TransactionId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
 import { checkInterval } from './days.ts';
 import {
@@ -16,23 +16,23 @@ import {
   closedDays,
   type Movement,
   rowsOf,
-  sealsOf,
   sumsOf,
 } from './export.rows.ts';
 import { beginCamt, beginStatement, endCamt, endStatement, entry } from './formats.ts';
 import { findUnmapped, type GlLine, glLines, glSums, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
+import { writeProof } from './proof.ts';
 import { type Names, readNames } from './reports/report.ts';
 import { European, merchantIdOf } from './reports/reports.ts';
-import { type Closing, listClosings, textOfClosing } from './seal.ts';
 
-export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'sealed'] as const;
+export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'proof'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];
 
-/** The formats that only some options concern: those of CSV, of one merchant, and of sums or rows. */
+/** The formats that only some options concern: those of CSV, of some rows, and of sums or rows. */
 const FORMATS_WITH = {
   european: ['gl', 'csv'],
-  merchantId: ['camt053'],
+  merchantId: ['camt053', 'proof'],
+  transactionId: ['proof'],
   rows: ['beancount', 'hledger', 'gl'],
 } as const satisfies Record<string, readonly Format[]>;
 
@@ -43,6 +43,8 @@ export type ExportWanted = {
   readonly to: string;
   /** Only the accounts of this merchant. */
   readonly merchantId?: number | undefined;
+  /** Only this row. */
+  readonly transactionId?: string | undefined;
   /** Every row separately instead of the sums of each day. */
   readonly rowByRow?: boolean;
   readonly style?: CsvStyle;
@@ -74,7 +76,7 @@ function piecesOf(db: Database, wanted: ExportWanted, days: readonly ClosedDay[]
   if (format === 'gl') return writeGl(db, days, rowByRow, style);
   if (format === 'csv') return writeCsv(db, days, style);
   if (format === 'ndjson') return writeNdjson(db, days);
-  if (format === 'sealed') return writeSealed(db, days);
+  if (format === 'proof') return writeProof(db, days, wanted);
   return writePlainText(db, days, format, rowByRow);
 }
 
@@ -181,19 +183,6 @@ async function* writeNdjson(db: Database, days: readonly ClosedDay[]): AsyncGene
     }
 }
 
-/** Writes what closings are computed from (docs/reference/seals.md), as one JSON object per line. */
-async function* writeSealed(db: Database, days: readonly ClosedDay[]): AsyncGenerator<string> {
-  const line = (object: object) => `${JSON.stringify(object)}\n`;
-  for (const day of days) {
-    for await (const each of sealsOf(db, day))
-      if (Array.isArray(each)) for (const row of each) yield line({ row });
-      else yield line({ slice: each.startsAt, rows: Number(each.rows), hash: each.hash.toString('hex') });
-    const [closing] = (await db.query(listClosings(day.day, addDays(day.day, 1)))) as [Closing];
-    const [previousHash, hash] = [closing.previousHash, closing.hash].map((each) => each.toString('hex'));
-    yield line({ closing: textOfClosing(closing), previousHash, hash });
-  }
-}
-
 function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {
   const { id, occurredAt, kind, debit, credit, amountMinor, currency, serialNumber, reference, originalId } =
     movement;
@@ -256,7 +245,7 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
   gl: ['csv', CSV_TYPE],
   csv: ['csv', CSV_TYPE],
   ndjson: ['ndjson', 'application/x-ndjson'],
-  sealed: ['ndjson', 'application/x-ndjson'],
+  proof: ['ndjson', 'application/x-ndjson'],
 };
 
 export const exportDays = reading({
@@ -268,6 +257,7 @@ export const exportDays = reading({
     from: Day,
     to: Day,
     merchantId: Type.Optional(MerchantId),
+    transactionId: Type.Optional({ ...TransactionId, description: 'proof: only this row.' }),
     rows: Type.Optional(
       Type.Boolean({
         description: 'beancount, hledger, gl: each row separately; left out: the sums of each day.',
@@ -286,6 +276,7 @@ export const exportDays = reading({
     const wanted: ExportWanted = {
       ...{ format, from, to, rowByRow: given.rows ?? false },
       merchantId: await merchantIdOf(caller, given.merchantId),
+      transactionId: given.transactionId,
       style: given.european ? 'european' : 'standard',
     };
     const [extension, mediaType] = TYPES[format];

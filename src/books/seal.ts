@@ -3,6 +3,7 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { type BookDay, findOpenDay, SLICE_MS } from './days.ts';
+import { leafHash, rootOf } from './merkle.ts';
 import type { Pieces } from './pieces.ts';
 
 /**
@@ -23,7 +24,7 @@ export type ClosingRow = BookDay & {
   readonly rows: bigint;
   readonly firstId: string | null;
   readonly lastId: string | null;
-  readonly rowsHash: Buffer;
+  readonly root: Buffer;
   readonly totals: string;
   readonly version: number;
   readonly closedAt: Date;
@@ -37,7 +38,7 @@ export type Closing = ClosingRow & { readonly hash: Buffer };
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`
 select day::text as day, starts_at as "startsAt", ends_at as "endsAt", zone, rows,
-  first_id::text as "firstId", last_id::text as "lastId", rows_hash as "rowsHash", totals, version,
+  first_id::text as "firstId", last_id::text as "lastId", root, totals, version,
   closed_at as "closedAt", previous_hash as "previousHash", hash
 from book_closings
 where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
@@ -87,15 +88,27 @@ export async function sealDue({ db }: Pick<Service, 'db'>, pieces: Pieces): Prom
   );
 }
 
-type Sum = Pick<ClosingRow, 'rows' | 'rowsHash'>;
+/** The text of a slice that is hashed: its beginning, the number of its rows, and the root of their tree. */
+export const textOfSlice = (slice: Slice) =>
+  [slice.startsAt.toISOString(), slice.rows, slice.root.toString('hex')].join('|');
 
-/** Returns the number of rows in the sealed slices of a day, and the hash over them. */
-export async function sumOfSeals(tx: Queries, { startsAt, endsAt }: BookDay): Promise<Sum> {
-  const [sum] = (await tx.query<Sum>(sql`
-select coalesce(sum(rows), 0)::bigint as rows,
-  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as "rowsHash"
-from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}`)) as [Sum];
-  return sum;
+/** A sealed slice. `root` is that of the tree of its rows. */
+export type Slice = { readonly startsAt: Date; readonly rows: bigint; readonly root: Buffer };
+
+/** Lists the sealed slices of a day, oldest first. */
+export function listSlices({ startsAt, endsAt }: BookDay): Sql {
+  return sql`
+select starts_at as "startsAt", rows, root from book_seals
+where starts_at >= ${startsAt} and starts_at < ${endsAt} order by starts_at`;
+}
+
+/** Returns the number of rows in the sealed slices of a day, and the root of the tree of the slices. */
+export async function sumOfSlices(tx: Queries, day: BookDay): Promise<Pick<ClosingRow, 'rows' | 'root'>> {
+  const slices = await tx.query<Slice>(listSlices(day));
+  return {
+    rows: slices.reduce((sum, { rows }) => sum + rows, 0n),
+    root: rootOf(slices.map((slice) => leafHash(textOfSlice(slice)))),
+  };
 }
 
 /**
@@ -107,9 +120,14 @@ export const VERSION = 1;
 /** The hash before the first closing. */
 export const GENESIS = Buffer.alloc(32);
 
-/** Returns the text of a closing that is hashed: its columns as JSON. */
+/**
+ * Returns the text of a closing that is hashed: its columns as JSON, with the hash of the totals instead of
+ * the totals (docs/reference/proof.md).
+ */
 export function textOfClosing(row: ClosingRow): string {
-  const columns = [
+  return JSON.stringify([
+    'scrip closing',
+    row.previousHash.toString('hex'),
     row.day,
     row.startsAt.toISOString(),
     row.endsAt.toISOString(),
@@ -117,18 +135,9 @@ export function textOfClosing(row: ClosingRow): string {
     String(row.rows),
     row.firstId,
     row.lastId,
-    row.rowsHash.toString('hex'),
-    row.totals,
+    row.root.toString('hex'),
+    hash('sha256', row.totals),
     row.version,
     row.closedAt.toISOString(),
-  ];
-  return JSON.stringify(['scrip closing', ...columns]);
-}
-
-/**
- * Returns the hash of a closing: SHA-256 over the hash before it and the text of the closing
- * (docs/reference/seals.md).
- */
-export function hashOfClosing(row: ClosingRow): Buffer {
-  return hash('sha256', Buffer.concat([row.previousHash, Buffer.from(textOfClosing(row))]), 'buffer');
+  ]);
 }

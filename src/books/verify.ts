@@ -10,7 +10,8 @@ import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
 import { type BookDay, bookedBetween, checkInterval, EFFECTS, inSlice } from './days.ts';
-import { allowLongWork, type Closing, GENESIS, hashOfClosing, listClosings, sumOfSeals } from './seal.ts';
+import { leafHash } from './merkle.ts';
+import { allowLongWork, type Closing, GENESIS, listClosings, sumOfSlices, textOfClosing } from './seal.ts';
 
 /** Records how far a run came. @param day null: no day was verified */
 function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
@@ -158,7 +159,7 @@ function verifyLink(
   const breaks: Break[] = [];
   if (!closing.previousHash.equals(last?.hash ?? GENESIS) || (last && !isNext(last, closing)))
     breaks.push({ day, change: 'chain', detail: 'it does not follow the closing before it' });
-  if (!hashOfClosing(closing).equals(closing.hash))
+  if (!leafHash(textOfClosing(closing)).equals(closing.hash))
     breaks.push({ day, change: 'closing', detail: 'its hash is not that of its columns' });
   if (known.get(day)?.hash !== closing.hash.toString('hex'))
     breaks.push({ day, change: 'audit', detail: 'the audit recorded another hash' });
@@ -183,14 +184,14 @@ select starts_at as "startsAt", ends_at as "endsAt", zone from book_days where d
   );
   if (!isDeepStrictEqual(bounds, { startsAt, endsAt, zone }))
     breaks.push({ day, change: 'totals', detail: 'the day begins or ends at another time' });
-  const sealed = await sumOfSeals(tx, closing);
-  if (sealed.rows !== closing.rows || !sealed.rowsHash.equals(closing.rowsHash))
+  const sealed = await sumOfSlices(tx, closing);
+  if (sealed.rows !== closing.rows || !sealed.root.equals(closing.root))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
   // The slices of an interval whose rows differ from the sealed ones in number or hash.
   const slices = await tx.query<{ slice_at: Date }>(sql`
 with found as (
   select r.slice_at, count(*) as rows,
-    sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
+    merkle_root(string_agg(r.leaf, ''::bytea order by r.occurred_at, r.id)) as root
   from book_rows r
   where ${bookedBetween(startsAt, endsAt)}
   group by r.slice_at
@@ -198,9 +199,9 @@ with found as (
 select coalesce(f.slice_at, b.starts_at) as slice_at
 from found f
 full join (
-  select starts_at, rows, hash from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}
+  select starts_at, rows, root from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}
 ) b on b.starts_at = f.slice_at
-where f.hash is distinct from b.hash or f.rows is distinct from b.rows
+where f.root is distinct from b.root or f.rows is distinct from b.rows
 order by 1`);
   for (const { slice_at } of slices) {
     const slice = slice_at.toISOString();
@@ -212,7 +213,7 @@ with listed as (
     substring(b.listing from (20 * i.at + 17)::int for 4) as mark
   from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice_at}
 ), found as (
-  select r.id, substring(r.digest from 1 for 4) as mark from book_rows r
+  select r.id, substring(r.leaf from 1 for 4) as mark from book_rows r
   where ${inSlice(slice_at)}
 )
 select coalesce(l.id, f.id) as id,

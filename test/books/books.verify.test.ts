@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Closing, hashOfClosing, listClosings } from '../../src/books/seal.ts';
+import { leafHash } from '../../src/books/merkle.ts';
+import { type Closing, listClosings, sumOfSlices, textOfClosing } from '../../src/books/seal.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
 
@@ -60,17 +61,20 @@ test('a day that was rewritten with all of its hashes is found by the sealed end
   // The time of a redemption, the seal, the closing and its entry in the audit, with the project's formulas.
   await ledger.sql(`
     update scrip.journal set occurred_at = occurred_at + interval '1 second' where id = '${spent.transactionId}';
-    update scrip.book_seals s set hash = f.hash, listing = f.listing
+    update scrip.book_seals s set root = f.root, listing = f.listing
     from (
-      select sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash,
-        string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea
+      select scrip.merkle_root(string_agg(r.leaf, ''::bytea order by r.occurred_at, r.id)) as root,
+        string_agg(uuid_send(r.id) || substring(r.leaf from 1 for 4), ''::bytea
           order by r.occurred_at, r.id) as listing
       from scrip.book_rows r where r.slice_at = ${at}
-    ) f where s.starts_at = ${at};
-    update scrip.book_closings set rows_hash = (select sha256(hash) from scrip.book_seals)`);
+    ) f where s.starts_at = ${at}`);
+  const [day] = await service.db.query<Closing>(listClosings(null, null));
+  assert.ok(day);
+  const { root } = await sumOfSlices(service.db, day);
+  await ledger.sql(`update scrip.book_closings set root = '\\x${root.toString('hex')}'`);
   const [closing] = await service.db.query<Closing>(listClosings(null, null));
   assert.ok(closing);
-  const hash = hashOfClosing(closing).toString('hex');
+  const hash = leafHash(textOfClosing(closing)).toString('hex');
   await ledger.sql(`
     update scrip.audit set after = replace(after, '${closing.hash.toString('hex')}', '${hash}');
     update scrip.book_closings set hash = '\\x${hash}'`);

@@ -41,7 +41,7 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
   );
   const { ok, days, breaks } = await verifyBooks(ledger.started.service);
   assert.deepEqual([ok, days, breaks], [true, 1, []]);
-  const exported = (format: 'ndjson' | 'camt053' | 'sealed') =>
+  const exported = (format: 'ndjson' | 'camt053' | 'proof') =>
     exportedText(ledger.started.service, { format, from: '2026-03-02', to: '2026-03-03' });
   const journal = await ledger.sql<{ id: string; kind: string }>(
     'select id, kind from scrip.journal order by occurred_at, id',
@@ -51,7 +51,7 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
     lines.map((line) => (JSON.parse(line) as { transactionId: string }).transactionId),
     journal.map(({ id }) => id),
   );
-  assert.equal((await exported('sealed')).match(/"row":/g)?.length, journal.length);
+  assert.equal((await exported('proof')).match(/"row":/g)?.length, journal.length);
   const stated = journal.filter(({ kind }) => kind !== 'ACTIVATION');
   assert.equal((await exported('camt053')).split('<Ntry>').length, stated.length + 1);
   const [row] = await ledger.sql<{ id: string }>(

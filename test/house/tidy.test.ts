@@ -7,7 +7,7 @@ import { LATER, OUTSIDE, RULES } from '../support/tidy.ts';
 const ROOT = new URL('../../', import.meta.url);
 const FOLDERS = [
   ...['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', '.ci'],
-  ...['sdk', 'conformance', 'embedded', 'print'],
+  ...['sdk', 'conformance', 'verifier', 'embedded', 'print'],
 ];
 /** Built and third-party files. */
 const FOREIGN =

@@ -223,7 +223,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   ],
   [
     'a seal',
-    "update book_seals set hash = sha256(hash) where starts_at >= '2026-03-06' and starts_at < '2026-03-07'",
+    "update book_seals set root = sha256(root) where starts_at >= '2026-03-06' and starts_at < '2026-03-07'",
     { verify: ['seal 06'] },
   ],
   [

@@ -1,0 +1,124 @@
+import type { Database } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { addDays } from '../time.ts';
+import { type ClosedDay, textsOf } from './export.rows.ts';
+import { append, leafHash, type Subtree } from './merkle.ts';
+import { type Closing, listClosings, listSlices, type Slice, textOfClosing, textOfSlice } from './seal.ts';
+
+/** The proof of closed days, which others verify without Scrip (docs/reference/proof.md). */
+
+/** The version of the file. */
+const FORMAT = 1;
+
+/** The rows that a proof shows. Of the others it contains only hashes. */
+type Shown = { readonly merchantId?: number | undefined; readonly transactionId?: string | undefined };
+
+/** The account of a float, a settlement, or the operator. */
+type Account = { readonly kind: string; readonly merchantId: number };
+
+type Line = Readonly<Record<string, string | number>>;
+
+/** A leaf of a tree: the lines that show it, or its hash if the proof does not show it. */
+type Leaf = { readonly lines: Iterable<Line> | AsyncIterable<Line> } | { readonly hash: Buffer };
+
+/**
+ * Writes the texts from which the hashes of closed days are computed, as one JSON object per line.
+ * @param shown without one, all rows and totals
+ */
+export async function* writeProof(
+  db: Database,
+  days: readonly ClosedDay[],
+  shown: Shown,
+): AsyncGenerator<string> {
+  const isWhole = shown.merchantId === undefined && shown.transactionId === undefined;
+  const accounts = await readAccounts(db);
+  const show = (text: string) => isWhole || isShown(text, shown, accounts);
+  const named = new Set<string>();
+  const [from, to] = [days[0]?.day ?? '', addDays(days.at(-1)?.day ?? '', 1)];
+  yield write({ proof: FORMAT, from, to, shows: isWhole ? 'all' : 'some' });
+  for (const day of days) {
+    for await (const line of withHidden(slicesOf(db, day, show, isWhole))) {
+      if (isWhole) yield* nameAccounts(line, accounts, named);
+      yield write(line);
+    }
+    const [closing] = (await db.query(listClosings(day.day, addDays(day.day, 1)))) as [Closing];
+    yield write({ closing: textOfClosing(closing), ...(isWhole ? { totals: closing.totals } : {}) });
+  }
+}
+
+const write = (line: Line) => `${JSON.stringify(line)}\n`;
+
+/** Returns the lines of the leaves that are shown, and the hashes of the largest subtrees between them. */
+async function* withHidden(leaves: AsyncIterable<Leaf>): AsyncGenerator<Line> {
+  const hidden: Subtree[] = [];
+  const takeHidden = () => hidden.splice(0).map(({ size, hash }) => ({ hidden: hash.toString('hex'), size }));
+  let first = 0;
+  for await (const leaf of leaves) {
+    if ('lines' in leaf) {
+      yield* takeHidden();
+      yield* leaf.lines;
+    } else append(hidden, { first, size: 1, hash: leaf.hash });
+    first++;
+  }
+  yield* takeHidden();
+}
+
+async function* slicesOf(
+  db: Database,
+  day: ClosedDay,
+  show: (text: string) => boolean,
+  isWhole: boolean,
+): AsyncGenerator<Leaf> {
+  for (const slice of await db.query<Slice>(listSlices(day))) {
+    const text = textOfSlice(slice);
+    const rows = withHidden(rowsOf(textsOf(db, day, slice), show));
+    if (isWhole) yield { lines: after({ slice: text }, rows) };
+    else {
+      const lines = await Array.fromAsync(rows);
+      const shows = lines.some((line) => 'row' in line);
+      yield shows ? { lines: [{ slice: text }, ...lines] } : { hash: leafHash(text) };
+    }
+  }
+}
+
+async function* after(first: Line, lines: AsyncIterable<Line>): AsyncGenerator<Line> {
+  yield first;
+  yield* lines;
+}
+
+async function* rowsOf(texts: AsyncIterable<string>, show: (text: string) => boolean): AsyncGenerator<Leaf> {
+  for await (const text of texts) yield show(text) ? { lines: [{ row: text }] } : { hash: leafHash(text) };
+}
+
+/** Yields the accounts of a row before the first row that names them. */
+function* nameAccounts(
+  { row }: Line,
+  accounts: ReadonlyMap<string, Account>,
+  named: Set<string>,
+): Generator<string> {
+  if (typeof row !== 'string') return;
+  for (const account of row.split('|', 4).slice(2)) {
+    const kind = accounts.get(account)?.kind;
+    if (kind === undefined || named.has(account)) continue;
+    named.add(account);
+    yield write({ account, kind });
+  }
+}
+
+/** Whether a row is shown: the wanted one, or one that names the merchant or moves one of its accounts. */
+function isShown(text: string, shown: Shown, accounts: ReadonlyMap<string, Account>): boolean {
+  const [id, , debit = '', credit = '', , , , , , merchant] = text.split('|', 10);
+  const merchants = [merchant, ...[debit, credit].map((account) => accounts.get(account)?.merchantId)];
+  const { transactionId, merchantId } = shown;
+  return (
+    (transactionId === undefined || id === transactionId) &&
+    (merchantId === undefined || merchants.map(String).includes(String(merchantId)))
+  );
+}
+
+async function readAccounts(db: Database): Promise<Map<string, Account>> {
+  const rows = await db.query<Account & { readonly id: string }>(
+    sql`select id::text as id, kind::text as kind, merchant_id as "merchantId" from accounts`,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { leafOf, sha256, Verifier } from '@scrip/verifier';
+import type { ExportWanted } from '../../src/books/export.ts';
+import { leafHash, rootOf } from '../../src/books/merkle.ts';
+import { verifyBooks } from '../../src/books/verify.ts';
+import { type Ledger, openLedger, sell, spend } from '../support/books.ts';
+import { temporaryFolder } from '../support/leave-nothing.ts';
+import { exportedText } from '../support/reports.ts';
+import { ofFile } from '../support/scope.ts';
+
+/** A stranger verifies closed days without Scrip, by either of two programs. */
+
+const t = ofFile();
+let ledger: Ledger;
+let cafeId: number;
+let transactionId: string;
+let folder: string;
+
+before(async () => {
+  folder = await temporaryFolder('scrip-proof-');
+  ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const cafe = await ledger.merchant();
+  cafeId = cafe.merchant.id;
+  const [card] = await sell(shop, 1, 25);
+  await sell(cafe, 5, 10);
+  await spend(shop, card, 10, 'ü | \\ "');
+  await ledger.at('2026-03-02T10:20:00Z');
+  ({ transactionId } = await spend(shop, card, 1, 'one'));
+  await ledger.at('2026-03-04T09:00:00Z');
+  await spend(shop, card, 5, 'later');
+  await ledger.at('2026-03-05T00:30:00Z');
+  await ledger.close();
+});
+
+const proof = (wanted: Partial<ExportWanted> = {}) =>
+  exportedText(ledger.started.service, { format: 'proof', from: '2026-03-02', to: '2026-03-05', ...wanted });
+
+/** Returns what the verifier in JavaScript says. */
+function verified(text: string): string {
+  const verifier = new Verifier();
+  try {
+    for (const line of text.trimEnd().split('\n')) verifier.line(line);
+    return verifier.end();
+  } catch (error) {
+    return `refused: ${(error as Error).message}`;
+  }
+}
+
+const PROGRAMS = {
+  JavaScript: [process.execPath, '../../verifier/bin/scrip-verifier.js'],
+  Python: ['python3', '../../verifier/python/verify.py'],
+} as const;
+
+/** Runs a program on a file. @returns its exit status and all that it prints */
+async function run(program: readonly [string, string], text: string): Promise<[number | null, string]> {
+  const file = join(folder, 'proof.ndjson');
+  await writeFile(file, text);
+  const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file]);
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));
+  const [status] = await new Promise<[number | null]>((done) => child.on('close', (code) => done([code])));
+  return [status, printed.trim()];
+}
+
+test('the example of the page has the hashes that it states', async () => {
+  const page = await readFile(new URL('../../docs/reference/proof.md', import.meta.url), 'utf8');
+  const [, example = ''] = /^```json\n([\s\S]*?)^```/m.exec(page) ?? [];
+  const { row } = JSON.parse(example.split('\n')[4] ?? '') as { row: string };
+  assert.equal(/first row is\s+`(\w+)`/.exec(page)?.[1], Buffer.from(leafOf(row)).toString('hex'));
+  assert.equal(/programs print\s+`(.+)`/.exec(page)?.[1], verified(example));
+});
+
+test('a Merkle tree is that of RFC 6962, in the database, the service and the verifier', async () => {
+  const leaves = ['', ...'abcdefghijklmno'].map(leafHash);
+  for (let size = 0; size <= leaves.length; size++) {
+    const some = leaves.slice(0, size);
+    const [found] = await ledger.sql<{ root: Buffer }>(
+      `select scrip.merkle_root('\\x${Buffer.concat(some).toString('hex')}') as root`,
+    );
+    assert.deepEqual([size, rootOf(some)], [size, treeHash(some)]);
+    assert.deepEqual([size, found?.root], [size, treeHash(some)]);
+  }
+});
+
+/** MTH of RFC 6962, as it is defined there. */
+function treeHash(leaves: readonly Buffer[]): Buffer {
+  const [only] = leaves;
+  if (!only) return hash('sha256', Buffer.alloc(0), 'buffer');
+  if (leaves.length === 1) return only;
+  let half = 1;
+  while (half * 2 < leaves.length) half *= 2;
+  const sides = [treeHash(leaves.slice(0, half)), treeHash(leaves.slice(half))];
+  return hash('sha256', Buffer.concat([Buffer.from([1]), ...sides]), 'buffer');
+}
+
+test('the SHA-256 of the verifier is that of Node', () => {
+  for (let length = 0; length < 200; length++) {
+    const bytes = Buffer.alloc(length, `${length} ü`);
+    assert.equal(Buffer.from(sha256(bytes)).toString('hex'), hash('sha256', bytes));
+  }
+});
+
+test('both programs verify all rows, those of a merchant, and one', async () => {
+  const all = await proof();
+  const merchant = await proof({ merchantId: cafeId });
+  const one = await proof({ transactionId });
+  assert.deepEqual([all, merchant, one].map(countRows), [13, 7, 1]);
+  assert.ok(one.includes(`{"row":"${transactionId}|`));
+  for (const program of Object.values(PROGRAMS))
+    for (const [text, rows] of [
+      [all, '13 rows;'],
+      [merchant, '7 rows shown, others hidden;'],
+      [one, '1 row shown, others hidden;'],
+    ] as const) {
+      const [status, sentence] = await run(program, text);
+      assert.equal(status, 0, sentence);
+      assert.match(sentence, new RegExp(`^verified: 3 closed days up to 2026-03-04, ${rows} closing hash`));
+      assert.equal(sentence, verified(text));
+    }
+  const [day] = await ledger.sql<{ hash: string }>(
+    `select encode(hash, 'hex') as hash from scrip.book_closings order by day desc limit 1`,
+  );
+  assert.ok(day && verified(all).endsWith(day.hash));
+});
+
+const countRows = (text: string) => text.match(/^\{"row"/gm)?.length;
+
+test('a line that is changed, removed, doubled or cut off is found by both programs', async () => {
+  const lines = (await proof()).trim().split('\n');
+  for (const [at, line] of lines.entries()) {
+    const changed = line.replace(/\d(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));
+    const forged = { changed: lines.with(at, changed), removed: lines.toSpliced(at, 1) };
+    const others = { doubled: lines.toSpliced(at, 0, line), cut: [...lines.slice(0, at), line.slice(0, -9)] };
+    for (const [what, each] of Object.entries({ ...forged, ...others })) {
+      // An account may be named twice.
+      if (what === 'doubled' && line.startsWith('{"account"')) continue;
+      assert.match(verified(each.join('\n')), /^refused: /, `${what}: ${line}`);
+    }
+  }
+  const dropped = lines.toSpliced(lines.length - 2, 1).join('\n');
+  for (const program of Object.values(PROGRAMS)) {
+    const [status, sentence] = await run(program, dropped);
+    assert.equal(status, 1);
+    assert.match(sentence, /^refused: slice 2026-03-04T09:00:00.000Z: 1 row closed, but 0 rows are in/);
+  }
+});
+
+test('an open day has no proof, and a changed row is found in the next one', async () => {
+  await assert.rejects(proof({ to: '2026-03-06' }), /2026-03-05 is not closed/);
+  await ledger.sql(`update scrip.journal set amount_minor = amount_minor + 1 where reference = 'later'`);
+  assert.match(verified(await proof()), /^refused: slice 2026-03-04T09:00:00.000Z: a row is not the one/);
+  assert.equal((await verifyBooks(ledger.started.service)).ok, false);
+});
