@@ -325,6 +325,13 @@ function riskOf(approval: Approval): Risk | undefined {
  */
 export type AnyOperation = Operation;
 
+/**
+ * Whether a request may have an Idempotency-Key. A request with a PIN has none: the first answer would show
+ * whether a PIN is right, without a count of wrong ones. It is repeated under its reference.
+ */
+export const takesKey = ({ effect, files, input }: Pick<AnyOperation, 'effect' | 'files' | 'input'>) =>
+  effect !== 'read' && files === undefined && !('pin' in input.properties);
+
 /** Makes a table of operations. The table does not keep their types. */
 export function tableOf(...operations: readonly { readonly name: string }[]): readonly AnyOperation[] {
   return operations as unknown as readonly AnyOperation[];

@@ -90,6 +90,14 @@ export async function audit(
   await sealEnd(tx, keys, end);
 }
 
+/**
+ * Records a change before it is made, in a transaction of its own. The chain of the audit is locked until a
+ * transaction ends, so one that also waited for tills would make all other changes wait for them.
+ */
+export function auditFirst(operator: Operator, change: Change): Promise<void> {
+  return operator.service.db.transaction((tx) => audit(tx, operator, change));
+}
+
 /** Refuses what its author does too often. Since the chain is locked, of many at once none is too many. */
 async function requireRare(
   tx: Queries,

@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
 import { actFor } from '../merchants/merchants.ts';
-import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import { type AnyOperation, type Caller, type Fields, takesKey } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -84,7 +84,7 @@ async function performOn(operation: AnyOperation, request: Request, input: Field
   const caller: Caller = { ...asking, isAgreed: terms !== 'counted' };
   if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
   const claimed =
-    request.idempotencyKey === undefined || operation.files
+    request.idempotencyKey === undefined || !takesKey(operation)
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
   const task = { operation, caller, input, claimed };

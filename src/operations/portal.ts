@@ -1,63 +1,40 @@
 import Type, { type TObject, type TSchema } from 'typebox';
-import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
-import { apiKeys, findKeyInfo } from '../api-keys/keys.ts';
+import { apiKeys } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { download, ownExports } from '../batches/download.ts';
 import { floats } from '../books/floats.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
-import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { actFor, merchants } from '../merchants/merchants.ts';
-import { toNumber } from '../money.ts';
-import {
-  type AnyOperation,
-  alone,
-  type Caller,
-  changing,
-  type Operation,
-  reading,
-  tableOf,
-} from '../operation.ts';
+import { merchants } from '../merchants/merchants.ts';
+import { type AnyOperation, type Caller, type Operation, reading, tableOf } from '../operation.ts';
 import { PAGE, Page } from '../page.ts';
 import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
-import type { PortalRole } from '../principal.ts';
-import { notFound, Problem } from '../problem.ts';
-import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
-import { Input, Line, Nullable, SerialNumber, Text, Time, toId, Word } from '../schema.ts';
+import { PORTAL_ROLES, type PortalRole } from '../principal.ts';
+import { notFound } from '../problem.ts';
+import { Input, Nullable, toId, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
 import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
 import { showSettlement } from '../settlement/show.ts';
 import { showTransaction, transactions } from '../transactions/transactions.ts';
-import { balance } from '../vouchers/balance.ts';
 import { declines } from '../vouchers/declines.ts';
-import { showVoucher } from '../vouchers/show.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
+import { NO_COMMAND, OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
 /**
  * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.
  * Anything that belongs to another merchant seems not to exist.
  */
 
-const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
 const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
 const FINANCE: readonly PortalRole[] = ['owner', 'finance'];
 const ORDER: readonly PortalRole[] = ['owner', 'operations'];
 const TEAM: readonly PortalRole[] = ['owner'];
 const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
-
-const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
-
-const ownIdOf = ({ principal }: Caller) => {
-  if (principal.merchantId === null) throw new Problem('forbidden');
-  return String(principal.merchantId);
-};
-
-const OF_MERCHANT = alone('The people of a merchant need no approval of the operator.');
 
 /**
  * The subject of operations, which is named by an id. `of` returns its merchant, or undefined if it does not
@@ -120,110 +97,18 @@ const ofEndpoint = {
   field: 'id',
   of: async ({ service }: Caller, id: string) => (await findEndpoint(service.db, toId(id)))?.merchantId,
 };
-const ofKey = {
-  noun: 'key',
-  field: 'keyId',
-  of: async ({ service }: Caller, id: string) => (await findKeyInfo(service, id))?.merchantId,
-};
-
 const ofUser = {
   noun: 'user',
   field: 'id',
   of: async ({ service }: Caller, id: string) => (await findUser(service.db, toId(id)))?.merchantId,
 };
 
-/**
- * Returns the name under which wrong PINs are counted. All users of a merchant share one count, as for an API
- * key.
- */
-const guesserOf = (merchantId: string) => `portal-${merchantId}`;
-
-const checkVoucher = reading({
-  name: 'voucher.check',
-  summary: 'Check the balance of a voucher by its code and PIN',
-  description:
-    'Wrong PINs count as at the till: five in a row lock the PIN, and a portal that keeps guessing is stopped (97).',
-  // It only reads: a transaction would be rolled back with the answer, and the count of wrong PINs must stay.
-  method: 'POST',
-  path: '/vouchers/check',
-  command: NO_COMMAND,
-  input: {
-    code: Type.String({
-      pattern: '^[0-9]{12}$',
-      description: 'The code: 12 digits.',
-      examples: ['482913057641'],
-    }),
-    pin: Type.String({ pattern: '^[0-9]{4}$', description: 'The PIN: 4 digits.', examples: ['0731'] }),
-  },
-  output: Type.Object({
-    serialNumber: SerialNumber,
-    balance: Type.Number(),
-    usableAmount: Type.Number({
-      title: 'Usable',
-      description: 'The balance, or 0 where nothing can be redeemed.',
-    }),
-    currency: Text,
-    expiryDate: Time,
-  }),
-  roles: ALL,
-  async run(caller, { code, pin }) {
-    const context = await contextOf(caller);
-    if (await isBlockedToday(context))
-      throw new Problem('too-many-requests', 'too many wrong codes or PINs today');
-    countCall(context.service, context.keyId, context.now, true);
-    const found = await balance(context, { code, pin });
-    const { currency, expiresAt } = await showVoucher(context.service, found.serialNumber);
-    return {
-      serialNumber: String(found.serialNumber),
-      balance: toNumber(found.balance),
-      usableAmount: toNumber(found.usable),
-      currency,
-      expiryDate: expiresAt,
-    };
-  },
-});
-
-/** Returns the context of a till, with the permissions of the merchant. @throws Refusal `04` */
-async function contextOf(caller: Caller): Promise<Context> {
-  const id = ownIdOf(caller);
-  const context = await actFor(caller.service, Number(id));
-  if (!context) throw notFound('such merchant');
-  return { ...context, keyId: guesserOf(id) };
-}
-
-const giveUp = changing({
-  name: 'redemption.give-up',
-  summary: 'Give up a redemption whose outcome is unknown: reverse it, or ensure that it is never booked',
-  description:
-    'If it was booked, it is reversed in full, once. If not, its reference is used up, so a late copy of the ' +
-    'request is refused (94). It is safe to repeat, and to call while the redemption is still running. The ' +
-    'merchant needs the permission update-redemption.',
-  path: '/redemptions/give-up',
-  command: NO_COMMAND,
-  input: {
-    reference: Line(100, 'The reference of the redemption.', 'order-10071'),
-    keyId: Type.Optional(
-      Line(100, 'The API key that sent it: refused unless it belongs to the same merchant.', 'key_4Xa9'),
-    ),
-  },
-  output: GivenUp,
-  roles: ['owner', 'cashier'],
-  approval: OF_MERCHANT,
-  // It waits for redemptions under the same reference, so it holds no lock that others wait for.
-  effect: 'outside',
-  async run(caller, { reference, keyId }) {
-    if (keyId !== undefined && String(await ofKey.of(caller, keyId)) !== ownIdOf(caller))
-      throw notFound('API key of this merchant with this id');
-    return giveUpRedemption(caller, await contextOf(caller), reference);
-  },
-});
-
 const showOwn = {
   ...merchants.show,
   path: '/merchant',
   command: NO_COMMAND,
   input: Input({}),
-  roles: ALL,
+  roles: PORTAL_ROLES,
   run: (caller: Caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
 };
 
@@ -318,7 +203,9 @@ const ownSettlement: typeof showSettlement = {
 
 /** Every operation of /portal/v1, in the order of its documentation. */
 export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
-  ...tableOf(showOwn, checkVoucher, giveUp, ownChanges),
+  ...tableOf(showOwn),
+  ...TILL,
+  ...tableOf(ownChanges),
   ...bound(MONEY, null, floats.show, transactions.list, transactions.find),
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),

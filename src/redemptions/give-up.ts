@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { audit } from '../audit/audit.ts';
+import { auditFirst } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { checkReference, giveUpReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -8,7 +8,7 @@ import { permit } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { Nullable, Text, TransactionId, Word } from '../schema.ts';
-import { updateRedemption } from './update.ts';
+import { repeatUpdate } from './update.ts';
 
 /** A redemption whose outcome its merchant does not know, and no longer wants. */
 
@@ -32,8 +32,7 @@ type GivenUp = Static<typeof GivenUp>;
  * the request that arrives later is refused (`94`). Whatever the order of the two, no money is taken. It is
  * safe to repeat.
  *
- * The audit is written first, in a transaction of its own. Otherwise the tills that use the reference would
- * wait for the chain of the audit.
+ * The audit is written first, so that the tills that use the reference do not wait for it.
  * @param reference of the redemption, or its transaction id if it has none
  * @throws Refusal `18`, `03`; `58` if the redemption was changed to another amount; `44` if its voucher was
  *   canceled
@@ -46,13 +45,11 @@ export async function giveUpRedemption(
   const { service, merchant, now } = context;
   checkReference(reference);
   permit(context, 'update-redemption');
-  await service.db.transaction((tx) =>
-    audit(tx, operator, {
-      action: 'redemption.give-up',
-      subject: `merchant ${merchant.id}`,
-      after: { reference },
-    }),
-  );
+  await auditFirst(operator, {
+    action: 'redemption.give-up',
+    subject: `merchant ${merchant.id}`,
+    after: { reference },
+  });
   const reversed = await reverse(context, reference);
   if (reversed) return reversed;
   const nothing = { transactionId: null, reversalId: null, amount: null, voucherCode: null };
@@ -67,14 +64,11 @@ export async function giveUpRedemption(
 /** Reverses a redemption in full. Returns undefined if none was booked under the reference. */
 async function reverse(context: Context, reference: string): Promise<GivenUp | undefined> {
   try {
-    const update = await updateRedemption(context, { reference, amountUsed: 0 });
-    return shown('reversed', reference, update);
+    const { update, replayed } = await repeatUpdate(context, { reference, amountUsed: 0 });
+    return shown(replayed ? 'already-reversed' : 'reversed', reference, update);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    if (error.code === '60') return undefined;
-    const first = error.code === '58' ? (error.data as RedemptionUpdate) : undefined;
-    if (first?.replacement !== null) throw error;
-    return shown('already-reversed', reference, first);
+    if (error instanceof Refusal && error.code === '60') return undefined;
+    throw error;
   }
 }
 

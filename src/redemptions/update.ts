@@ -6,7 +6,7 @@ import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/merchants.ts';
-import { toUnits } from '../money.ts';
+import { toNumber, toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 
 /** The functions of sql/009-update-redemption.sql. */
@@ -83,6 +83,25 @@ export async function updateRedemption(
   if (row.outcome === 'ok') return toUpdate(service.keys, row);
   if (row.outcome === '58') throw new Refusal('58', { data: toUpdate(service.keys, row) });
   throw new Refusal(row.outcome as RefusalCode);
+}
+
+/**
+ * Updates a redemption like `updateRedemption`. The same update again returns the first one.
+ * @throws Refusal as `updateRedemption`; `58` only if the first update was to another amount
+ */
+export async function repeatUpdate(
+  context: Context,
+  request: { readonly reference: string; readonly amountUsed: number },
+): Promise<{ readonly update: RedemptionUpdate; readonly replayed: boolean }> {
+  try {
+    return { update: await updateRedemption(context, request), replayed: false };
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== '58') throw error;
+    const update = error.data as RedemptionUpdate;
+    const amountUsed = update.replacement ? toNumber(update.replacement.amount) : 0;
+    if (amountUsed !== request.amountUsed) throw error;
+    return { update, replayed: true };
+  }
 }
 
 /**

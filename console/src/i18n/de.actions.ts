@@ -146,6 +146,7 @@ export const actions: Catalogue['actions'] = {
   'session.step-up-refused': ['Zweiter Faktor abgelehnt'],
   'session.end': ['Abmelden'],
   'settlement.paid': ['Ausgezahlt'],
+  'till.correct': ['Einlösung berichtigen'],
   'token.refused': ['Token abgelehnt'],
   'user.add-passkey': ['Passkey hinzufügen'],
   'user.bind-oidc': ['Single Sign-on verbinden'],

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import type { AnyOperation } from '../../operation.ts';
+import { type AnyOperation, takesKey } from '../../operation.ts';
 import { approversOf, proposersOf } from '../../operations/four-eyes.ts';
 import { optionsOf } from '../../options.ts';
 import type { Door } from '../../people/sessions.ts';
@@ -103,7 +103,7 @@ const nounOf = (name: string) => name.split('.')[0] ?? name;
 
 /** @param isProposed whether another person may have to approve it */
 function describeOperation(operation: AnyOperation, isProposed: boolean): object {
-  const { name, summary, method, path, input, status = 200, effect, files } = operation;
+  const { name, summary, method, path, input, status = 200, effect } = operation;
   const proposers = proposersOf(operation);
   const inPath = parametersOf(path);
   const options = new Map(optionsOf(operation).map((option) => [option.field, option]));
@@ -123,7 +123,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
     ...(hasBody
       ? []
       : fields.map((field) => parameter(field, 'query', described(field), required.includes(field)))),
-    ...(effect === 'read' || files ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
+    ...(takesKey(operation) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   const body = {
     type: 'object',

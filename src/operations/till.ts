@@ -1,0 +1,265 @@
+import Type, { type Static } from 'typebox';
+import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
+import { findKeyInfo } from '../api-keys/keys.ts';
+import { auditFirst } from '../audit/audit.ts';
+import type { Context } from '../context.ts';
+import { sql } from '../db/sql.ts';
+import { checkReference } from '../ledger/claims.ts';
+import type { Outcome } from '../ledger/transactions.ts';
+import { actFor, permit } from '../merchants/merchants.ts';
+import { toNumber } from '../money.ts';
+import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { PORTAL_ROLES, type PortalRole } from '../principal.ts';
+import { invalid, notFound, Problem } from '../problem.ts';
+import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
+import { redeem } from '../redemptions/redeem.ts';
+import { repeatUpdate } from '../redemptions/update.ts';
+import { Refusal } from '../refusal.ts';
+import { Line, Money, SerialNumber, Text, Time } from '../schema.ts';
+import { showTransaction, TransactionSchema } from '../transactions/transactions.ts';
+import { activate } from '../vouchers/activate.ts';
+import { balance } from '../vouchers/balance.ts';
+import { showVoucher } from '../vouchers/show.ts';
+
+/**
+ * The till of a merchant's own people: what its programs do over the merchant API, by the same functions.
+ * Under one reference something is booked once, whichever of the two sent it.
+ */
+
+export const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
+
+const TILL_ROLES: readonly PortalRole[] = ['owner', 'cashier'];
+
+/** Returns the merchant of a caller. @throws Problem for callers of the operator */
+export function ownIdOf({ principal }: Caller): string {
+  if (principal.merchantId === null) throw new Problem('forbidden');
+  return String(principal.merchantId);
+}
+
+export const OF_MERCHANT = alone('The people of a merchant need no approval of the operator.');
+
+export const ofKey = {
+  noun: 'key',
+  field: 'keyId',
+  of: async ({ service }: Caller, id: string) => (await findKeyInfo(service, id))?.merchantId,
+};
+
+/**
+ * Returns the context of a till, with the permissions of the merchant. All users of a merchant share one
+ * count of wrong PINs, as for an API key.
+ * @throws Refusal `04`
+ */
+async function contextOf(caller: Caller): Promise<Context> {
+  const id = ownIdOf(caller);
+  const context = await actFor(caller.service, Number(id));
+  if (!context) throw notFound('such merchant');
+  return { ...context, keyId: `portal-${id}` };
+}
+
+/** The same for a request with a PIN. @throws Refusal `04`; `97` if the merchant's portal keeps guessing */
+async function contextOfPin(caller: Caller): Promise<Context> {
+  const context = await contextOf(caller);
+  if (await isBlockedToday(context))
+    throw new Refusal('97', { message: 'Too many requests: too many wrong codes or PINs today' });
+  countCall(context.service, context.keyId, context.now, true);
+  return context;
+}
+
+const Code = Type.String({
+  pattern: '^[0-9]{12}$',
+  description: 'The code: 12 digits.',
+  examples: ['482913057641'],
+});
+const Pin = Type.String({ pattern: '^[0-9]{4}$', description: 'The PIN: 4 digits.', examples: ['0731'] });
+
+/** The core refuses other amounts (`13`) and references (`18`), as over the merchant API. */
+const TillAmount = (description: string) => Type.Number({ description, examples: [7.5] });
+const TillReference = (description: string) =>
+  Type.String({ minLength: 1, description, examples: ['order-10071'] });
+
+const NewReference = TillReference(
+  'Your reference, as over the merchant API: a repetition under it is booked once.',
+);
+const BookedReference = TillReference(
+  'The reference of the redemption, or its transaction id if it has none.',
+);
+
+const Booked = Type.Object({
+  transaction: TransactionSchema,
+  ...Type.Pick(TransactionSchema, ['voucherCode', 'serialNumber', 'currency']).properties,
+  balance: Money('The balance of the voucher after this transaction.'),
+  replayed: Type.Boolean({ description: 'Whether an earlier copy of the request was booked.' }),
+});
+
+/**
+ * Returns the answer about a transaction. The balance comes from the journal, so that a repetition gets the
+ * same answer.
+ */
+async function booked(caller: Caller, id: string, replayed: boolean): Promise<Static<typeof Booked>> {
+  const { db, buckets } = caller.service;
+  // A standby may not have the transaction yet.
+  const transaction = await showTransaction({ ...caller.service, readDb: db }, id);
+  const { voucherCode, serialNumber, currency, timestamp } = transaction;
+  const serial = BigInt(serialNumber as string);
+  const [row] = await db.query<{ balance: bigint }>(sql`
+select coalesce(sum(change_minor), 0)::bigint as balance
+from list_voucher_entries(${buckets.ofSerial(serial)}, ${serial}, null::integer)
+where occurred_at <= ${timestamp}`);
+  return { transaction, voucherCode, serialNumber, currency, balance: row?.balance ?? 0n, replayed };
+}
+
+const bookedOutcome = (caller: Caller, { transaction, replayed }: Outcome) =>
+  booked(caller, transaction.transactionId, replayed);
+
+/**
+ * What the operations of the till have in common. Redemptions and activations are movements, which the
+ * journal has: if the audit had them too, tills would wait for each other.
+ */
+const AT_TILL = {
+  command: NO_COMMAND,
+  output: Booked,
+  roles: TILL_ROLES,
+  approval: OF_MERCHANT,
+  // The core books in transactions of its own, together with the requests of other tills.
+  effect: 'outside',
+} as const;
+
+const tillRedeem = changing({
+  ...AT_TILL,
+  name: 'till.redeem',
+  summary: 'Redeem an amount from a voucher',
+  path: '/till/redeem',
+  audit: null,
+  input: {
+    code: Code,
+    pin: Pin,
+    amount: TillAmount('In major units: it is taken in full, or not at all.'),
+    reference: NewReference,
+  },
+  async run(caller, request) {
+    return bookedOutcome(caller, await redeem(await contextOfPin(caller), request));
+  },
+});
+
+const tillActivate = changing({
+  ...AT_TILL,
+  name: 'till.activate',
+  summary: 'Activate a voucher, by its code and PIN or by its serial number',
+  description:
+    'A serial number only names a voucher that the merchant generated. Its value is that of its batch; if the ' +
+    'batch has none, the given one, otherwise 5000.',
+  path: '/till/activate',
+  audit: null,
+  input: {
+    code: Type.Optional(Code),
+    pin: Type.Optional(Pin),
+    serialNumber: Type.Optional(SerialNumber),
+    value: Type.Optional(TillAmount('In major units; only with the serial number.')),
+    reference: Type.Optional(NewReference),
+  },
+  async run(caller, { code, pin, serialNumber, value, reference }) {
+    if (serialNumber === undefined) {
+      if (code === undefined || pin === undefined)
+        throw invalid(code === undefined ? 'code' : 'pin', 'required', 'is required without a serial number');
+      if (value !== undefined) throw invalid('value', 'serial-number', 'needs the serial number');
+      const voucher = { code, pin };
+      return bookedOutcome(caller, await activate(await contextOfPin(caller), { voucher, reference }));
+    }
+    if (code !== undefined || pin !== undefined)
+      throw invalid('serialNumber', 'alone', 'names the voucher already: leave the code and the PIN out');
+    const voucher = { serialNumber: Number(serialNumber) };
+    return bookedOutcome(caller, await activate(await contextOf(caller), { voucher, value, reference }));
+  },
+});
+
+const tillCorrect = changing({
+  ...AT_TILL,
+  name: 'till.correct',
+  summary: 'Correct the amount of a redemption, once; 0 reverses it in full',
+  description:
+    'The answer has the redemption that takes its place or, after a full reversal, the reversal. The merchant ' +
+    'needs the permission update-redemption.',
+  path: '/till/correct',
+  input: {
+    reference: BookedReference,
+    amount: TillAmount('What the redemption should have taken, in major units; 0 reverses it.'),
+  },
+  async run(caller, { reference, amount }) {
+    const context = await contextOf(caller);
+    permit(context, 'update-redemption');
+    checkReference(reference);
+    // The journal has the amounts.
+    await auditFirst(caller, {
+      action: 'till.correct',
+      subject: `merchant ${context.merchant.id}`,
+      after: { reference },
+    });
+    const { update, replayed } = await repeatUpdate(context, { reference, amountUsed: amount });
+    return booked(caller, (update.replacement ?? update.cancellation).transactionId, replayed);
+  },
+});
+
+const checkVoucher = reading({
+  name: 'voucher.check',
+  summary: 'Check the balance of a voucher by its code and PIN',
+  description:
+    'Wrong PINs count as at the till: five in a row lock the PIN, and a portal that keeps guessing is stopped (97).',
+  // It only reads: a transaction would be rolled back with the answer, and the count of wrong PINs must stay.
+  method: 'POST',
+  path: '/vouchers/check',
+  command: NO_COMMAND,
+  input: { code: Code, pin: Pin },
+  output: Type.Object({
+    serialNumber: SerialNumber,
+    balance: Type.Number(),
+    usableAmount: Type.Number({
+      title: 'Usable',
+      description: 'The balance, or 0 where nothing can be redeemed.',
+    }),
+    currency: Text,
+    expiryDate: Time,
+  }),
+  roles: PORTAL_ROLES,
+  async run(caller, { code, pin }) {
+    const context = await contextOfPin(caller);
+    const found = await balance(context, { code, pin });
+    const { currency, expiresAt } = await showVoucher(context.service, found.serialNumber);
+    return {
+      serialNumber: String(found.serialNumber),
+      balance: toNumber(found.balance),
+      usableAmount: toNumber(found.usable),
+      currency,
+      expiryDate: expiresAt,
+    };
+  },
+});
+
+const giveUp = changing({
+  name: 'redemption.give-up',
+  summary: 'Give up a redemption whose outcome is unknown: reverse it, or ensure that it is never booked',
+  description:
+    'If it was booked, it is reversed in full, once. If not, its reference is used up, so a late copy of the ' +
+    'request is refused (94). It is safe to repeat, and to call while the redemption is still running. The ' +
+    'merchant needs the permission update-redemption.',
+  path: '/redemptions/give-up',
+  command: NO_COMMAND,
+  input: {
+    reference: TillReference('The reference of the redemption.'),
+    keyId: Type.Optional(
+      Line(100, 'The API key that sent it: refused unless it belongs to the same merchant.', 'key_4Xa9'),
+    ),
+  },
+  output: GivenUp,
+  roles: TILL_ROLES,
+  approval: OF_MERCHANT,
+  // It waits for redemptions under the same reference, so it holds no lock that others wait for.
+  effect: 'outside',
+  async run(caller, { reference, keyId }) {
+    if (keyId !== undefined && String(await ofKey.of(caller, keyId)) !== ownIdOf(caller))
+      throw notFound('API key of this merchant with this id');
+    return giveUpRedemption(caller, await contextOf(caller), reference);
+  },
+});
+
+/** The operations of the till, in the order of their documentation. */
+export const TILL = tableOf(checkVoucher, tillRedeem, tillActivate, tillCorrect, giveUp);

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { sql } from '../../src/db/sql.ts';
+import type { Voucher } from '../support/dialects.ts';
+import { A, B, update } from '../support/dialects.ts';
+import { operatorApi } from '../support/operator.api.ts';
+import { countCodes, Till, UNKNOWN, withWrongPin } from '../support/till.ts';
+
+/** The till of a merchant's own people. */
+
+const api = operatorApi();
+
+type Answer = Awaited<ReturnType<typeof api.call>>;
+
+/** A merchant with its till over the merchant API, and with a cashier in its portal. */
+async function open(wanted: Parameters<typeof Till.open>[1] = {}) {
+  const till = await Till.at(api.testService, wanted);
+  const token = await api.token(['cashier'], till.merchant.id);
+  const ask = (verb: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
+    api.call('POST', `/portal/v1/till/${verb}`, body, { authorization: `Bearer ${token}`, ...headers });
+  const done = async (verb: string, body: object) => {
+    const answer = await ask(verb, body);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const refused = async (code: string, verb: string, body: object) =>
+    assert.equal((await ask(verb, body)).body.code, code);
+  return { till, token, ask, done, refused };
+}
+
+const spend = ({ code, pin }: Voucher, amount: number, reference: string) => ({
+  code,
+  pin,
+  amount,
+  reference,
+});
+const masked = ({ code }: Voucher) => `${code.slice(0, 4)}****${code.slice(8)}`;
+
+/** The outcome of a redemption at any door, in the words of the merchant API. */
+const outcomeOf = ({ status, body }: Answer) => ({
+  statusCode: status === 200 ? '00' : (body.code as string),
+  transactionId: body.transaction?.transactionId as string,
+});
+
+describe('the till in the portal', () => {
+  test('redeems, activates and corrects, and answers each with the balance after it', async () => {
+    const { till, done, token } = await open();
+    const [card, blank] = [await till.voucher(25), await till.voucher(null)];
+    const redeemed = await done('redeem', spend(card, 17.5, 'order-1'));
+    const shown = await api.call(
+      'GET',
+      `/portal/v1/transactions/${redeemed.transaction.transactionId}`,
+      undefined,
+      {
+        authorization: `Bearer ${await api.token(['owner'], till.merchant.id)}`,
+      },
+    );
+    assert.deepEqual(redeemed, {
+      transaction: shown.body,
+      voucherCode: masked(card),
+      serialNumber: String(card.serialNumber),
+      currency: 'USD',
+      balance: 7.5,
+      replayed: false,
+    });
+    assert.deepEqual(
+      [shown.body.kind, shown.body.amount, shown.body.reference, shown.body.keyId],
+      ['REDEMPTION', 17.5, 'order-1', null],
+    );
+    const corrected = await done('correct', { reference: 'order-1', amount: 10 });
+    assert.deepEqual(
+      [corrected.transaction.kind, corrected.transaction.amount, corrected.balance, corrected.replayed],
+      ['REDEMPTION', 10, 15, false],
+    );
+    const serialNumber = String(blank.serialNumber);
+    const activated = await done('activate', { serialNumber, value: 12, reference: 'sold-1' });
+    assert.deepEqual(
+      [activated.transaction.kind, activated.balance, activated.voucherCode],
+      ['ACTIVATION', 12, masked(blank)],
+    );
+    await done('redeem', spend(blank, 12, 'order-2'));
+    // A repetition has the balance of its time, whatever has happened since.
+    const again = await done('redeem', spend(card, 17.5, 'order-1'));
+    assert.deepEqual(
+      [again.balance, again.replayed, again.transaction.refundStatus],
+      [7.5, true, 'CANCELLED'],
+    );
+    assert.deepEqual(await done('activate', { serialNumber, value: 12, reference: 'sold-1' }), {
+      ...activated,
+      replayed: true,
+    });
+    assert.deepEqual(await done('correct', { reference: 'order-1', amount: 10 }), {
+      ...corrected,
+      replayed: true,
+    });
+    const reversed = await done('correct', { reference: 'order-2', amount: 0 });
+    assert.deepEqual([reversed.transaction.kind, reversed.balance], ['REDEMPTION_REVERSAL', 12]);
+    await till.reconciles();
+    const viewer = await api.token(['viewer', 'finance', 'operations', 'developer'], till.merchant.id);
+    for (const as of [viewer, token])
+      for (const verb of ['redeem', 'activate', 'correct']) {
+        const { status } = await api.call(
+          'POST',
+          `/portal/v1/till/${verb}`,
+          {},
+          { authorization: `Bearer ${as}` },
+        );
+        assert.equal(status, as === viewer ? 403 : 400);
+      }
+  });
+
+  test('books a reference once over the portal and both variants, whichever comes first', async () => {
+    const { till, ask, refused } = await open();
+    const doors = [
+      (card: Voucher, reference: string) => till.ask(A.redeem(card, 5, reference)).then(ofTill),
+      (card: Voucher, reference: string) => till.ask(B.redeem(card, 5, reference)).then(ofTill),
+      async (card: Voucher, reference: string) => {
+        const answer = await ask('redeem', spend(card, 5, reference));
+        return { ...outcomeOf(answer), replayed: answer.body.replayed };
+      },
+    ] as const;
+    const ofTill = (answer: Awaited<ReturnType<typeof till.ask>>) => ({
+      statusCode: answer.statusCode,
+      transactionId: answer.data.transactionId as string,
+      replayed: answer.replayed,
+    });
+    const card = await till.voucher(25);
+    for (const [first] of doors.entries()) {
+      const reference = `order-${first} 7/ä👩‍🍳`;
+      const answers: (Awaited<ReturnType<(typeof doors)[0]>> | undefined)[] = [];
+      for (const [at] of doors.entries()) answers.push(await doors[(first + at) % 3]?.(card, reference));
+      assert.deepEqual(
+        answers.map((each) => [each?.statusCode, each?.replayed, each?.transactionId]),
+        [false, true, true].map((replayed) => ['00', replayed, answers[0]?.transactionId]),
+      );
+      await refused('94', 'redeem', spend(card, 6, reference));
+      await till.refused(A, '94', A.redeem(await till.voucher(), 5, reference));
+    }
+    const copies = await Promise.all(Array.from({ length: 20 }, (_, at) => doors[at % 3]?.(card, 'at-once')));
+    assert.deepEqual(countCodes(copies as { statusCode: string }[]), { '00': 20 });
+    assert.equal(new Set(copies.map((each) => each?.transactionId)).size, 1);
+    assert.equal(copies.filter((each) => !each?.replayed).length, 1);
+    assert.equal(await till.balanceOf(card), 5);
+    const [one, other] = await till.vouchers(2, null);
+    await till.done(A.activate(one, 'sold-1'));
+    const { code, pin } = one;
+    assert.equal((await ask('activate', { code, pin, reference: 'sold-1' })).body.replayed, true);
+    const serialNumber = String(one.serialNumber);
+    assert.equal((await ask('activate', { serialNumber, reference: 'sold-1' })).body.replayed, true);
+    await refused('94', 'activate', { serialNumber: String(other.serialNumber), reference: 'sold-1' });
+    await till.done(update('order-0 7/ä👩‍🍳', 3));
+    await refused('58', 'correct', { reference: 'order-0 7/ä👩‍🍳', amount: 4 });
+    await till.reconciles();
+  });
+
+  test('counts wrong PINs, also under a used reference and an Idempotency-Key, and stops who guesses', async () => {
+    const { till, ask, done, refused } = await open();
+    const card = await till.voucher(25);
+    const right = spend(card, 5, 'order-1');
+    const key = { 'idempotency-key': 'key-1' };
+    assert.equal((await ask('redeem', right, key)).status, 200);
+    // The key would answer with its first answer, or tell another PIN apart from the right one.
+    assert.equal((await ask('redeem', withWrongPin(right), key)).body.code, '55');
+    assert.equal((await ask('redeem', right, key)).body.replayed, true);
+    for (let tries = 0; tries < 5; tries++) await refused('55', 'redeem', withWrongPin(right));
+    await refused('75', 'redeem', right);
+    await till.refused(B, '75', B.redeem(card, 5, 'order-1'));
+    const other = await till.voucher();
+    await done('redeem', spend(other, 1, 'order-2'));
+    for (let tries = 0; tries < 45; tries++) await refused('14', 'redeem', spend(UNKNOWN, 1, 'order-3'));
+    const stopped = await ask('redeem', spend(other, 1, 'order-4'));
+    assert.deepEqual([stopped.status, stopped.body.code], [429, '97']);
+    await refused('97', 'activate', { code: other.code, pin: other.pin });
+    assert.equal(await till.balanceOf(other), 24);
+  });
+
+  test('obeys permissions and suspension, and refuses amounts and references as the merchant API does', async () => {
+    const { till, refused } = await open({ permit: [], forbid: ['redeem', 'activate'] });
+    const card = UNKNOWN;
+    await refused('03', 'redeem', spend(card, 5, 'order-1'));
+    await refused('03', 'activate', { code: card.code, pin: card.pin });
+    await refused('03', 'correct', { reference: 'order-1', amount: 0 });
+    await api.post(`/merchants/${till.merchant.id}/suspend`, {});
+    await refused('04', 'redeem', spend(card, 5, 'order-1'));
+    const able = await open();
+    for (const amount of [0, -1, 1.001, 1e17])
+      await able.refused('13', 'redeem', spend(card, amount, 'order-1'));
+    for (const reference of ['NEW-1', 'CANCEL-1', 'a\nb', 'x'.repeat(101)])
+      await able.refused('18', 'redeem', spend(card, 5, reference));
+    await able.refused('60', 'correct', { reference: 'none', amount: 0 });
+    for (const wrong of [
+      {},
+      { code: card.code },
+      { serialNumber: '1', code: card.code },
+      { ...card, value: 5 },
+    ])
+      await able.refused('invalid', 'activate', wrong);
+    await able.refused('14', 'activate', { serialNumber: '999999999999999' });
+    await able.refused('14', 'activate', {
+      serialNumber: String((await (await open()).till.voucher()).serialNumber),
+      value: 5,
+    });
+  });
+
+  test('keeps codes and PINs out of stored answers, of the audit and of problems', async () => {
+    const { till, ask, done } = await open();
+    const card = await till.voucher(25);
+    const key = { 'idempotency-key': 'key-2' };
+    await ask('redeem', spend(card, 5, 'order-1'), key);
+    const wrong = await ask('redeem', spend(card, 500, 'order-2'), key);
+    assert.deepEqual([wrong.status, wrong.body.code], [409, '51']);
+    await done('correct', { reference: 'order-1', amount: 4 });
+    const rows = await till.testService.service.db.query<{ text: string }>(sql`
+select r::text as text from operator_requests r union all select a::text from audit a`);
+    const text = JSON.stringify([rows, wrong.body]);
+    for (const secret of [card.code, `"${card.pin}"`]) assert.ok(!text.includes(secret));
+    const recorded = await api.get(`/audit?subject=merchant ${till.merchant.id}&action=till.correct`);
+    assert.deepEqual(
+      recorded.body.items.map(({ after }: { after: object }) => after),
+      [{ reference: 'order-1' }],
+    );
+  });
+});
