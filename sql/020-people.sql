@@ -25,6 +25,8 @@ create table users (
   oidc_subject text,
   enrolled_at timestamptz, -- null: the invitation has not been accepted
   disabled_at timestamptz,
+  erased_at timestamptz -- the name, the address and all credentials are gone, for good
+    constraint users_erased check (erased_at is null or disabled_at is not null),
   signed_in_at timestamptz, -- the last sign-in
   created_at timestamptz not null,
   -- The user that made or proposed the last link to enroll, and the user that received it: the one who

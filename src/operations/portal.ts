@@ -225,6 +225,6 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(CONNECT, ofEndpoint, webhooks.show, webhooks.remove, webhooks.enable, webhooks.rotate),
   ...bound(CONNECT, ofEndpoint, deliveries.test, deliveries.list, deliveries.attempts, deliveries.resend),
   ...bound(TEAM, null, users.list, invitations.invite),
-  ...bound(TEAM, ofUser, users.setRoles, users.disable, users.enable, users.remove),
+  ...bound(TEAM, ofUser, users.setRoles, users.disable, users.enable, users.remove, users.erase),
   ...bound(TEAM, ofUser, invitations.reset, users.endSessions),
 ];

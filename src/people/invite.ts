@@ -10,11 +10,11 @@ import { GOVERN } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { Line, MerchantId, Nullable, Positional, Time, toId } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
-import { endSessions } from './sessions.ts';
 import {
   type Account,
   changeUser,
   checkRoles,
+  forgetCredentials,
   grantsPower,
   NamedUser,
   ofAddress,
@@ -163,15 +163,10 @@ const reset = changing({
   },
   run: (caller, { id }) =>
     changeUser(caller, toId(id), async (tx, user) => {
+      if (user.state === 'erased') throw new Problem('conflict', 'this user has been erased');
       if (user.state === 'disabled') throw new Problem('conflict', 'this user is disabled: enable it first');
-      await tx.query(sql`
-with gone as (delete from passkeys where user_id = ${user.id}),
-  codes as (delete from recovery_codes where user_id = ${user.id})
-update users set
-  password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null, oidc_issuer = null,
-  oidc_subject = null
-where id = ${user.id}`);
-      await endSessions(tx, user.id);
+      await forgetCredentials(tx, user.id);
+      await updateUser(tx, user.id, sql`enrolled_at = null`);
       const result = await insertLink(caller, tx, user);
       const before = { factors: user.factors };
       const after = { factors: [], expiresAt: result.expiresAt };

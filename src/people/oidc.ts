@@ -23,7 +23,7 @@ import {
 } from './begun.ts';
 import { renewStepped, SESSION_MS, type Session, STEP_UP_MS, type Visitor } from './sessions.ts';
 import { beginSecondFactor, notInvited, signIn } from './sign-in.ts';
-import { type Account, ofAddress, readAccounts } from './users.ts';
+import { type Account, isOpen, ofAddress, readAccounts } from './users.ts';
 
 /**
  * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider
@@ -209,12 +209,12 @@ async function finishSignIn(visitor: Visitor, claims: Claims): Promise<Returned>
   const proof = { how: 'oidc', steppedUpAt: isFresh ? authenticatedAt : null };
   const [known] = await readAccounts(db, boundTo(account));
   if (known) {
-    if (known.state === 'disabled' || known.merchantId !== null) throw notInvited();
+    if (!isOpen(known) || known.merchantId !== null) throw notInvited();
     if (!hasFactor) return { begun: await beginOwnFactor(service, known) };
     return { session: await signIn(visitor, known, proof), isStepUp: false, userId: known.id };
   }
   const [user] = email === undefined ? [] : await readAccounts(db, ofAddress(email, null));
-  if (!user || user.state === 'disabled' || user.merchantId !== null || user.isBound) throw notInvited();
+  if (!user || !isOpen(user) || user.merchantId !== null || user.isBound) throw notInvited();
   if (user.state === 'active') return { begun: await beginOwnFactor(service, user, account) };
   if (!user.invitationExpiresAt || user.invitationExpiresAt <= clock()) throw notInvited();
   if (!hasFactor) throw failed('no-factor');

@@ -44,7 +44,7 @@ export const UserSchema = Type.Object({
     description: 'The merchant that the user belongs to; null: the operator.',
   }),
   roles: Type.Array(Word(ALL_ROLES)),
-  state: Word(['invited', 'active', 'disabled']),
+  state: Word(['invited', 'active', 'disabled', 'erased']),
   confirmed: Type.Boolean({
     description:
       'False: nobody else has confirmed whose account it is. Until then it approves nothing, and may belong to ' +
@@ -82,8 +82,8 @@ export type Account = User & {
 
 const COLUMNS = sql`
 u.id, u.email, u.name, u.merchant_id as "merchantId", u.roles,
-case when u.disabled_at is not null then 'disabled' when u.enrolled_at is not null then 'active'
-  else 'invited' end as state,
+case when u.erased_at is not null then 'erased' when u.disabled_at is not null then 'disabled'
+  when u.enrolled_at is not null then 'active' else 'invited' end as state,
 u.confirmed_at is not null as confirmed,
 case when u.enrolled_at is null then '{}' else ${FACTORS} end as factors,
 (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
@@ -93,6 +93,9 @@ u.signed_in_at as "signedInAt", u.created_at as "createdAt", u.handed_to is null
 const PROOFS = sql`
 u.password_hash as "passwordHash", u.totp_secret as "totpSecret", u.enrolled_at as "enrolledAt",
 u.invitation_expires_at as "invitationExpiresAt", u.oidc_subject is not null as "isBound"`;
+
+/** Whether an account is in use, or can be: it was neither disabled nor erased. */
+export const isOpen = ({ state }: Pick<User, 'state'>) => state !== 'disabled' && state !== 'erased';
 
 /** Returns a user with its ids as texts. */
 export const withIds = (user: User) => ({
@@ -262,6 +265,7 @@ function disabling(verb: 'disable' | 'enable') {
     risk: 'step-up',
     run: (caller, { id }) =>
       changeUser(caller, toId(id), async (tx, user) => {
+        if (user.state === 'erased') throw new Problem('conflict', 'this user has been erased');
         const [was, disabled] = [user.state === 'disabled', verb === 'disable'];
         if (was === disabled) return { result: withIds(user) };
         if (disabled) {
@@ -301,6 +305,53 @@ const remove = changing({
     }),
 });
 
+const erase = changing({
+  name: 'user.erase',
+  title: 'Erase',
+  summary: 'Erase the name, the address and the credentials of a disabled user, for good',
+  description:
+    'The account stays as a number, since others refer to it. The audit and past approvals keep the name: ' +
+    'they prove who did what.',
+  path: '/users/:id/erase',
+  input: { id: NamedUser },
+  output: UserSchema,
+  roles: GOVERN,
+  approval: alone('The person can sign in no more already, and the audit keeps what it proves.'),
+  risk: 'step-up',
+  run: (caller, { id }) =>
+    changeUser(caller, toId(id), async (tx, user) => {
+      if (user.state === 'erased') return { result: withIds(user) };
+      if (user.state !== 'disabled') throw new Problem('conflict', 'disable this user first');
+      await eraseAnswers(tx, user);
+      await forgetCredentials(tx, user.id);
+      const result = await updateUser(
+        tx,
+        user.id,
+        sql`email = ${`user-${user.id}@erased.invalid`}, name = 'Erased', erased_at = ${caller.service.clock()}`,
+      );
+      return { result: withIds(result), audited: { action: 'user.erase' } };
+    }),
+});
+
+/** Takes the name and the address of a user out of the stored answers of requests with an Idempotency-Key. */
+async function eraseAnswers(tx: Queries, { email, name }: User): Promise<void> {
+  const [address, person] = [email, name].map((text) => JSON.stringify(text));
+  await tx.query(sql`
+update operator_requests set output = replace(replace(output, ${address}, '"erased"'), ${person}, '"Erased"')
+where position(${address} in output) > 0`);
+}
+
+/** Takes the password, the second factors and the single sign-on of a user, and ends its sessions. */
+export async function forgetCredentials(tx: Queries, id: number): Promise<void> {
+  await tx.query(sql`
+with gone as (delete from passkeys where user_id = ${id}),
+  codes as (delete from recovery_codes where user_id = ${id})
+update users set
+  password_hash = null, totp_secret = null, totp_step = null, oidc_issuer = null, oidc_subject = null
+where id = ${id}`);
+  await endSessions(tx, id);
+}
+
 const endUserSessions = changing({
   name: 'user.end-sessions',
   summary: 'End all sessions of a user',
@@ -328,6 +379,7 @@ export const users = {
   setRoles,
   disable: disabling('disable'),
   enable: disabling('enable'),
+  erase,
   remove,
   endSessions: endUserSessions,
 };

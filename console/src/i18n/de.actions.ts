@@ -86,6 +86,10 @@ export const actions: Catalogue['actions'] = {
   ],
   'user.remove': ['Einladung zurücknehmen', 'Der Link wird ungültig, und die Adresse ist frei.'],
   'user.disable': ['Deaktivieren', 'Die Person wird abgemeldet und kann sich nicht mehr anmelden.'],
+  'user.erase': [
+    'Löschen',
+    'Name, Adresse und Anmeldedaten werden endgültig gelöscht. Das Audit behält den Namen.',
+  ],
   'user.enable': ['Aktivieren', 'Die Person kann sich wieder anmelden.'],
   'user.reset-2fa': ['Zweiten Faktor zurücksetzen', 'Erzeugt einen Link, um einen neuen einzurichten.'],
   'user.end-sessions': ['Sitzungen beenden', 'Die Person wird überall abgemeldet.'],

@@ -29,6 +29,7 @@ export const words: Catalogue['words'] = {
   de: 'Deutsch',
   active: 'Aktiv',
   invited: 'Eingeladen',
+  erased: 'Gelöscht',
   disabled: 'Deaktiviert',
   suspended: 'Gesperrt',
   failing: 'Gestört',

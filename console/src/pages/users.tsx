@@ -27,6 +27,7 @@ export function Screen() {
       actions={(item) => {
         const given = { id: String(item['id']) };
         const effect = String(item['email']);
+        const isOpen = item['state'] === 'invited' || item['state'] === 'active';
         return (
           <Actions
             shown={0}
@@ -34,13 +35,13 @@ export function Screen() {
             acts={[
               item['state'] === 'active' &&
                 item['confirmed'] === false && { name: 'user.confirm', given, effect },
-              { name: 'user.set-roles', given, current: { roles: item['roles'] } },
+              isOpen && { name: 'user.set-roles', given, current: { roles: item['roles'] } },
               item['state'] === 'invited' && { name: 'user.remove', given, effect, isDanger: true },
-              { name: 'user.end-sessions', given, effect },
-              { name: 'user.reset-2fa', given, effect, isDanger: true },
-              item['state'] === 'disabled'
-                ? { name: 'user.enable', given, effect }
-                : { name: 'user.disable', given, effect, isDanger: true },
+              isOpen && { name: 'user.end-sessions', given, effect },
+              isOpen && { name: 'user.reset-2fa', given, effect, isDanger: true },
+              item['state'] === 'disabled' && { name: 'user.enable', given, effect },
+              item['state'] === 'disabled' && { name: 'user.erase', given, effect, isDanger: true },
+              isOpen && { name: 'user.disable', given, effect, isDanger: true },
             ]}
           />
         );
