@@ -77,6 +77,8 @@ create table products (
   expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it
+  -- tills pay out lower balances in cash; null: none
+  cash_out_below_minor bigint constraint products_cash_out_positive check (cash_out_below_minor > 0),
   constraint products_values_ordered check (max_value_minor >= min_value_minor)
 );
 -- Makes the largest number of decimals in use a single index look-up.

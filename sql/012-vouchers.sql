@@ -122,6 +122,51 @@ begin
   return true;
 end $$;
 
+-- Decides under the lock of the voucher whether a merchant may void its activation: within a day, if it paid
+-- the value, and before any other movement. Returns `ok`, `replay` with the row that voided it, or the status
+-- code of a decline.
+create function decide_void(
+  p_bucket integer, p_serial bigint, p_activation uuid, p_merchant integer, p_now timestamptz
+) returns table (outcome text, void_id uuid, amount_minor bigint, currency text)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+#variable_conflict use_column
+declare
+  v vouchers;
+  activation journal;
+  is_used boolean;
+begin
+  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
+  update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
+  select * into v from vouchers r where r.bucket = p_bucket and r.serial_number = p_serial for update;
+  select * into activation from journal r
+  where r.bucket = p_bucket and r.id = p_activation and r.kind = 'ACTIVATION' and r.batch_id is null
+    and r.serial_number = p_serial and r.merchant_id = p_merchant;
+  select r.id into void_id from journal r
+  where r.bucket = p_bucket and r.serial_number = p_serial and r.kind = 'CANCELLATION'
+    and r.original_id = p_activation;
+  is_used := exists (
+    select from journal r
+    where r.bucket = p_bucket and r.serial_number = p_serial and r.id <> p_activation
+      and p_serial in (r.debit_account, r.credit_account)
+  );
+  outcome := case
+    when activation.id is null then '60'
+    when void_id is not null then 'replay'
+    else coalesce(
+      decline_after_pin(
+        closed => v.closed is not null,
+        blocked => v.blocked_at is not null,
+        expired => v.expires_at <= p_now,
+        already_active => activation.occurred_at < p_now - interval '24 hours',
+        other_issuer => v.payer_id <> p_merchant,
+        spent => is_used),
+      'ok')
+  end;
+  amount_minor := activation.amount_minor;
+  currency := activation.currency;
+  return next;
+end $$;
+
 -- Creates vouchers of a batch and, if they have a value from the start, their activations. Takes parallel
 -- arrays. Returns how many it created: a voucher whose code exists is skipped. Codes rarely collide, so it
 -- first tries an insert that does not skip, which costs two thirds of one that does.
@@ -276,8 +321,8 @@ begin
 end $$;
 
 revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, lock_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
-  from public;
+  set_voucher_expiry, lock_expiries, replace_voucher, decide_void, create_vouchers, void_vouchers,
+  reseal_vouchers, post from public;
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, lock_expiries, replace_voucher, create_vouchers, void_vouchers, reseal_vouchers, post
-  to scrip_service;
+  set_voucher_expiry, lock_expiries, replace_voucher, decide_void, create_vouchers, void_vouchers,
+  reseal_vouchers, post to scrip_service;

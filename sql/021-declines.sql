@@ -10,7 +10,7 @@ create table declines (
   merchant_id integer not null,
   key_id text not null,
   operation text not null
-    constraint declines_operation check (operation in ('activate', 'balance', 'redeem')),
+    constraint declines_operation check (operation in ('activate', 'balance', 'cash-out', 'redeem')),
   code text not null, -- the refusal; for an opaque merchant, the hidden one
   amount_units bigint, -- in ten-thousandths of a major unit
   reference text,

@@ -57,6 +57,7 @@ type AmountName =
   | 'amount'
   | 'balance'
   | 'below'
+  | 'cashOutBelow'
   | 'closing'
   | 'maxValue'
   | 'minValue'

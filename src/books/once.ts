@@ -4,14 +4,13 @@ import type { Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { checkReference, claimIn, type OperatorOperation } from '../ledger/claims.ts';
-
 import { newId } from '../ledger/id.ts';
 import { getAccount, post, postVoucher } from '../ledger/journal.ts';
 import type { AccountKind } from '../ledger/kinds.ts';
 import { toSum } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { Major, Text, TransactionId } from '../schema.ts';
-import { lockVoucher } from '../vouchers/operate.ts';
+import { type Locked, lockVoucher } from '../vouchers/operate.ts';
 
 /** Money commands of the operator, each of which is booked once under its reference. */
 
@@ -93,7 +92,7 @@ export function moveOnce(operator: Operator, { change, kind, ownerId, ...wanted 
   });
 }
 
-type VoucherMove = Omit<Wanted, 'fingerprint'> & {
+export type VoucherMove = Omit<Wanted, 'fingerprint'> & {
   readonly kind: string;
   readonly serialNumber: bigint;
   /** Commands about the voucher are the same if these are equal, too. */
@@ -102,6 +101,8 @@ type VoucherMove = Omit<Wanted, 'fingerprint'> & {
   readonly account: AccountKind;
   /** The change of the balance in minor units; null takes all of it. */
   readonly deltaMinor: bigint | null;
+  /** Refuses the movement, under the lock of the voucher. */
+  readonly check?: (tx: Queries, voucher: Locked) => Promise<void>;
   /** What the audit has beside the balance. */
   readonly change: Pick<Change, 'action' | 'after'>;
 };
@@ -113,13 +114,15 @@ type VoucherMove = Omit<Wanted, 'fingerprint'> & {
  */
 export function moveOnVoucher(
   operator: Operator,
-  { serialNumber, change, kind, ...wanted }: VoucherMove,
+  { serialNumber, change, check, kind, ...wanted }: VoucherMove,
 ): Promise<Booked> {
   const { merchantId, reference } = wanted;
   const bucket = operator.service.buckets.ofSerial(serialNumber);
   const fingerprint = [serialNumber, wanted.fingerprint].filter((each) => each !== undefined).join(' ');
   return bookOnce(operator, { ...wanted, fingerprint }, async ({ tx, id, now }) => {
-    const { currency, balance } = await lockVoucher(tx, bucket, serialNumber);
+    const voucher = await lockVoucher(tx, bucket, serialNumber);
+    await check?.(tx, voucher);
+    const { currency, balance } = voucher;
     const account = await getAccount(tx, merchantId, currency, wanted.account);
     const deltaMinor = wanted.deltaMinor ?? -balance;
     const toVoucher = deltaMinor > 0n;

@@ -1,7 +1,12 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
-import type { Operator } from '../context.ts';
-import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
+import type { Context, Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import type { CodeAndPin } from '../keyring/ring.ts';
+import { checkReference } from '../ledger/claims.ts';
+import { merchantNamed, permit, requireMerchant } from '../merchants/merchants.ts';
+import { toSum } from '../money.ts';
 import { ABOVE_LIMIT, type Asked, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
@@ -17,8 +22,10 @@ import {
   SerialNumber,
   Text,
 } from '../schema.ts';
+import { readByPin } from '../vouchers/balance.ts';
+import { recordDecline } from '../vouchers/declines.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
-import { type Booked, Booking, moveOnVoucher } from './once.ts';
+import { type Booked, Booking, moveOnVoucher, type VoucherMove } from './once.ts';
 
 /** The operator's movements to and from single vouchers. */
 
@@ -55,16 +62,62 @@ type CashOut = {
  * merchant that paid, or to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `43`, `54`, `40`, `42`, `51`
  */
-export function cashOut(operator: Operator, { amountMinor, ...wanted }: CashOut): Promise<Booked> {
+export function cashOut(operator: Operator, wanted: CashOut): Promise<Booked> {
+  return moveOnVoucher(operator, cashOutOf(wanted));
+}
+
+function cashOutOf({ amountMinor, ...wanted }: CashOut): VoucherMove {
   const { merchantId } = wanted;
-  return moveOnVoucher(operator, {
+  return {
     ...wanted,
     ...{ kind: 'CASH_OUT', operation: 'cash-out', merchantId: merchantId ?? 0 },
     account: merchantId === null ? 'FUNDING' : 'SETTLEMENT',
     deltaMinor: amountMinor === null ? null : -amountMinor,
     fingerprint: `${amountMinor ?? 'all'} ${merchantId ?? 'operator'}`,
     change: { action: 'voucher.cash-out', after: { paidBy: merchantId ?? 'the operator' } },
-  });
+  };
+}
+
+/**
+ * Books the whole balance of a voucher as paid out in cash at the till of the context's merchant, if the
+ * product allows it for a balance this low (`cashOutBelow`).
+ * @throws Refusal `18`, `03`, `14`, `75`, `55`, `94`, `47`, `61`, `44`, `43`, `54`, `40`, `42`
+ */
+export async function cashOutAtTill(
+  operator: Operator,
+  context: Context,
+  { reference, ...voucher }: CodeAndPin & { readonly reference: string },
+): Promise<Booked> {
+  checkReference(reference);
+  permit(context, 'redeem');
+  const { id: merchantId } = context.merchant;
+  const asked = { operation: 'cash-out', amountUnits: null, reference } as const;
+  const { serialNumber } = await readByPin(context, voucher, asked);
+  try {
+    return await moveOnVoucher(operator, {
+      ...cashOutOf({ serialNumber, amountMinor: null, merchantId, reference }),
+      check: (tx, { batchId, balance }) => checkCashOut(tx, batchId, merchantId, balance),
+    });
+  } catch (error) {
+    if (error instanceof Refusal) recordDecline(context, asked, error.code, { serialNumber });
+    throw error;
+  }
+}
+
+/** Checks the rules of a voucher's product for a cash-out at a till. @throws Refusal `47`, `61` */
+async function checkCashOut(tx: Queries, batchId: number, merchantId: number, balance: bigint) {
+  const [terms] = await tx.query<{ isAccepted: boolean; below: bigint | null; currency: string }>(sql`
+select b.scope = 'network' or b.merchant_id = ${merchantId} as "isAccepted",
+  p.cash_out_below_minor as below, b.currency
+from batches b join products p on p.id = b.product_id where b.id = ${batchId}`);
+  if (!terms?.isAccepted) throw new Refusal('47');
+  const { below, currency } = terms;
+  if (below !== null && balance < below) return;
+  const message =
+    below === null
+      ? 'Amount outside limits: this product is not paid out in cash at a till'
+      : `Amount outside limits: a till pays out a balance below ${toSum(currency, below)}`;
+  throw new Refusal('61', { message: `${message}; ask the operator` });
 }
 
 /**

@@ -216,7 +216,7 @@ export const MOVEMENTS = {
   },
   CANCELLATION: {
     label: 'Cancellation',
-    says: 'the operator cancels a single voucher',
+    says: 'a single voucher is canceled, or its activation is voided',
     moves: ['VOUCHER FLOAT'],
     reverses: 'ACTIVATION',
   },

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
 import { auditFirst } from '../audit/audit.ts';
+import { cashOutAtTill } from '../books/vouchers.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { checkReference } from '../ledger/claims.ts';
@@ -20,6 +21,7 @@ import { showTransaction, TransactionSchema } from '../transactions/transactions
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/show.ts';
+import { voidActivation } from '../vouchers/void.ts';
 
 /**
  * The till of a merchant's own people: what its programs do over the merchant API, by the same functions.
@@ -199,6 +201,37 @@ const tillCorrect = changing({
   },
 });
 
+const tillVoid = changing({
+  ...AT_TILL,
+  name: 'till.void',
+  summary: 'Void an activation: the voucher is canceled for good, and its value goes back to the float',
+  description:
+    'Within 24 hours (41), as long as the voucher is not used (42), and only if this merchant paid for it (47). ' +
+    'The merchant needs the permission activate.',
+  path: '/till/void',
+  input: { reference: TillReference('The reference of the activation, or its transaction id.') },
+  async run(caller, { reference }) {
+    const { transactionId, replayed } = await voidActivation(caller, await contextOf(caller), reference);
+    return booked(caller, transactionId, replayed);
+  },
+});
+
+const tillCashOut = changing({
+  ...AT_TILL,
+  name: 'till.cash-out',
+  summary: 'Pay out the whole balance of a voucher in cash, where its product allows it',
+  description:
+    'A higher balance, or a product without `cashOutBelow`, is refused (61): the operator pays it. The ' +
+    'settlement pays the cash back to the merchant, who needs the permission redeem.',
+  path: '/till/cash-out',
+  audit: 'voucher.cash-out',
+  input: { code: Code, pin: Pin, reference: NewReference },
+  async run(caller, request) {
+    const { transactionId, replayed } = await cashOutAtTill(caller, await contextOfPin(caller), request);
+    return booked(caller, transactionId, replayed);
+  },
+});
+
 const checkVoucher = reading({
   name: 'voucher.check',
   summary: 'Check the balance of a voucher by its code and PIN',
@@ -262,4 +295,12 @@ const giveUp = changing({
 });
 
 /** The operations of the till, in the order of their documentation. */
-export const TILL = tableOf(checkVoucher, tillRedeem, tillActivate, tillCorrect, giveUp);
+export const TILL = tableOf(
+  checkVoucher,
+  tillRedeem,
+  tillActivate,
+  tillCorrect,
+  tillVoid,
+  tillCashOut,
+  giveUp,
+);

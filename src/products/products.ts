@@ -83,7 +83,17 @@ const VALUES = {
   maxValue: Titled('Highest value', Amount('The greatest value of a voucher.')),
 };
 
-const CHANGES = Type.Partial(Type.Object({ name: Name, ...TERMS, ...VALUES })).properties;
+const CASH_OUT_BELOW = Titled(
+  'Cash-out at tills below',
+  Nullable(Amount('In major units.'), {
+    description:
+      'Tills pay out a balance below this in cash, in major units; null: none. It applies to existing vouchers too.',
+  }),
+);
+
+const CHANGES = Type.Partial(
+  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW }),
+).properties;
 
 const ProductSchema = Type.Object(
   {
@@ -96,6 +106,7 @@ const ProductSchema = Type.Object(
     onSale: Type.Boolean(),
     minValue: Money(),
     maxValue: Money(),
+    cashOutBelow: Titled('Cash-out at tills below', Nullable(Money())),
     merchantId: Nullable(MerchantId),
   },
   { title: 'Product' },
@@ -133,6 +144,7 @@ export function productDefaults(currency: string, decimals: number) {
     maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
     validity: null,
+    cashOutBelow: null,
     merchantId: null,
   } as const;
 }
@@ -152,9 +164,14 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
 }
 
 /** Returns a product as the audit shows it. */
-function termsOf({ id: _id, minValue, maxValue, ...terms }: Product) {
+function termsOf({ id: _id, minValue, maxValue, cashOutBelow, ...terms }: Product) {
   const sum = (minor: bigint) => toSum(terms.currency, minor);
-  return { ...terms, minValue: sum(minValue), maxValue: sum(maxValue) };
+  return {
+    ...terms,
+    minValue: sum(minValue),
+    maxValue: sum(maxValue),
+    cashOutBelow: cashOutBelow === null ? null : sum(cashOutBelow),
+  };
 }
 
 /** Creates a product. @returns undefined if the code exists already */
@@ -243,12 +260,22 @@ function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValu
   if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below minValue');
 }
 
-type Values = { readonly minValue?: number; readonly maxValue?: number };
+type Values = {
+  readonly minValue?: number;
+  readonly maxValue?: number;
+  readonly cashOutBelow?: number | null;
+};
 
 /** Returns an input with its values in minor units. @throws Problem for too many decimals */
-function inMinor<Given extends Values>({ minValue, maxValue, ...others }: Given, currency: string) {
+function inMinor<Given extends Values>(
+  { minValue, maxValue, cashOutBelow, ...others }: Given,
+  currency: string,
+) {
   return {
     ...others,
+    ...(cashOutBelow !== undefined && {
+      cashOutBelow: cashOutBelow === null ? null : minorOf(cashOutBelow, currency, 'cashOutBelow'),
+    }),
     ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
     ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
   };

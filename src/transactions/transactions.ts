@@ -45,7 +45,8 @@ export const TransactionSchema = Type.Object({
   serialNumber: Nullable(SerialNumber),
   voucherCode: Nullable(Text, { title: 'Code', description: 'The code, masked.' }),
   originalTransactionId: Nullable(Text, {
-    description: 'The redemption that an update corrected by this one.',
+    description:
+      'The redemption that an update corrected by this one, or the activation that this one voided.',
   }),
   refundStatus: Nullable(Word(['CANCELLED', 'NEW']), {
     title: 'Update',

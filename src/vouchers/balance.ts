@@ -7,6 +7,7 @@ import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { isoFromJson } from '../time.ts';
+import type { Asked } from './declines.ts';
 import { lookUp } from './look-up.ts';
 
 export type VoucherBalance = {
@@ -129,13 +130,24 @@ function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: strin
  * Returns the balance, usable amount and history of a voucher, for a caller with its code and PIN.
  * @throws Refusal `03`, `14`, `75`, `55`; `91` under overload
  */
-export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
+export function balance(context: Context, voucher: CodeAndPin): Promise<VoucherBalance> {
   permit(context, 'balance');
+  return readByPin(context, voucher, { operation: 'balance', amountUnits: null, reference: null });
+}
+
+/**
+ * Returns what is on a voucher once its PIN was checked, for an operation that has its own permission.
+ * @throws Refusal `14`, `75`, `55`; `91` under overload
+ */
+export async function readByPin(
+  context: Context,
+  voucher: CodeAndPin,
+  asked: Asked,
+): Promise<VoucherBalance> {
   const { service } = context;
-  const asked = { operation: 'balance', amountUnits: null, reference: null } as const;
   return lookUp(
     context,
-    { code, pin },
+    voucher,
     async (keys) => {
       for (;;) {
         const row = await service.batcher.add(balances, keys.bucket, { context, ...keys });

@@ -32,9 +32,12 @@ import { addDays, DAY_MS, isoDay } from '../time.ts';
  * later. A crash loses at most that moment.
  */
 
+/** The operations that are declined. */
+const DECLINED = ['activate', 'balance', 'cash-out', 'redeem'] as const;
+
 /** The content of a request that named a voucher. */
 export type Asked = {
-  readonly operation: 'activate' | 'balance' | 'redeem';
+  readonly operation: (typeof DECLINED)[number];
   /** In ten-thousandths of a major unit; null if the request has no amount. */
   readonly amountUnits: bigint | null;
   readonly reference: string | null;
@@ -173,7 +176,7 @@ const DeclineSchema = Type.Object({
   merchantId: MerchantId,
   keyId: Type.String({ description: 'The API key of the request.' }),
   serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
-  operation: Word(['activate', 'balance', 'redeem'] as const),
+  operation: Word(DECLINED),
   code: Type.String({ description: 'The status code of the refusal.' }),
   amount: Nullable(Major()),
   currency: Nullable(Text, {

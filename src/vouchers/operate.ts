@@ -24,7 +24,8 @@ import { ofVoucher, show, showWhole, VoucherSchema } from './show.ts';
  * changes nothing.
  */
 
-type Locked = {
+export type Locked = {
+  readonly batchId: number;
   readonly balance: bigint;
   readonly expiresAt: Date;
   readonly closed: 'CANCELED' | 'REPLACED' | null;
@@ -38,7 +39,7 @@ type Locked = {
 /** Locks a voucher until the transaction ends. @throws Refusal `14` */
 export async function lockVoucher(tx: Queries, bucket: number, serialNumber: bigint): Promise<Locked> {
   const [voucher] = await tx.query<Locked>(sql`
-select balance_minor as balance, expires_at as "expiresAt", closed, blocked_at as "blockedAt",
+select batch_id as "batchId", balance_minor as balance, expires_at as "expiresAt", closed, blocked_at as "blockedAt",
   activated_at as "activatedAt", payer_id as "payerId", wrong_pins as "wrongPins", currency
 from lock_voucher(${bucket}, ${serialNumber})`);
   if (!voucher) throw declined('14');

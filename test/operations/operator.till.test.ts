@@ -202,6 +202,111 @@ describe('the till in the portal', () => {
     });
   });
 
+  test('voids an activation that the merchant paid for, once, within 24 hours and before any use', async () => {
+    const { till, done, refused } = await open();
+    const floatOf = async () =>
+      (await api.get(`/merchants/${till.merchant.id}`)).body.floats[0].balance as number;
+    const before = await floatOf();
+    const [card, used, late, blocked, gone] = await till.vouchers(5, null);
+    for (const [at, each] of [card, used, late, blocked, gone].entries())
+      await till.done(B.activate(each, `sold-${at}`));
+    const voids = await Promise.all(Array.from({ length: 20 }, () => done('void', { reference: 'sold-0' })));
+    const [first] = voids.filter(({ replayed }) => !replayed);
+    for (const each of voids) assert.deepEqual({ ...each, replayed: false }, first);
+    assert.equal(voids.filter(({ replayed }) => !replayed).length, 1);
+    const { transaction, balance, voucherCode } = first;
+    const { kind, amount, merchantId, originalTransactionId } = transaction;
+    assert.deepEqual(
+      [kind, amount, merchantId, balance, voucherCode],
+      ['CANCELLATION', 5000, String(till.merchant.id), 0, masked(card)],
+    );
+    assert.equal((await till.done(A.activate(card, 'sold-0'))).data.transactionId, originalTransactionId);
+    assert.equal(await floatOf(), before - 4 * 5000);
+    await refused('44', 'redeem', spend(card, 1, 'order-1'));
+    // A redemption that was reversed is a use, too.
+    await done('redeem', spend(used, 1, 'order-2'));
+    await done('correct', { reference: 'order-2', amount: 0 });
+    await refused('42', 'void', { reference: 'sold-1' });
+    const { service } = till.testService;
+    const [{ id }] = (await service.db.query<{ id: string }>(sql`
+select id from claims where operation = 'activate' and reference = 'sold-2'
+  and merchant_id = ${till.merchant.id}`)) as [{ id: string }];
+    const decide = async (ms: number) => {
+      const now = new Date(service.clock().getTime() + ms);
+      const serial = BigInt(late.serialNumber);
+      const bucket = service.buckets.ofSerial(serial);
+      const [row] = await service.db.query<{ outcome: string }>(sql`
+select outcome from decide_void(${bucket}, ${serial}, ${id}, ${till.merchant.id}, ${now})`);
+      return row?.outcome;
+    };
+    assert.deepEqual([await decide(86_300_000), await decide(86_400_001)], ['ok', '41']);
+    await api.post(`/vouchers/${blocked.serialNumber}/block`, {});
+    await refused('43', 'void', { reference: 'sold-3' });
+    await api.post(`/vouchers/${gone.serialNumber}/cancel`, {});
+    await refused('44', 'void', { reference: 'sold-4' });
+    await refused('60', 'void', { reference: 'order-2' });
+    await refused('18', 'void', { reference: 'NEW-1' });
+    const other = await open();
+    await other.refused('60', 'void', { reference: 'sold-2' });
+    await other.refused('60', 'void', { reference: id });
+    await till.reconciles();
+  });
+
+  test('voids no activation that another merchant paid for, and none of a generation', async () => {
+    const [issuer, seller] = [await open(), await open()];
+    await issuer.till.product('PAID', { activation: 'on-activation' });
+    const body = { reference: 'batch-1', quantity: 1, amount: 10, productCode: 'PAID' };
+    const made = await issuer.till.done({ method: 'POST', path: '/merchant-client/v2/vouchers', body });
+    const [{ code, pin }] = made.data.vouchers;
+    const { transaction } = await seller.done('activate', { code, pin });
+    await seller.refused('47', 'void', { reference: transaction.transactionId });
+    const { body: batch } = await api.get(`/vouchers/${(await issuer.till.voucher(5)).serialNumber}`);
+    await issuer.refused('60', 'void', { reference: batch.timeline.at(-1).transactionId });
+    const own = await issuer.till.voucher(null);
+    const activated = await issuer.done('activate', { serialNumber: String(own.serialNumber), value: 7 });
+    const voided = await issuer.done('void', { reference: activated.transaction.transactionId });
+    assert.deepEqual([voided.transaction.amount, voided.balance], [7, 0]);
+    await issuer.till.reconciles();
+  });
+
+  test('pays out a low balance in cash, where the product allows it, once', async () => {
+    const { till, ask, done, refused } = await open();
+    const card = await till.voucher(25);
+    const pay = ({ code, pin }: Voucher, reference: string) => ({ code, pin, reference });
+    await refused('61', 'cash-out', pay(card, 'cash-1'));
+    const product = (change: object) => api.call('PATCH', '/operator/v1/products/DEFAULT', change);
+    const set = await product({ cashOutBelow: 15 });
+    assert.equal(set.body.cashOutBelow, 15, JSON.stringify(set.body));
+    assert.equal((await product({ cashOutBelow: 1.001 })).body.code, 'invalid');
+    await done('redeem', spend(card, 10, 'order-1'));
+    const limit = await ask('cash-out', pay(card, 'cash-1'));
+    assert.deepEqual([limit.body.code, /below USD 15\.00/.test(limit.body.detail)], ['61', true]);
+    await done('redeem', spend(card, 0.01, 'order-2'));
+    await refused('55', 'cash-out', withWrongPin(pay(card, 'cash-1')));
+    const paid = await Promise.all(Array.from({ length: 20 }, () => done('cash-out', pay(card, 'cash-1'))));
+    const [first] = paid.filter(({ replayed }) => !replayed);
+    for (const each of paid) assert.deepEqual({ ...each, replayed: false }, first);
+    assert.equal(paid.filter(({ replayed }) => !replayed).length, 1);
+    assert.deepEqual(
+      [first.transaction.kind, first.transaction.amount, first.transaction.merchantId, first.balance],
+      ['CASH_OUT', 14.99, String(till.merchant.id), 0],
+    );
+    await refused('42', 'cash-out', pay(card, 'cash-2'));
+    await refused('94', 'cash-out', pay(await till.voucher(5), 'cash-1'));
+    await refused('14', 'cash-out', pay(UNKNOWN, 'cash-3'));
+    await refused('40', 'cash-out', pay(await till.voucher(null), 'cash-3'));
+    const without = await open({ forbid: ['redeem'] });
+    await without.refused('03', 'cash-out', pay(card, 'cash-1'));
+    const stranger = await open();
+    await till.product('OWN', { scope: 'issuer', cashOutBelow: 1500n });
+    const body = { reference: 'batch-1', quantity: 1, amount: 10, productCode: 'OWN' };
+    const made = await till.done({ method: 'POST', path: '/merchant-client/v2/vouchers', body });
+    await stranger.refused('47', 'cash-out', pay(made.data.vouchers[0], 'cash-1'));
+    await done('cash-out', pay(made.data.vouchers[0], 'cash-4'));
+    assert.equal((await product({ cashOutBelow: null })).body.cashOutBelow, null);
+    await till.reconciles();
+  });
+
   test('keeps codes and PINs out of stored answers, of the audit and of problems', async () => {
     const { till, ask, done } = await open();
     const card = await till.voucher(25);

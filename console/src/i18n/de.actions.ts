@@ -151,6 +151,7 @@ export const actions: Catalogue['actions'] = {
   'session.end': ['Abmelden'],
   'settlement.paid': ['Ausgezahlt'],
   'till.correct': ['Einlösung berichtigen'],
+  'till.void': ['Aktivierung zurücknehmen'],
   'token.refused': ['Token abgelehnt'],
   'user.add-passkey': ['Passkey hinzufügen'],
   'user.bind-oidc': ['Single Sign-on verbinden'],

@@ -39,6 +39,7 @@ export const fields: Catalogue['fields'] = {
   calls: 'Anfragen heute',
   carried: 'Übertrag',
   cashedOut: 'Ausgezahlt',
+  cashOutBelow: 'Barauszahlung an Kassen unter',
   checked: 'Geprüft',
   checker: 'Entschieden von',
   closedAt: 'Abgeschlossen',

@@ -136,6 +136,7 @@ export const words: Catalogue['words'] = {
   passkey: 'Passkey',
   redeem: 'Einlösung',
   activate: 'Aktivierung',
+  'cash-out': 'Barauszahlung',
   balance: 'Guthabenabfrage',
   generate: 'Bestellen',
   download: 'Herunterladen',

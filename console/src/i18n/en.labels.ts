@@ -51,6 +51,7 @@ export const words: Labels = {
   'sheets.order': 'Card ordered',
   'voucher.export': 'Card exported',
   'voucher.adjust': 'Adjusted',
+  'cash-out': 'Cash-out',
   'voucher.cash-out': 'Paid out in cash',
   'redemption.correct': 'Redemption corrected',
   'redemption.give-up': 'Redemption given up',
