@@ -89,12 +89,14 @@ language sql stable set search_path = scrip, pg_temp as $$
 $$;
 
 -- Drops the partitions of deliveries and attempts of the oldest month that ended before p_before, unless they
--- contain pending deliveries or attempts after p_before. Returns the month, or null.
+-- contain pending deliveries or attempts after p_before. Returns the month, or null. An endpoint whose kept
+-- events are dropped knows up to which position; those that nobody has read count as one more position.
 create function drop_old_deliveries(p_before timestamptz) returns text
 language plpgsql security definer set search_path = scrip, pg_temp set lock_timeout = '200ms' as $$
 declare
   month text;
   in_use boolean;
+  lost record;
 begin
   perform pg_advisory_xact_lock(7311990004);
   for month in select o.month from old_partitions('webhook_deliveries', p_before) o loop
@@ -103,6 +105,15 @@ begin
       'webhook_attempts_' || month, 'webhook_deliveries_' || month)
       into in_use using p_before;
     continue when in_use;
+    for lost in execute format('select endpoint_id, max(position) as position,
+          bool_or(position is null) as unread
+        from %I where state = ''KEPT'' group by endpoint_id', 'webhook_deliveries_' || month)
+    loop
+      update webhook_endpoints e set
+        positions = e.positions + lost.unread::integer,
+        lost_to = greatest(e.lost_to, lost.position, case when lost.unread then e.positions + 1 end)
+      where e.id = lost.endpoint_id;
+    end loop;
     execute format('drop table %I, %I', 'webhook_attempts_' || month, 'webhook_deliveries_' || month);
     return month;
   end loop;

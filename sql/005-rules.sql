@@ -110,20 +110,24 @@ as $$
 declare
   endpoints integer[];
   events uuid[];
+  are_kept boolean[];
   written bigint;
 begin
-  select array_agg(e.id), array_agg(u.event_id) into endpoints, events
+  select array_agg(e.id), array_agg(u.event_id), array_agg(e.url is null) into endpoints, events, are_kept
   from unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
   -- `offset 0` makes this an index look-up for each request, whatever the table's statistics say.
   cross join lateral (
-    select r.id from webhook_endpoints r
+    select r.id, r.url from webhook_endpoints r
     where r.merchant_id = u.merchant_id and r.disabled_at is null and r.removed_at is null
       and (r.events is null or p_type = any (r.events)) offset 0
   ) e
   where u.outcome = 'ok';
-  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at)
-  select k.bucket, u.endpoint_id, u.event_id, p_type, u.event_id, p_now, p_now
-  from buckets k cross join unnest(endpoints, events) as u (endpoint_id, event_id)
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at,
+    state, finished_at)
+  select k.bucket, u.endpoint_id, u.event_id, p_type, u.event_id, p_now, p_now,
+    case when u.is_kept then 'KEPT' else 'PENDING' end::delivery_state, case when u.is_kept then p_now end
+  from buckets k
+  cross join unnest(endpoints, events, are_kept) as u (endpoint_id, event_id, is_kept)
   where k.bucket = p_bucket;
   get diagnostics written = row_count;
   perform expect_rows('webhook_deliveries', written, coalesce(cardinality(events), 0));
@@ -136,8 +140,11 @@ create function announce_to(
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
-  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
-  select bucket_of(p_merchant), e.id, p_event, p_type, p_subject, p_data, p_now, p_now
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at,
+    state, finished_at)
+  select bucket_of(p_merchant), e.id, p_event, p_type, p_subject, p_data, p_now, p_now,
+    case when e.url is null then 'KEPT' else 'PENDING' end::delivery_state,
+    case when e.url is null then p_now end
   from webhook_endpoints e
   where e.merchant_id = p_merchant and e.disabled_at is null and e.removed_at is null
     and (e.events is null or p_type = any (e.events));

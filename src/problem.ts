@@ -13,6 +13,7 @@ const TITLES = {
   'approval-required': 'Another person has to approve this operation',
   invalid: 'The request is invalid',
   'not-found': 'Not found',
+  gone: 'It is no longer kept',
   exists: 'It exists already',
   conflict: 'The present state does not permit this operation',
   'idempotency-key-reused': 'The Idempotency-Key was used for another request',

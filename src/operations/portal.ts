@@ -23,6 +23,7 @@ import { showTransaction, transactions } from '../transactions/transactions.ts';
 import { declines } from '../vouchers/declines.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
+import { listEvents } from '../webhooks/pull.ts';
 import { NO_COMMAND, OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
 /**
@@ -224,6 +225,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(CONNECT, null, webhooks.add, webhooks.list),
   ...bound(CONNECT, ofEndpoint, webhooks.show, webhooks.remove, webhooks.enable, webhooks.rotate),
   ...bound(CONNECT, ofEndpoint, deliveries.test, deliveries.list, deliveries.attempts, deliveries.resend),
+  ...bound(CONNECT, null, listEvents),
   ...bound(TEAM, null, users.list, invitations.invite),
   ...bound(TEAM, ofUser, users.setRoles, users.disable, users.enable, users.remove, users.erase),
   ...bound(TEAM, ofUser, invitations.reset, users.endSessions),

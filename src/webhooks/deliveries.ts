@@ -24,7 +24,7 @@ import {
   Word,
 } from '../schema.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
-import { EndpointId, requireEndpoint } from './endpoints.ts';
+import { EndpointId, requireEndpoint, requireUrl } from './endpoints.ts';
 import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';
 import { judgeEndpoints, recordAttempts } from './record.ts';
 import { type Attempt, createSender, type Sender } from './send.ts';
@@ -41,7 +41,7 @@ const EventId = Type.String({
 /** Returns the id of an event as the database has it. */
 const eventIdOf = (text: string) => text.replace(/^msg_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
-const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
+const STATES = ['PENDING', 'DELIVERED', 'FAILED', 'KEPT'] as const;
 
 const AttemptSchema = Type.Object({
   number: Count,
@@ -222,6 +222,7 @@ const test = changing({
   approval: alone('The event contains nothing of the merchant.'),
   effect: 'outside',
   async run(caller, { id }) {
+    requireUrl(await requireEndpoint(caller, id));
     const { clock, allowPrivateWebhooks = false } = caller.service;
     const sender = createSender({ allowPrivate: allowPrivateWebhooks, clock });
     const sent = sendTest(caller, sender, toId(id)).finally(() => sender.close());
@@ -285,6 +286,7 @@ const sendAgain = changing({
     if ((eventId === undefined) === (failedSince === undefined))
       throw invalid('eventId', 'required', 'or `failedSince` is required, and not both');
     const endpoint = await requireEndpoint(caller, id);
+    requireUrl(endpoint);
     if (endpoint.disabledAt) throw new Problem('conflict', `endpoint ${id} is off: enable it first`);
     const what =
       eventId === undefined

@@ -16,6 +16,7 @@ import {
   Count,
   Id,
   MerchantId,
+  Nullable,
   NullableText,
   NullableTime,
   Secret,
@@ -28,7 +29,7 @@ import {
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
 import { EVENTS, type EventType } from './outbox.ts';
 
-/** Webhook endpoints: the URLs to which merchants have their events sent. */
+/** Webhook endpoints: the URLs to which merchants have their events sent, or places where they read them. */
 
 export const EndpointId = Id('endpoint');
 
@@ -36,7 +37,7 @@ const EndpointSchema = Type.Object({
   id: EndpointId,
   merchantId: MerchantId,
   enabled: Type.Boolean(),
-  url: Text,
+  url: Nullable(Text, { description: 'Null: a pull endpoint, whose events the merchant reads.' }),
   events: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text, description: 'Null: all.' }),
   full: Type.Boolean({
     title: 'With codes',
@@ -68,7 +69,8 @@ const OVERLAP_MS = 24 * 3_600_000;
 
 type NewEndpoint = {
   readonly merchantId: number;
-  readonly url: string;
+  /** Null: a pull endpoint. */
+  readonly url: string | null;
   /** The events that are sent; null: all. */
   readonly events: readonly EventType[] | null;
   readonly full: boolean;
@@ -85,11 +87,7 @@ export async function addEndpoint(
   allowPrivate: boolean,
 ): Promise<{ id: number; secret: string }> {
   const { db, keys, clock } = operator.service;
-  const target = await checkTarget(url, full, allowPrivate).catch((error: Error) => {
-    throw error instanceof ForbiddenAddress
-      ? invalid('url', 'address', `is refused: ${error.message}`)
-      : error;
-  });
+  const target = url && (await checkTarget(url, full, allowPrivate));
   const secret = newWebhookSecret();
   return db.transaction(async (tx) => {
     // One transaction at a time adds endpoints of a merchant, so that their number stays within the limit.
@@ -107,8 +105,8 @@ where merchant_id = ${merchantId} and removed_at is null`);
     const sealed = keys.sealText(ownerOf(id), secret);
     await tx.query(sql`
 insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
-values (${id}, ${merchantId}, ${target.href}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
-    const after = { merchantId, url: target.href, events, full };
+values (${id}, ${merchantId}, ${target}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
+    const after = { merchantId, url: target, events, full };
     await audit(tx, operator, { action: 'webhook.add', subject: `webhook ${id}`, after });
     return { id, secret };
   });
@@ -119,8 +117,22 @@ export function ownerOf(endpointId: number): string {
   return `webhook:${endpointId}`;
 }
 
+/**
+ * Returns the URL that will be called.
+ * @throws Problem for one to which webhooks may not be sent
+ */
+async function checkTarget(text: string, isFull: boolean, allowPrivate: boolean): Promise<string> {
+  try {
+    return (await requirePublic(text, isFull, allowPrivate)).href;
+  } catch (error) {
+    throw error instanceof ForbiddenAddress
+      ? invalid('url', 'address', `is refused: ${error.message}`)
+      : error;
+  }
+}
+
 /** Refuses a name that resolves to a private address. A name that does not resolve may do so later. */
-async function checkTarget(text: string, isFull: boolean, allowPrivate: boolean): Promise<URL> {
+async function requirePublic(text: string, isFull: boolean, allowPrivate: boolean): Promise<URL> {
   const url = readEndpointUrl(text, allowPrivate);
   if (isFull && url.protocol !== 'https:')
     throw new ForbiddenAddress(
@@ -138,6 +150,12 @@ export async function findEndpoint(db: Queries, id: number): Promise<WebhookEndp
   const rows = await db.query<Row>(sql`
 select ${COLUMNS} from webhook_endpoints where id = ${id} and removed_at is null`);
   return (await withCounts(db, rows))[0];
+}
+
+/** Refuses to send something to a pull endpoint. @throws Problem */
+export function requireUrl({ id, url }: Pick<WebhookEndpoint, 'id' | 'url'>): void {
+  if (url === null)
+    throw new Problem('conflict', `endpoint ${id} has no URL: its events are read, and not sent`);
 }
 
 /** Returns an endpoint that was not removed. @throws Problem if there is none */
@@ -192,12 +210,17 @@ const add = changing({
   path: '/webhooks',
   input: {
     merchantId: MerchantId,
-    url: Type.String({
-      minLength: 1,
-      maxLength: 2000,
-      description: 'An https URL with a public address.',
-      examples: ['https://example.com/hooks'],
-    }),
+    url: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 2000,
+        description: 'An https URL with a public address.',
+        examples: ['https://example.com/hooks'],
+      }),
+    ),
+    pull: Type.Optional(
+      Type.Boolean({ description: 'Instead of a URL: keep the events, which the merchant reads.' }),
+    ),
     events: Type.Optional(
       Type.Array(Word(EVENTS), { minItems: 1, uniqueItems: true, description: 'Left out: all.' }),
     ),
@@ -221,7 +244,9 @@ const add = changing({
   // The host name is resolved before the transaction begins.
   effect: 'outside',
   status: 201,
-  async run(caller, { merchantId, url, events = null, full = false }) {
+  async run(caller, { merchantId, url = null, pull = false, events = null, full = false }) {
+    if (pull === (url !== null)) throw invalid('url', 'required', 'or `pull` is required, and not both');
+    if (pull && full) throw invalid('full', 'pull', 'is for a URL: codes and PINs are sent, and not kept');
     const { id: owner } = await requireMerchant(caller, merchantId, 'merchantId');
     const { allowPrivateWebhooks = false } = caller.service;
     const wanted = { merchantId: owner, url, events, full };

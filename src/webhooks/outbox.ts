@@ -29,6 +29,9 @@ export type EventType = (typeof EVENTS)[number];
 /** The event by which the operator tests whether an endpoint answers. */
 export const TEST_EVENT = 'webhook.test';
 
+/** Returns the id of an event as receivers see it, also in the header `webhook-id`. */
+export const webhookId = (eventId: string) => `msg_${eventId.replaceAll('-', '')}`;
+
 export type OutboxEvent = {
   readonly merchantId: number;
   readonly type: EventType;
@@ -57,15 +60,19 @@ select announce_to(${merchantId}, ${type}, ${eventId}::uuid, ${subjectId}::uuid,
  * same body.
  */
 
-/** A claimed delivery, with its endpoint. */
-export type Delivery = {
+/** An event for one endpoint. */
+export type KeptEvent = {
   readonly bucket: number;
-  readonly endpointId: number;
   readonly eventId: string;
   readonly type: string;
   readonly subjectId: string | null;
   readonly data: object | null;
   readonly occurredAt: Date;
+};
+
+/** A claimed delivery, with its endpoint. */
+export type Delivery = KeptEvent & {
+  readonly endpointId: number;
   /** The end of this sender's lease. */
   readonly leaseUntil: Date;
   /** All attempts before this one, and those since an operator last sent it again. */
@@ -102,7 +109,7 @@ const FULL_VOUCHERS_MAX = 1_000;
 /** Builds the bodies of deliveries, in their order; an error for a body that cannot be built. */
 export async function makeBodies(
   service: Service,
-  deliveries: readonly Delivery[],
+  deliveries: readonly (KeptEvent | Delivery)[],
   read: ReadBatch,
 ): Promise<(string | Error)[]> {
   const subjects = Map.groupBy(
@@ -135,7 +142,7 @@ where j.bucket = ${bucket} and j.id = any (${ids}::uuid[])`);
 
 async function makeBody(
   service: Service,
-  delivery: Delivery,
+  delivery: KeptEvent | Delivery,
   subject: SubjectRow | undefined,
   read: ReadBatch,
 ): Promise<string> {
@@ -153,11 +160,12 @@ function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
 }
 
 /** Whether a delivery includes codes: only to `full` endpoints, and never unencrypted. */
-function tellsVouchers({ type, full, url }: Delivery): boolean {
-  return type === 'voucher.batch.completed' && full && url.startsWith('https:');
+function tellsVouchers(delivery: KeptEvent | Delivery): boolean {
+  if (!('url' in delivery) || delivery.type !== 'voucher.batch.completed') return false;
+  return delivery.full && delivery.url.startsWith('https:');
 }
 
-async function vouchersOf(service: Service, { subjectId }: Delivery, read: ReadBatch): Promise<object> {
+async function vouchersOf(service: Service, { subjectId }: KeptEvent, read: ReadBatch): Promise<object> {
   const vouchers = await read(service, subjectId ?? '', FULL_VOUCHERS_MAX);
   const shown = vouchers?.map((each) => ({ ...each, serialNumber: Number(each.serialNumber) }));
   return shown ? { vouchers: shown } : {};

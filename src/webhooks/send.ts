@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
 import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
+import { webhookId } from './outbox.ts';
 import { readRetryAfter } from './record.ts';
 
 /** Sends one attempt as a signed request, and returns its result. */
@@ -123,7 +124,7 @@ function describe(error: unknown, timedOut: boolean): string {
  * signature for each valid secret, separated by spaces.
  */
 export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
-  const id = `msg_${eventId.replaceAll('-', '')}`;
+  const id = webhookId(eventId);
   return {
     'content-type': 'application/json',
     'user-agent': 'Scrip-Webhooks/1',

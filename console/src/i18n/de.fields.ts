@@ -194,6 +194,7 @@ export const fields: Catalogue['fields'] = {
   policy: 'Verfallener Wert geht an',
   produced: 'Erzeugt',
   product: 'Produkt',
+  pull: 'Ereignisse lesen statt senden',
   quantity: 'Anzahl',
   ratePercent: 'Satz (%)',
   reason: 'Grund',

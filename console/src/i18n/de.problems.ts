@@ -10,6 +10,7 @@ export const problems: Readonly<Record<string, string>> = {
   'approval-required': 'Eine andere Person muss das freigeben.',
   invalid: 'Die Eingabe wurde nicht angenommen. Prüfen Sie die Felder.',
   'not-found': 'Das gibt es nicht, oder nicht mehr. Prüfen Sie die Angabe.',
+  gone: 'Das wird nicht mehr aufbewahrt.',
   exists: 'Das gibt es schon. Wählen Sie einen anderen Namen, oder öffnen Sie das Vorhandene.',
   conflict: 'Im jetzigen Zustand geht das nicht. Laden Sie die Seite neu, und sehen Sie nach.',
   'idempotency-key-reused':

@@ -307,6 +307,7 @@ export const de: Catalogue = {
     nothing: 'Nichts wartet auf eine Freigabe.',
   },
   webhook: {
+    pull: 'Wird vom Händler gelesen (pull)',
     deliveries: 'Zustellungen',
     attempts: 'Versuche',
     delivered: (status: number, ms: number) => `Zugestellt: HTTP ${status} nach ${ms} ms.`,

@@ -135,5 +135,6 @@ export const codes: Labels = {
   'in-progress': 'Still being done',
   invalid: 'Something is missing or wrong',
   'not-found': 'Not found',
+  gone: 'No longer kept',
   'too-many-requests': 'Too many requests',
 };

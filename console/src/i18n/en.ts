@@ -296,6 +296,7 @@ export const en = {
     nothing: 'Nothing waits for an approval.',
   },
   webhook: {
+    pull: 'Read by the merchant (pull)',
     deliveries: 'Deliveries',
     attempts: 'Attempts',
     delivered: (status: number, ms: number) => `Delivered: HTTP ${status} after ${ms} ms.`,

@@ -25,7 +25,8 @@ export function Thing() {
   const [shown, setShown] = useState<string>();
   const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
   if (!thing) return instead;
-  const url = String(thing['url']);
+  const isPull = thing['url'] === null;
+  const url = isPull ? texts.webhook.pull : String(thing['url']);
   const given = { id };
   return (
     <>
@@ -36,8 +37,8 @@ export function Thing() {
         state={stateOfWebhook(thing)}
         acts={[
           thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
-          { name: 'webhook.test', given, effect: url, onDone: setTested },
-          { name: 'webhook.resend', given, effect: url },
+          !isPull && { name: 'webhook.test', given, effect: url, onDone: setTested },
+          !isPull && { name: 'webhook.resend', given, effect: url },
           { name: 'webhook.rotate', given, effect: url },
           {
             name: 'webhook.remove',
@@ -89,7 +90,7 @@ export function Thing() {
               <Actions
                 shown={0}
                 of={String(eventId)}
-                acts={[{ name: 'webhook.resend', given: { id, eventId } }]}
+                acts={[!isPull && { name: 'webhook.resend', given: { id, eventId } }]}
               />
             )}
           />

@@ -35,8 +35,10 @@ const LISTS = {
   'webhook.list': {
     columns: ['url', 'merchantId', 'state', 'events', 'pending', 'failed'],
     narrow: ['url', 'state', 'failed'],
-    cell: (name: string, item: Item) =>
-      name === 'state' ? <State name={stateOfWebhook(item)} /> : undefined,
+    cell(name: string, item: Item) {
+      if (name === 'url' && item['url'] === null) return <Pull />;
+      return name === 'state' ? <State name={stateOfWebhook(item)} /> : undefined;
+    },
   },
 } as const satisfies Record<string, Shown>;
 
@@ -51,6 +53,11 @@ export function shownAs(list: string): Shown | undefined {
 export function stateOfWebhook({ enabled, failingSince }: Item): string {
   if (!enabled) return 'disabled';
   return failingSince ? 'failing' : 'active';
+}
+
+/** An endpoint without a URL. */
+function Pull() {
+  return useTexts().webhook.pull;
 }
 
 /** A merchant should notice a key that it did not make. */

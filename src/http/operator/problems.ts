@@ -16,6 +16,7 @@ export const PROBLEM_STATUSES: Readonly<Record<ProblemCode, number>> = {
   'approval-required': 403,
   invalid: 400,
   'not-found': 404,
+  gone: 410,
   exists: 409,
   conflict: 409,
   'idempotency-key-reused': 409,
